@@ -1,0 +1,41 @@
+# `make` lists the targets. Everything is installed into .venv; only Python 3.11+, make and a package index are needed.
+PYTHON ?= python3
+BIN := .venv/bin
+.DEFAULT_GOAL := help
+.PHONY: help demo test check fix solr clean
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+demo: .venv/installed ## Index real text of this machine and ask three questions
+	@$(BIN)/whorl demo
+
+test: .venv/developing ## Run the whole suite, on real Solrs that it starts itself
+	$(BIN)/python -m pytest
+
+check: .venv/developing ## Lint, format and type checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fix: .venv/developing ## Repair what the linter can, and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+solr: .venv/developing ## Start a real Solr without Docker, on port 8983, until interrupted
+	$(BIN)/whorl solr up
+
+clean: ## Remove what was installed and built
+	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("whorl needs Python 3.11 or newer, this is " + sys.version)'
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/developing: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[solr,serve,test,check]'
+	@touch .venv/installed $@

@@ -1,0 +1,109 @@
+"""Every error that whorl raises, one tree; nothing of Lark, requests, tantivy or SQLite passes our boundary.
+
+    WhorlError
+    ├── QueryError                 carries message, query, span and hint, and draws the caret
+    │   ├── QuerySyntaxError       the text is not in the language
+    │   └── UnsupportedQueryError  readable, but more than can be run (too large, too deep, too many clauses)
+    ├── ParameterError             an argument is outside its documented range (also a ValueError)
+    ├── DocumentError              a document cannot be stored as it is (also a ValueError)
+    ├── SchemeMismatchError        signatures or stores made under different schemes meet
+    ├── StoreError                 a store on disk cannot be opened, read or written
+    └── EngineError                the search engine behind the store failed
+        ├── EngineUnavailableError no answer: refused, timed out, gone
+        ├── EngineResponseError    an answer that is not one: an HTTP error, HTML, broken JSON
+        └── SchemaError            the collection lacks what a fingerprint search needs
+
+A message says what was given, what is allowed and what to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open character range [start, end) in a query text."""
+
+    start: int
+    end: int
+
+
+class WhorlError(Exception):
+    """Base of all errors raised on purpose by this package."""
+
+
+class QueryError(WhorlError):
+    """A query cannot be run; keeps its parts so that a service can send them as JSON.
+
+    Args:
+        message: What is wrong, naming the value.
+        query: The whole query text.
+        span: Where in the text; an empty span at the end means "here something is missing".
+        hint: What would work instead, or "".
+    """
+
+    def __init__(self, message: str, *, query: str, span: Span, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.query, self.span, self.hint = message, query, span, hint
+
+    def __str__(self) -> str:
+        # A long or multi-line query is shown as a window on one line, so that the caret stays under its place.
+        begin = max(0, self.span.start - 60)
+        end = min(len(self.query), max(self.span.end, self.span.start) + 40, begin + 140)
+        shown = "".join(char if char.isprintable() else "·" for char in self.query[begin:end])
+        lead, tail = "…" if begin else "", "…" if end < len(self.query) else ""
+        width = max(1, min(self.span.end, end) - self.span.start)
+        marker = " " * (len(lead) + self.span.start - begin) + "^" * width
+        lines = [self.message, f"  {lead}{shown}{tail}", f"  {marker}"]
+        return "\n".join([*lines, self.hint] if self.hint else lines)
+
+
+class QuerySyntaxError(QueryError):
+    """The query text is not in the language."""
+
+
+class UnsupportedQueryError(QueryError):
+    """The query can be read but is larger, deeper or richer than what can be run."""
+
+
+class ParameterError(WhorlError, ValueError):
+    """A value is outside its documented range."""
+
+
+class DocumentError(WhorlError, ValueError):
+    """A document cannot be stored as it is."""
+
+
+class SchemeMismatchError(WhorlError):
+    """Signatures made under different schemes cannot be compared."""
+
+
+class StoreError(WhorlError):
+    """A store on disk cannot be opened, read or written."""
+
+
+class EngineError(WhorlError):
+    """The search engine behind a store failed."""
+
+
+class EngineUnavailableError(EngineError):
+    """The engine gives no answer."""
+
+
+class EngineResponseError(EngineError):
+    """The engine answers with an error.
+
+    Args:
+        message: What was asked and what came back.
+        status: HTTP status, or 0 where there is none.
+        detail: The engine's own words.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, detail: str = "") -> None:
+        super().__init__(message)
+        self.status, self.detail = status, detail
+
+
+class SchemaError(EngineError):
+    """The collection lacks what a fingerprint search needs."""
