@@ -1,0 +1,96 @@
+"""Thresholds to numbers: how many tokens must be shared, how many rows a band has.
+
+Fractions are exact where the answer is a whole number that decides who is found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+from whorl.errors import ParameterError
+
+Item = TypeVar("Item")
+
+
+def min_should_match(token_count: int, overlap: Fraction) -> int:
+    """Return how many of a source's tokens a hit must share: ceil(count * overlap).
+
+    Args:
+        token_count: The source's tokens, repeats counted.
+        overlap: Fraction in (0, 1].
+
+    Exact where Alfresco computes in 32-bit floats, which ask for one token too many at some counts.
+    Source: Solr4QueryParser.createFingerPrintQuery.
+
+    >>> min_should_match(512, Fraction(7, 10))
+    359
+    """
+    _require_fraction("overlap", overlap)
+    return math.ceil(token_count * overlap)
+
+
+def band_match_probability(similarity: float, bands: int, rows: int) -> float:
+    """Return the chance that two documents share at least one whole band.
+
+    Args:
+        similarity: Jaccard similarity, a fraction in [0, 1].
+        bands: Number of bands, at least 1.
+        rows: Tokens in each band, at least 1.
+
+    Source: Mining of Massive Datasets, section 3.4.2.
+
+    >>> round(band_match_probability(0.8, bands=20, rows=5), 4)
+    0.9996
+    """
+    if not 0.0 <= similarity <= 1.0:
+        raise ParameterError(f"similarity must be a fraction in [0, 1], got {similarity}")
+    if bands < 1 or rows < 1:
+        raise ParameterError(f"bands and rows must be at least 1, got {bands} and {rows}")
+    return 1.0 - (1.0 - similarity**rows) ** bands
+
+
+def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
+    """Return the rows of a band: those of the fewest bands that find `overlap` more often than `probability`.
+
+    Args:
+        token_count: The source's tokens, repeats counted, at least 1.
+        overlap: Fraction in (0, 1].
+        probability: Fraction in (0, 1]; 1 is never exceeded, and gives one row.
+
+    Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict
+    comparison, one row where no number of bands will do.
+
+    >>> [band_rows(512, Fraction(o, 100), Fraction(p, 100)) for o, p in [(20, 80), (70, 90), (90, 99), (100, 50)]]
+    [2, 9, 17, 512]
+    """
+    _require_fraction("overlap", overlap)
+    _require_fraction("probability", probability)
+    if token_count < 1:
+        raise ParameterError(f"token_count must be at least 1, got {token_count}")
+    similarity, wanted = float(overlap), float(probability)
+    for bands in range(1, token_count + 1):
+        rows = token_count // bands
+        if band_match_probability(similarity, bands, rows) > wanted:
+            return rows
+    return 1
+
+
+def wrapped_bands(tokens: Sequence[Item], rows: int) -> tuple[tuple[Item, ...], ...]:
+    """Cut tokens into bands of `rows`; a last short band is filled up with the first tokens.
+
+    >>> wrapped_bands("abcde", 2)
+    (('a', 'b'), ('c', 'd'), ('e', 'a'))
+    """
+    if not 1 <= rows <= len(tokens):
+        raise ParameterError(f"rows must be 1 to {len(tokens)}, the number of tokens, got {rows}")
+    missing = -len(tokens) % rows
+    padded = (*tokens, *tokens[:missing])
+    return tuple(padded[at : at + rows] for at in range(0, len(padded), rows))
+
+
+def _require_fraction(name: str, value: Fraction) -> None:
+    if not 0 < value <= 1:
+        raise ParameterError(f"{name} must be a fraction above 0 and at most 1, got {value}")

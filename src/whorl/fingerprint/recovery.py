@@ -1,0 +1,80 @@
+"""A signature put together again from what an index gives back: its distinct tokens, in the index's order.
+
+An index keeps each token once and forgets its bucket. The bucket stands in a token's first unit, and a token that
+rotation repeated stands in its own bucket and in the run of empty buckets before it. What cannot be told: a first
+unit that was half of a surrogate pair was written as U+FFFD, so those tokens (buckets 432 to 447 of 512, now and
+then 511) have lost their order among themselves, and where they stand the repeats are not sure.
+
+Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+
+from whorl.fingerprint.minhash import Scheme, Signature
+
+#: UTF-16 units that cannot stand alone; a token that begins with one is written with U+FFFD instead.
+_SURROGATES = (0xD800, 0xDFFF)
+_REPLACEMENT = "\ufffd"
+_UNITS = 0x10000
+#: Alfresco's spelling of a token whose eight units lost at most four leading zeros.
+_HEX = re.compile(r"[0-9a-f]{28,32}")
+
+
+def from_distinct(
+    repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
+) -> Signature:
+    """Return the signature whose distinct tokens an index gave.
+
+    Args:
+        repeats: How often each token stands in the signature, as far as the index knows.
+        scheme: Of the collection.
+        has_repeats: Whether the numbers are the signature's (an index made with rotation), or all 1.
+        order_matters: Whether the caller cuts bands, so that a guessed order makes the signature inexact.
+    """
+    if not repeats:
+        return Signature(scheme, ())
+    known, unsure = {}, []
+    for token in repeats:
+        bucket = _bucket(token, scheme.bucket_count)
+        if bucket is None:
+            unsure.append(token)
+        else:
+            known[token] = bucket
+    buckets = known | _guessed(unsure, set(known.values()), scheme.bucket_count)
+    placed = sorted(repeats, key=lambda token: (buckets[token], token))
+    if not (has_repeats and sum(repeats.values()) == scheme.bucket_count):
+        repeats = _runs([buckets[token] for token in placed], placed, scheme.bucket_count)
+        has_repeats = len(repeats) == scheme.bucket_count
+    is_exact = not unsure or (has_repeats and not order_matters)
+    return Signature(scheme, tuple(token for token in placed for _ in range(repeats[token])), is_exact)
+
+
+def _bucket(token: str, bucket_count: int) -> int | None:
+    """Return the bucket that a token's first unit names, or None where the unit cannot be read."""
+    if _HEX.fullmatch(token):
+        # With a leading zero gone somewhere the units' borders are unknown.
+        return int(token[:4], 16) * bucket_count // _UNITS if len(token) == 32 else None
+    if token[0] == _REPLACEMENT:
+        return None
+    return int.from_bytes(token[0].encode("utf-16-be")[:2], "big") * bucket_count // _UNITS
+
+
+def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
+    """Place tokens whose bucket is lost: in the buckets of surrogates, or by a first unit of four digits."""
+    first, last = (unit * bucket_count // _UNITS for unit in _SURROGATES)
+    free = [bucket for bucket in (*range(first, last + 1), bucket_count - 1) if bucket not in taken]
+    free += [bucket_count - 1] * len(tokens)
+    return {
+        token: int(token[:4], 16) * bucket_count // _UNITS if _HEX.fullmatch(token) else bucket
+        for token, bucket in zip(sorted(tokens), free, strict=False)
+    }
+
+
+def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
+    """Return how often rotation repeats each token: for its own bucket and for the empty ones before it."""
+    borders = pairwise([buckets[-1] - bucket_count, *buckets])
+    return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}

@@ -1,0 +1,95 @@
+"""MinHash against a plain restatement of Lucene's filter and against tokens that Lucene made."""
+
+import mmh3
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.errors import SchemeMismatchError
+from whorl.fingerprint.minhash import Scheme, Signature, Spelling, full_minima, minima, sign, spell, token_number
+from whorl.fingerprint.similarity import shared_tokens
+
+MASK = (1 << 64) - 1
+words = st.lists(st.text(st.characters(exclude_categories=()), min_size=1, max_size=6), max_size=40)
+
+
+def plain_minima(tokens: list[str], bucket_count: int) -> list[tuple[int, int]]:
+    """MinHashFilter, step by step, with Python's integers."""
+    number_1, number_2 = mmh3.hash64(b"\0\0\0\0", 0, x64arch=True, signed=False)
+    buckets: dict[int, tuple[int, int]] = {}
+    for at in range(len(tokens) - 4):
+        shingle = " ".join(tokens[at : at + 5])
+        units = shingle.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        java = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in units)
+        half_1, half_2 = mmh3.hash64(java.encode("utf-16-le"), 0, x64arch=True, signed=False)
+        value = ((half_2 * 37 + number_2) & MASK, (half_1 * 37 + number_1) & MASK)
+        bucket = (value[0] >> 32) // -(-(1 << 32) // bucket_count)
+        buckets[bucket] = min(buckets.get(bucket, value), value)
+    if not buckets:
+        return []
+    return [next(buckets[(n + k) % bucket_count] for k in range(bucket_count) if (n + k) % bucket_count in buckets)
+            for n in range(bucket_count)]  # fmt: skip
+
+
+@given(words, st.sampled_from([1, 7, 64, 512]))
+def test_minima_equal_the_plain_filter(tokens: list[str], bucket_count: int) -> None:
+    """
+    The arrays hold what Lucene's loop computes, rotation included.
+    """
+    found = full_minima(tokens, Scheme(bucket_count=bucket_count))
+    assert [tuple(row) for row in found.tolist()] == plain_minima(tokens, bucket_count)
+    assert minima(tokens, Scheme(bucket_count=bucket_count)).tolist() == found[:, 0].tolist()
+
+
+def test_four_words_have_no_signature() -> None:
+    """
+    Below one shingle there is nothing to hash; five words are one token, repeated in every bucket.
+    """
+    assert sign("one two three four", Scheme()).tokens == ()
+    five = sign("one two three four five", Scheme())
+    assert len(five.tokens) == 512
+    assert len(set(five.tokens)) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "token"),
+    [
+        (0x0061_0062_0063_0064, "abcd"),
+        (0xD800_0062_DFFF_0064, "\ufffdb\ufffdd"),  # halves of surrogate pairs, each alone
+        (0x0061_D83D_DE00_0064, "a😀d"),  # a pair stays a character
+        (0x0061_0062_0063_D83D, "abc\ufffd"),  # a pair that the cut to four units parted
+        (0, "\0\0\0\0"),
+    ],
+)
+def test_spelling_of_64_bits(number: int, token: str) -> None:
+    """
+    A token is four UTF-16 units as Lucene's UTF-8 writer keeps them.
+    """
+    assert spell(np.array([number, number], dtype=np.uint64)) == (token, token)
+
+
+def test_number_of_a_token() -> None:
+    """
+    The number is that of the units in the index, U+FFFD where one was lost.
+    """
+    assert token_number("a😀d") == 0x0061_D83D_DE00_0064
+    assert token_number("\ufffdb\ufffdd") == 0xFFFD_0062_FFFD_0064
+
+
+def test_alfresco_spelling_drops_leading_zeros() -> None:
+    """
+    Each unit is written without leading zeros, the sixteen bytes' low half after the high one.
+    """
+    halves = np.array([[0x0001_0023_0456_789A, 0xBCDE_F000_0000_0F0F]], dtype=np.uint64)
+    assert spell(halves, Spelling.HEX) == ("".join(["1", "23", "456", "789a", "bcde", "f000", "0", "f0f"]),)
+
+
+def test_schemes_that_differ_do_not_meet() -> None:
+    """
+    The error names what differs, with both values.
+    """
+    mine, theirs = Signature(Scheme("icu74"), ("a",)), Signature(Scheme("icu77"), ("a",))
+    with pytest.raises(SchemeMismatchError, match=r"profile \(icu74 and icu77\)"):
+        shared_tokens(mine, theirs)
+    assert shared_tokens(mine, mine) == 1
