@@ -1,0 +1,270 @@
+"""The command line: settings, a store, one command. Whatever takes time to import is imported by its command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whorl.errors import ParameterError, QueryError, WhorlError
+
+_STORE = click.option(
+    "--store",
+    metavar="STORE",
+    help="A Solr URL (http://host:8983/solr/NAME) or a folder. Default: WHORL_STORE, or a folder of your own.",
+)
+
+
+class _Group(click.Group):
+    """Turns every error raised on purpose into one message and an exit code: 2 for what was typed, 1 for the rest."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WhorlError as error:
+            click.echo(f"whorl: {error}", err=True)
+            ctx.exit(2 if isinstance(error, QueryError | ParameterError) else 1)
+        except BrokenPipeError:
+            # The reader (head, less) has seen enough.
+            sys.stderr.close()
+            ctx.exit(0)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="whorl")
+def main() -> None:
+    """Find the documents that share content with a document.
+
+    Put documents in with `whorl index`, then ask for those that share content with one of them:
+
+        whorl search 'FINGERPRINT:notes/a.md_50'
+    """
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…", type=click.Path(path_type=Path))
+@_STORE
+@click.option("--batch", default=256, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
+def index(paths: tuple[Path, ...], store: str | None, batch: int) -> None:
+    """Put files and folders into a store.
+
+    Reads text, Markdown, HTML (.html, .htm) and JSON lines (.jsonl, .ndjson: one {"id", "text", …} a line, further
+    keys become fields). A file's id is its path as given. What is there unchanged is left alone, so an interrupted
+    run is completed by running it again; a document of the same id is replaced.
+    """
+    from whorl.reading import Problem, documents_in, files_under
+    from whorl.show import console, problem_lines
+    from whorl.store import Indexed, open_store
+
+    problems: list[Problem] = []
+    out = console()
+    with open_store(store) as opened:
+        done = Indexed()
+
+        def note(so_far: Indexed) -> None:
+            nonlocal done
+            done = so_far
+
+        files = list(files_under(paths, problems.append))
+        try:
+            with _progress(len(files)) as advance:
+                documents = (document for file in advance(files) for document in documents_in(file, problems.append))
+                opened.index(documents, batch=batch, progress=note)
+        except (WhorlError, KeyboardInterrupt):
+            _tell(out, f"stopped: {_told(done)}. Run the same command again to complete it.")
+            raise
+        _tell(out, f"{_told(done)}.")
+        for line in problem_lines(problems, "could not be read"):
+            console(stderr=True).print(line, markup=False)
+    if problems and not (done.stored or done.unchanged):
+        sys.exit(1)
+
+
+def _told(done: Any) -> str:
+    unchanged = f", {done.unchanged:,} unchanged and left alone" if done.unchanged else ""
+    return f"{done.stored:,} documents stored{unchanged}"
+
+
+def _tell(out: Any, line: str) -> None:
+    out.print(line, markup=False)
+
+
+class _progress:  # noqa: N801 - reads as the context manager it is
+    """A progress bar on a terminal, nothing elsewhere."""
+
+    def __init__(self, total: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._bar = Progress(
+            TextColumn("indexing"), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeRemainingColumn(),
+            disable=not sys.stderr.isatty(), transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task("indexing", total=total)
+
+    def __enter__(self) -> Callable[[list[Path]], Iterator[Path]]:
+        self._bar.start()
+        return self._advance
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def _advance(self, files: list[Path]) -> Iterator[Path]:
+        for file in files:
+            yield file
+            self._bar.advance(self._task)
+
+
+@main.command()
+@click.argument("query")
+@_STORE
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: query, total, warnings, hits.")
+@click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000), help="Hits to show.")
+@click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000), help="Hits to leave out.")
+@click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
+def search(query: str, store: str | None, as_json: bool, rows: int, start: int, explained: bool) -> None:
+    r"""Ask a store.
+
+    \b
+    FINGERPRINT:a.txt          shares any token with a.txt
+    FINGERPRINT:a.txt_70       shares at least 70 % of its tokens
+    FINGERPRINT:a.txt_70_90    bands that find an overlap of 70 % nine times in ten
+    FINGERPRINT:"my_a.txt"_70  an id that holds "_"
+    … AND type:pdf AND NOT draft
+    """
+    from whorl.show import console, explanation, page_json, page_table
+    from whorl.store import open_store
+
+    with open_store(store) as opened:
+        if explained:
+            words = explanation(*opened.explain(query, start=start, rows=rows))
+            click.echo(words, err=as_json)
+        page = opened.search(query, start=start, rows=rows, with_shared=True)
+    if as_json:
+        click.echo(page_json(query, page))
+        return
+    out = console()
+    for warning in page.warnings:
+        console(stderr=True).print(f"note: {warning}", markup=False)
+    if page.hits:
+        out.print(page_table(page))
+    until = start + len(page.hits)
+    shown = (
+        "" if until - start == page.total else f", {start + 1:,} to {until:,} shown" if page.hits else ", none shown"
+    )
+    _tell(out, f"{page.total:,} documents{shown}")
+
+
+@main.command()
+@click.argument("query")
+@_STORE
+@click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000))
+@click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000))
+def explain(query: str, store: str | None, rows: int, start: int) -> None:
+    """Print what a query would do, in words and numbers, and the exact request; nothing is searched."""
+    from whorl.show import explanation
+    from whorl.store import open_store
+
+    with open_store(store) as opened:
+        plan, request = opened.explain(query, start=start, rows=rows)
+    for warning in plan.warnings:
+        click.echo(f"note: {warning}", err=True)
+    click.echo(explanation(plan, request))
+
+
+@main.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@_STORE
+def delete(ids: tuple[str, ...], store: str | None) -> None:
+    """Take documents out of a store."""
+    from whorl.store import open_store
+
+    with open_store(store) as opened:
+        gone = opened.delete(ids)
+    click.echo(f"{gone:,} of {len(ids):,} documents deleted")
+
+
+@main.command()
+@click.option("--store", type=click.Path(path_type=Path, file_okay=False), help="Folder to keep the demo's store in.")
+def demo(store: Path | None) -> None:
+    """Index real text found on this machine and ask three FINGERPRINT queries about it."""
+    from whorl.demo import run
+
+    run(store)
+
+
+@main.command()
+@_STORE
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65_535))
+def serve(store: str | None, host: str, port: int) -> None:
+    """Answer over HTTP: /api/search, /healthz, /readyz, and the routes' description at /docs.
+
+    Listens on this machine alone unless told otherwise; set WHORL_API_KEY before you tell it otherwise.
+    """
+    try:
+        import uvicorn
+
+        from whorl.service.app import create_app
+    except ModuleNotFoundError as error:
+        raise ParameterError("the HTTP service needs more packages: pip install 'whorl[serve]'") from error
+    from whorl.settings import Settings
+    from whorl.store import open_store
+
+    settings = Settings.load()
+    if settings.api_key is None and host not in ("127.0.0.1", "::1", "localhost"):
+        click.echo(f"whorl: anyone who reaches {host} can search; set WHORL_API_KEY to ask for a key", err=True)
+    with open_store(store, settings) as opened:
+        uvicorn.run(create_app(opened, api_key=settings.api_key), host=host, port=port, log_level="warning")
+
+
+@main.group()
+def solr() -> None:
+    """Look after a Solr collection, or start a Solr to try."""
+
+
+@solr.command("init")
+@click.argument("url")
+@click.option("--dry-run", is_flag=True, help="Print what would be added, and add nothing.")
+def solr_init(url: str, dry_run: bool) -> None:
+    """Add what fingerprint search needs to an existing collection.
+
+    Fields, types and a term vector handler that are missing are added through the Schema and Config APIs. What is
+    there is never changed; where it differs from what is needed, that is said. Running it again adds nothing.
+    """
+    from whorl.solr.setup import initialise
+
+    for line in initialise(_client(url), dry_run=dry_run):
+        click.echo(line)
+
+
+@solr.command("check")
+@click.argument("url")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def solr_check(url: str, as_json: bool) -> None:
+    """Say whether and how a collection can be searched by fingerprint, and warn of every trap that can be seen.
+
+    The exit code is 1 when fingerprint search cannot work.
+    """
+    from whorl.settings import Settings
+    from whorl.solr.doctor import Level, check
+
+    findings = check(_client(url), Settings.load().fields)
+    if as_json:
+        click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            click.echo(str(finding))
+    if any(finding.level is Level.ERROR for finding in findings):
+        sys.exit(1)
+
+
+def _client(url: str) -> Any:
+    from whorl.settings import Settings
+    from whorl.solr.client import SolrClient
+
+    settings = Settings.load()
+    return SolrClient(url, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth)

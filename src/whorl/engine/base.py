@@ -1,0 +1,175 @@
+"""The seam between whorl and whatever holds the documents: the Engine protocol and the values that cross it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from whorl.errors import DocumentError
+from whorl.fingerprint.minhash import Scheme, Signature, well_formed
+from whorl.plan import BoundPlan
+
+PropertyValue: TypeAlias = str | int | float | bool
+
+#: Names that the stores use for themselves; `text` is the key that documents bring their content under.
+RESERVED_FIELDS = frozenset({"id", "name", "text", "content", "MINHASH", "whorl_digest", "_version_", "_root_"})
+#: A longer id would not fit a term of either engine in every script.
+MAX_ID_LENGTH = 1000
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text under an id, with a name to show and properties to search by.
+
+    Args:
+        id: Not empty, at most 1,000 characters, no control characters.
+        text: The content; lone surrogates become U+FFFD, as they would in any UTF-8 store.
+        name: What people know the document by.
+        properties: Further fields; a value is text, a number, a truth value or a list of those.
+
+    Raises:
+        DocumentError: An id, a field name or a value that cannot be stored as it is.
+    """
+
+    id: str
+    text: str
+    name: str = ""
+    properties: Mapping[str, PropertyValue | Sequence[PropertyValue]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not isinstance(self.text, str) or not isinstance(self.name, str):
+            raise DocumentError(f"id, text and name must be text, got {self.id!r:.80}")
+        if not self.id or len(self.id) > MAX_ID_LENGTH:
+            raise DocumentError(f"an id has 1 to {MAX_ID_LENGTH} characters, got {len(self.id)}: {self.id!r:.80}")
+        if self.id != well_formed(self.id) or any(ord(char) < 32 or ord(char) == 127 for char in self.id):
+            raise DocumentError(f"an id holds no control characters and no lone surrogates, got {self.id!r:.80}")
+        object.__setattr__(self, "text", well_formed(self.text))
+        object.__setattr__(self, "name", well_formed(self.name))
+        object.__setattr__(
+            self,
+            "properties",
+            {name: _values(name, value, self.id) for name, value in self.properties.items()},
+        )
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of everything in the document: equal digests need no second indexing."""
+        parts = json.dumps([self.id, self.name, self.properties, self.text], sort_keys=True)
+        return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
+
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """Return the properties' values as text, in order."""
+        return {
+            name: tuple(_text(value) for value in values)
+            for name, values in self.properties.items()
+            if isinstance(values, tuple)
+        }
+
+
+def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, ...]:
+    if not isinstance(name, str) or not name or name in RESERVED_FIELDS or name != well_formed(name):
+        raise DocumentError(f"a property cannot be called {name!r} (document {document_id!r}); choose another name")
+    if any(ord(char) < 32 for char in name):
+        raise DocumentError(f"a property's name holds no control characters, got {name!r} (document {document_id!r})")
+    values = tuple(value) if isinstance(value, list | tuple) else (value,)
+    for single in values:
+        if not isinstance(single, str | int | float) or (isinstance(single, float) and not math.isfinite(single)):
+            raise DocumentError(
+                f"property {name!r} of document {document_id!r} must be text, numbers, true, false or a list of "
+                f"those, got {single!r:.80}"
+            )
+    return tuple(well_formed(single) if isinstance(single, str) else single for single in values)
+
+
+def _text(value: PropertyValue) -> str:
+    return json.dumps(value) if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A document that matches a query.
+
+    Args:
+        id: The document's id in its store.
+        name: What people know it by, or "".
+        score: The matching tokens (or bands), see `whorl.plan`.
+        shared: Tokens shared with the query's only source, repeats counted, where that was asked for.
+    """
+
+    id: str
+    name: str
+    score: float
+    shared: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of hits: best score first, equal scores in the order of their ids (by code point).
+
+    Args:
+        total: Documents that match.
+        hits: Those on this page.
+        warnings: What the user should know beside them.
+        asked: The tokens of the query's only source, where the hits' shared tokens were counted.
+    """
+
+    total: int
+    hits: tuple[Hit, ...]
+    warnings: tuple[str, ...] = ()
+    asked: int | None = None
+
+
+class Engine(Protocol):
+    """What whorl needs of a search engine. Every method raises EngineError or StoreError, and nothing else."""
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme of the tokens in this store."""
+        ...
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Store documents, replacing those of the same id; they are safe when this returns."""
+        ...
+
+    def refresh(self) -> None:
+        """Make everything stored so far searchable."""
+        ...
+
+    def delete(self, ids: Collection[str]) -> int:
+        """Forget documents, at once; return how many there were."""
+        ...
+
+    def digests(self, ids: Collection[str]) -> Mapping[str, str]:
+        """Return the digests that the documents were stored with, for those that have one."""
+        ...
+
+    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        """Return the signatures of the documents that references name.
+
+        Args:
+            wanted: References, each with whether the order of its tokens matters to the caller.
+
+        Returns:
+            By reference; a reference that names no document is absent, a text too short has no tokens.
+        """
+        ...
+
+    def search(self, plan: BoundPlan, *, start: int, rows: int) -> Page:
+        """Run a bound plan."""
+        ...
+
+    def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
+        """Return the request that `search` would run, as JSON values."""
+        ...
+
+    def count(self) -> int:
+        """Return how many documents the store holds."""
+        ...
+
+    def close(self) -> None:
+        """Release what the engine holds open."""
+        ...

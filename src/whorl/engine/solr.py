@@ -1,0 +1,291 @@
+"""The engine over Solr 9, a standalone core or a SolrCloud collection; the requests themselves are in `whorl.solr`.
+
+Nothing here asks which of the two it is: references are resolved by query, not by shard, and term vectors, stored
+fields and searches come back merged either way.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection as Sized
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from whorl.engine.base import Document, Hit, Page
+from whorl.engine.reference import candidates
+from whorl.errors import EngineResponseError, SchemaError
+from whorl.fingerprint.minhash import Scheme, Signature, sign
+from whorl.fingerprint.recovery import from_distinct
+from whorl.fingerprint.text import tokens
+from whorl.plan import Bool, BoundPlan, Nothing, PlanNode, Words
+from whorl.solr.client import Json, SolrClient
+from whorl.solr.request import documents_request, search_request
+from whorl.solr.schema import Collection, FieldNames, TokenSource, inspect
+
+#: The field that holds what a document looked like when it was indexed, so that it is not indexed twice.
+DIGEST_FIELD = "whorl_digest"
+#: Names for the text that are understood whatever the collection calls its own field.
+_TEXT_ALIASES = frozenset({"text", "TEXT"})
+#: References resolved in one request; each is up to three clauses.
+_REFERENCES_AT_ONCE = 200
+
+
+class SolrEngine:
+    """A core or collection behind the Engine protocol.
+
+    Args:
+        client: Where it is.
+        fields: What it calls its fields.
+    """
+
+    def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
+        self._client = client
+        self._wanted_fields = fields
+
+    @cached_property
+    def collection(self) -> Collection:
+        """What the collection offers, asked once."""
+        return inspect(self._client, self._wanted_fields)
+
+    @property
+    def scheme(self) -> Scheme:
+        return self.collection.scheme
+
+    def index(self, documents: Iterable[Document]) -> None:
+        batch = [self._solr_document(document) for document in documents]
+        if batch:
+            self._client.add(batch)
+
+    def refresh(self) -> None:
+        self._client.commit()
+
+    def delete(self, ids: Sized[str]) -> int:
+        key = self.collection.names.key
+        found = self._documents({key: [*ids]}, [key])
+        if found:
+            self._client.post("update", {"delete": [str(each[key]) for each in found]}, commit="true")
+        return len(found)
+
+    def digests(self, ids: Sized[str]) -> Mapping[str, str]:
+        if DIGEST_FIELD not in self.collection.fields:
+            return {}
+        key = self.collection.names.key
+        found = self._documents({key: [*ids]}, [key, DIGEST_FIELD])
+        return {str(each[key]): each[DIGEST_FIELD] for each in found if DIGEST_FIELD in each}
+
+    def count(self) -> int:
+        body = {"query": {"bool": {"must": ["*:*"]}}, "limit": 0}
+        return int(self._client.post("select", body)["response"]["numFound"])
+
+    def close(self) -> None:
+        self._client.close()
+
+    def search(self, plan: BoundPlan, *, start: int, rows: int) -> Page:
+        prepared = self._prepared(plan)
+        names = self.collection.names
+        answer = self._client.post("select", search_request(prepared, names, start=start, rows=rows))["response"]
+        hits = tuple(
+            Hit(str(each[names.key]), _first_text(each.get(names.name or "")), float(each["score"]))
+            for each in answer["docs"]
+        )
+        return Page(int(answer["numFound"]), hits, prepared.warnings)
+
+    def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
+        body = search_request(self._prepared(plan), self.collection.names, start=start, rows=rows)
+        return {"method": "POST", "url": f"{self._client.url}/select", "json": body}
+
+    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        found: dict[str, Signature] = {}
+        references = list(wanted)
+        for at in range(0, len(references), _REFERENCES_AT_ONCE):
+            some = {reference: wanted[reference] for reference in references[at : at + _REFERENCES_AT_ONCE]}
+            found |= self._signatures(some)
+        return found
+
+    def _signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
+        documents, vectors = self._sources(wanted)
+        key = self.collection.names.key
+        signatures = {}
+        for reference, order_matters in wanted.items():
+            document = self._resolved(reference, documents)
+            if document is not None:
+                repeats = vectors.get(str(document[key]), {})
+                signatures[reference] = self._signature(document, repeats, order_matters)
+        return signatures
+
+    def _sources(self, wanted: Mapping[str, bool]) -> tuple[list[Json], dict[str, dict[str, int]]]:
+        """Fetch the documents that references name, in one request, and their term vectors where those are read."""
+        collection, source = self.collection, self._token_source
+        names = collection.names
+        values: dict[str, list[str]] = {}
+        for reference in wanted:
+            for field, value in self._looked_up(reference):
+                values.setdefault(field, []).append(value)
+        if not values:
+            return [], {}
+        fields = [name for name in (names.key, collection.dbid, collection.noderef) if name]
+        if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
+            fields.append(names.minhash)
+        elif collection.content and (source is TokenSource.TEXT or any(wanted.values())):
+            fields.append(collection.content)
+        body = documents_request(values, fields)
+        if source is not TokenSource.TERM_VECTORS:
+            return self._client.post("select", body)["response"]["docs"], {}
+        asked = {"tv": "true", "tv.fl": names.minhash, "tv.tf": "true", "json.nl": "map"}
+        answer = self._client.post(str(collection.vector_handler), body, **asked)
+        return answer["response"]["docs"], _vectors(answer, names.minhash)
+
+    @property
+    def _token_source(self) -> TokenSource:
+        if not self.collection.sources:
+            raise SchemaError(
+                f"{self._client.url} gives no tokens back: {self.collection.names.minhash!r} has no term vectors, is "
+                "not a stored string field, and no text is stored to make them from; 'whorl solr check' says more"
+            )
+        return self.collection.sources[0]
+
+    def _signature(self, document: Json, repeats: Mapping[str, int], order_matters: bool) -> Signature:
+        """Return a document's signature from the cheapest source that is exact enough for the caller."""
+        collection, source = self.collection, self._token_source
+        scheme, names = collection.scheme, collection.names
+        if source is TokenSource.TEXT:
+            return sign(_first_text(document.get(str(collection.content))), scheme, collection.spelling)
+        if source is TokenSource.STORED:
+            return _stored_signature(document.get(names.minhash, []), scheme, order_matters)
+        if source is TokenSource.DOC_VALUES:
+            ones = dict.fromkeys(document.get(names.minhash, []), 1)
+            return from_distinct(ones, scheme, has_repeats=False, order_matters=order_matters)
+        recovered = from_distinct(repeats, scheme, has_repeats=True, order_matters=order_matters)
+        if recovered.is_exact or collection.content is None:
+            return recovered
+        text = document.get(collection.content)
+        if text is None:
+            text = self._text(str(document[names.key]))
+        made = sign(_first_text(text), scheme, collection.spelling)
+        # The text tells the order only where it makes the very tokens that the index holds.
+        return made if set(made.tokens) == set(recovered.tokens) else recovered
+
+    def _text(self, document_id: str) -> object:
+        content, key = str(self.collection.content), self.collection.names.key
+        found = self._documents({key: [document_id]}, [content])
+        return found[0].get(content) if found else None
+
+    def _looked_up(self, reference: str) -> list[tuple[str, str]]:
+        """Return the fields and values under which a reference is looked for, the most telling first."""
+        by_role = {
+            "key": self.collection.names.key,
+            "dbid": self.collection.dbid,
+            "noderef": self.collection.noderef,
+        }
+        fields = [(by_role[role], value) for role, value in candidates(reference)]
+        return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
+
+    def _resolved(self, reference: str, documents: list[Json]) -> Json | None:
+        for field, value in self._looked_up(reference):
+            for document in documents:
+                if _first_text(document.get(field)) == value:
+                    return document
+        return None
+
+    def _documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Json]:
+        found: list[Json] = []
+        for field, wanted in values.items():
+            for at in range(0, len(wanted), _REFERENCES_AT_ONCE):
+                body = documents_request({field: wanted[at : at + _REFERENCES_AT_ONCE]}, fields)
+                found += self._client.post("select", body)["response"]["docs"]
+        return found
+
+    def _solr_document(self, document: Document) -> dict[str, Any]:
+        collection = self.collection
+        names, text_field = collection.names, self._wanted_fields.content
+        if text_field not in collection.fields:
+            raise SchemaError(
+                f"{self._client.url} has no field {text_field!r} for the text; "
+                f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
+            )
+        fields: dict[str, Any] = {names.key: document.id, text_field: document.text}
+        if names.name:
+            fields[names.name] = document.name
+        if DIGEST_FIELD in collection.fields:
+            fields[DIGEST_FIELD] = document.digest
+        for name, values in document.properties.items():
+            if collection.describe(name) is None:
+                raise SchemaError(
+                    f"{self._client.url} has no field {name!r} (document {document.id!r}){_nearest(name, collection)}; "
+                    "add the field, or a dynamic one, to its schema"
+                )
+            fields[name] = list(values) if isinstance(values, tuple) else values
+        return fields
+
+    def _prepared(self, plan: BoundPlan) -> BoundPlan:
+        """Replace clauses that can match nothing here, and say so."""
+        warnings = list(plan.warnings)
+        root = self._checked(plan.root, warnings)
+        return BoundPlan(root, tuple(dict.fromkeys(warnings)))
+
+    def _checked(self, node: PlanNode, warnings: list[str]) -> PlanNode:
+        if isinstance(node, Bool):
+            return replace(
+                node,
+                must=tuple(self._checked(child, warnings) for child in node.must),
+                should=tuple(self._checked(child, warnings) for child in node.should),
+                must_not=tuple(self._checked(child, warnings) for child in node.must_not),
+            )
+        if not isinstance(node, Words):
+            return node
+        collection = self.collection
+        if node.field in _TEXT_ALIASES and node.field not in collection.fields:
+            node = replace(node, field=self._wanted_fields.content)
+        if node.field is not None and collection.describe(node.field) is None:
+            reason = f"the collection has no field {node.field!r}{_nearest(node.field, collection)}"
+        elif (node.field is None or collection.is_text(node.field)) and not any(tokens(node.text)):
+            reason = f"{node.text!r} holds no words, so it matches nothing"
+        elif node.field is None and not collection.names.text:
+            reason = "the collection has no field to look for words without a field name in; write field:word"
+        else:
+            return node
+        warnings.append(reason)
+        return Nothing(reason)
+
+
+def _stored_signature(stored: object, scheme: Scheme, order_matters: bool) -> Signature:
+    """Return the signature of stored tokens: whole and in order as Alfresco writes them, or distinct ones."""
+    values = tuple(str(token) for token in stored) if isinstance(stored, list) else (str(stored),)
+    if len(values) == scheme.bucket_count:
+        return Signature(scheme, values)
+    return from_distinct(dict.fromkeys(values, 1), scheme, has_repeats=False, order_matters=order_matters)
+
+
+def _vectors(answer: Json, field: str) -> dict[str, dict[str, int]]:
+    """Return each document's tokens with their frequencies, by unique key."""
+    vectors = answer.get("termVectors", {})
+    if not isinstance(vectors, dict):
+        raise EngineResponseError("Solr's term vectors came in an unknown shape (json.nl=map was asked for)")
+    return {
+        str(each["uniqueKey"]): {token: int(told.get("tf", 1)) for token, told in each.get(field, {}).items()}
+        for each in vectors.values()
+        if isinstance(each, dict) and "uniqueKey" in each
+    }
+
+
+def _fits(field: str, value: str, collection: Collection) -> bool:
+    """Say whether a field can hold a value: a number field refuses anything else with an error."""
+    described = collection.describe(field)
+    if described is None:
+        return False
+    is_number = any(kind in collection.types[described["type"]]["class"] for kind in ("Point", "Trie"))
+    return not is_number or (value.isascii() and value.isdigit() and int(value) < 1 << 63)
+
+
+def _first_text(value: object) -> str:
+    """Return a field's value, the first of several, as text."""
+    if isinstance(value, list):
+        value = value[0] if value else ""
+    return "" if value is None else str(value)
+
+
+def _nearest(name: str, collection: Collection) -> str:
+    near = difflib.get_close_matches(name, collection.fields, n=3)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

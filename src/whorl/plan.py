@@ -1,0 +1,261 @@
+"""From a syntax tree to what an engine has to do, in numbers: `make_plan`, then `bind`.
+
+A plan is made from the query alone. A source document may have few tokens or none, so the numbers that depend on
+them are put in by `bind`, once the engine has fetched the sources' signatures. Both steps are pure.
+
+Scores are counts: a FINGERPRINT adds the tokens (or bands) that match, any other clause adds 1, times its boosts.
+Beside a FINGERPRINT the other clauses choose and do not count, unless they are boosted, so that the score stays the
+number of shared tokens. All engines give the same scores because nothing in them depends on a collection's
+statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+from whorl.errors import Span
+from whorl.fingerprint.banding import band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.minhash import Signature
+from whorl.query import ast
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAll:
+    """Every document, each with the score `weight`."""
+
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No document; `reason` says why in words for the user."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of `text`, next to each other, in a field (None: the default text fields); scores `weight`."""
+
+    text: str
+    field: str | None = None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A FINGERPRINT whose source's tokens are not known yet; overlap and probability are fractions in (0, 1]."""
+
+    reference: str
+    overlap: Fraction | None = None
+    probability: Fraction | None = None
+    weight: float = 1.0
+    span: Span = field(default=Span(0, 0), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTokens:
+    """At least `min_should_match` of `tokens`, repeats counted; scores the number that match, times `weight`."""
+
+    reference: str
+    tokens: tuple[str, ...]
+    min_should_match: int = 1
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBands:
+    """At least one whole band; scores the number of bands that match, times `weight`."""
+
+    reference: str
+    bands: tuple[tuple[str, ...], ...]
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bool:
+    """All of `must`, none of `must_not`, at least `min_should_match` of `should`; scores the sum of what matches."""
+
+    must: tuple[PlanNode, ...] = ()
+    should: tuple[PlanNode, ...] = ()
+    must_not: tuple[PlanNode, ...] = ()
+    min_should_match: int = 0
+
+
+PlanNode: TypeAlias = MatchAll | Nothing | Words | Unbound | SharedTokens | SharedBands | Bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPlan:
+    """A plan that an engine can run, and what the user should be told beside the hits."""
+
+    root: PlanNode
+    warnings: tuple[str, ...] = ()
+
+
+def make_plan(node: ast.Node) -> PlanNode:
+    """Return the plan of a syntax tree; its FINGERPRINTs are still unbound."""
+    counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
+    return _plan(node, boost=None, counts_words=counts_words)
+
+
+def _plan(node: ast.Node, boost: float | None, *, counts_words: bool) -> PlanNode:
+    def below(child: ast.Node) -> PlanNode:
+        return _plan(child, boost, counts_words=counts_words)
+
+    word_weight = boost if boost is not None else float(counts_words)
+    match node:
+        case ast.Term(text=text, field=name) | ast.Phrase(text=text, field=name):
+            return Words(text, name, word_weight)
+        case ast.Everything():
+            return MatchAll(word_weight)
+        case ast.Fingerprint():
+            return Unbound(
+                node.reference,
+                None if node.overlap is None else Fraction(node.overlap),
+                None if node.probability is None else Fraction(node.probability),
+                1.0 if boost is None else boost,
+                node.span,
+            )
+        case ast.Boost(child=child, factor=factor):
+            return _plan(child, float(factor) * (1.0 if boost is None else boost), counts_words=counts_words)
+        case ast.Or(children=members):
+            return Bool(should=tuple(below(member) for member in members), min_should_match=1)
+        case ast.And(children=members):
+            wanted = tuple(below(member) for member in members if not isinstance(member, ast.Not))
+            unwanted = tuple(below(member.child) for member in members if isinstance(member, ast.Not))
+            return _bool(wanted, (), unwanted)
+        case ast.Not(child=child):
+            return _bool((), (), (below(child),))
+        case ast.Clauses(clauses=clauses):
+            by_occur = {
+                occur: tuple(below(clause.child) for clause in clauses if clause.occur is occur) for occur in ast.Occur
+            }
+            return _bool(by_occur[ast.Occur.MUST], by_occur[ast.Occur.SHOULD], by_occur[ast.Occur.MUST_NOT])
+
+
+def _bool(must: tuple[PlanNode, ...], should: tuple[PlanNode, ...], must_not: tuple[PlanNode, ...]) -> Bool:
+    if not must and not should:
+        # Only exclusions: they are taken from all documents, not from none.
+        must = (MatchAll(),)
+    return Bool(must, should, must_not, min_should_match=0 if must else 1)
+
+
+def nodes(plan: PlanNode) -> Iterator[PlanNode]:
+    """Yield a plan's node and everything below it, parents first."""
+    yield plan
+    if isinstance(plan, Bool):
+        for child in (*plan.must, *plan.should, *plan.must_not):
+            yield from nodes(child)
+
+
+def references(plan: PlanNode) -> dict[str, bool]:
+    """Return the documents whose signatures `bind` wants, each with whether their tokens' order matters."""
+    wanted: dict[str, bool] = {}
+    for node in nodes(plan):
+        if isinstance(node, Unbound):
+            wanted[node.reference] = wanted.get(node.reference, False) or node.probability is not None
+    return wanted
+
+
+def bind(plan: PlanNode, signatures: Mapping[str, Signature]) -> BoundPlan:
+    """Put the sources' tokens and the numbers that follow from them into a plan.
+
+    Args:
+        plan: What `make_plan` returned.
+        signatures: By reference; a reference that is absent names no document of the store.
+
+    Source: Solr4QueryParser.createFingerPrintQuery: one part asks for any shared token, two parts set a minimum,
+    three parts make bands and set none.
+    """
+    warnings: list[str] = []
+    root = _bind(plan, signatures, warnings)
+    return BoundPlan(root, tuple(dict.fromkeys(warnings)))
+
+
+def _bind(plan: PlanNode, signatures: Mapping[str, Signature], warnings: list[str]) -> PlanNode:
+    def below(children: tuple[PlanNode, ...]) -> tuple[PlanNode, ...]:
+        return tuple(_bind(child, signatures, warnings) for child in children)
+
+    if isinstance(plan, Bool):
+        return replace(plan, must=below(plan.must), should=below(plan.should), must_not=below(plan.must_not))
+    if not isinstance(plan, Unbound):
+        return plan
+    signature = signatures.get(plan.reference)
+    if signature is None or not signature.tokens:
+        reason = no_source(plan.reference) if signature is None else no_tokens(plan.reference, signature)
+        warnings.append(reason)
+        return Nothing(reason)
+    if plan.overlap is None:
+        return SharedTokens(plan.reference, signature.tokens, 1, plan.weight)
+    if plan.probability is None:
+        if not signature.is_exact:
+            warnings.append(
+                f"the index does not tell how often some tokens of {plan.reference!r} repeat: scores may be a few off"
+            )
+        minimum = min_should_match(len(signature.tokens), plan.overlap)
+        return SharedTokens(plan.reference, signature.tokens, minimum, plan.weight)
+    if not signature.is_exact:
+        warnings.append(
+            f"the index does not tell the order of some tokens of {plan.reference!r}: its bands differ from Solr's own"
+        )
+    rows = band_rows(len(signature.tokens), plan.overlap, plan.probability)
+    return SharedBands(plan.reference, wrapped_bands(signature.tokens, rows), plan.weight)
+
+
+def no_source(reference: str) -> str:
+    """Say that a reference names no document."""
+    return f"no document {reference!r} in this store, so nothing can share content with it"
+
+
+def no_tokens(reference: str, signature: Signature) -> str:
+    """Say that a document is too short for a fingerprint."""
+    return (
+        f"document {reference!r} has no fingerprint: it holds fewer than "
+        f"{signature.scheme.shingle_size} words, so there is nothing to compare"
+    )
+
+
+def describe(plan: PlanNode) -> list[str]:
+    """Say in words and numbers what a plan does, one line a clause, indented as it nests."""
+    match plan:
+        case Bool(must=must, should=should, must_not=must_not):
+            groups = (
+                ("all of", must),
+                ("at least one of" if not must else "adding", should),
+                ("none of", must_not),
+            )
+            lines = []
+            for title, members in groups:
+                if members:
+                    lines.append(f"{title}:")
+                    lines += [f"  {line}" for member in members for line in describe(member)]
+            return lines
+        case MatchAll():
+            return [f"every document{_weighed(plan.weight)}"]
+        case Words(text=text, field=name, weight=weight):
+            where = "the text fields" if name is None else f"field {name!r}"
+            return [f"{text!r} in {where}{_weighed(weight)}"]
+        case SharedTokens(tokens=tokens, min_should_match=minimum):
+            return [
+                f"FINGERPRINT of {plan.reference!r}: at least {minimum} of its {len(tokens)} tokens "
+                f"({len(set(tokens))} distinct), one point each{_weighed(plan.weight, 1.0)}"
+            ]
+        case SharedBands(bands=bands):
+            return [
+                f"FINGERPRINT of {plan.reference!r}: at least one of {len(bands)} bands of {len(bands[0])} tokens, "
+                f"one point a band{_weighed(plan.weight, 1.0)}"
+            ]
+        case Nothing(reason=reason):
+            return [f"nothing: {reason}"]
+        case Unbound():
+            return [f"FINGERPRINT of {plan.reference!r}"]
+
+
+def _weighed(weight: float, usual: float = 0.0) -> str:
+    if weight == usual:
+        return ""
+    return f", times {weight:g}" if usual else f", {weight:g} points"

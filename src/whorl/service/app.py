@@ -1,0 +1,95 @@
+"""The HTTP service: a store behind a few routes. `create_app` is driven by tests without a socket."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from whorl.errors import (
+    EngineError,
+    EngineUnavailableError,
+    ParameterError,
+    QueryError,
+    StoreError,
+    WhorlError,
+)
+from whorl.store import Store
+
+#: The HTTP status of each branch of the error tree; the first that fits.
+_STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
+    (QueryError, 400),
+    (ParameterError, 400),
+    (EngineUnavailableError, 503),
+    (EngineError, 502),
+    (StoreError, 503),
+    (WhorlError, 500),
+)
+
+
+def create_app(store: Store, *, api_key: str | None = None) -> FastAPI:
+    """Return the service over a store.
+
+    Args:
+        store: Open for as long as the service runs.
+        api_key: Asked for on every route under /api as `Authorization: Bearer KEY`, or None for an open service.
+    """
+    app = FastAPI(title="whorl", summary="Find the documents that share content with a document.")
+
+    @app.middleware("http")
+    async def authorised(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if (
+            api_key
+            and request.url.path.startswith("/api/")
+            and not secrets.compare_digest(given.encode(), api_key.encode())
+        ):
+            return _error(401, "this service wants Authorization: Bearer KEY")
+        return await proceed(request)
+
+    @app.exception_handler(WhorlError)
+    async def failed(_: Request, error: WhorlError) -> JSONResponse:
+        status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+        details: dict[str, Any] = {}
+        if isinstance(error, QueryError):
+            details = {"span": asdict(error.span), "hint": error.hint}
+        message = error.message if isinstance(error, QueryError) else str(error)
+        return _error(status, message, details, {"Retry-After": "5"} if status == 503 else {})
+
+    @app.get("/healthz")
+    def health() -> dict[str, str]:
+        """The process runs."""
+        return {"status": "ok"}
+
+    @app.get("/readyz")
+    def ready() -> dict[str, Any]:
+        """The store answers."""
+        return {"status": "ok", "documents": store.count()}
+
+    @app.get("/api/search")
+    def search(
+        q: str,
+        start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+        rows: Annotated[int, Query(ge=0, le=10_000)] = 10,
+    ) -> dict[str, Any]:
+        """One page of the documents that a query matches."""
+        page = store.search(q, start=start, rows=rows, with_shared=True)
+        return {
+            "query": q,
+            "total": page.total,
+            "warnings": list(page.warnings),
+            "hits": [asdict(hit) for hit in page.hits],
+        }
+
+    return app
+
+
+def _error(
+    status: int, message: str, details: dict[str, Any] | None = None, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    body = {"error": {"statusCode": status, "message": message, **(details or {})}}
+    return JSONResponse(body, status_code=status, headers=headers)

@@ -1,0 +1,112 @@
+"""Settings, from the environment and a `whorl.toml`: the only reader of either.
+
+    WHORL_STORE      the store used where none is named: a Solr URL or a folder
+    WHORL_SOLR_AUTH  user:password for Solr, where the URL holds none
+    WHORL_TIMEOUT    seconds that one answer of Solr may take (default 60)
+    WHORL_API_KEY    what `whorl serve` wants as a bearer token; without it the service is open
+    WHORL_CONFIG     the file to read instead of ./whorl.toml
+    WHORL_SOLR_CACHE where the jars of a local Solr are kept
+
+`whorl.toml` may hold `store`, `timeout` and a table `[fields]` that names a collection's fields: `minhash`,
+`content`, `name`, `dbid`, `noderef`. The environment wins over the file.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+import platformdirs
+
+from whorl.errors import ParameterError
+from whorl.solr.schema import FieldNames
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What can be configured; see the module for the names.
+
+    Args:
+        store: A Solr URL or a folder.
+        timeout_seconds: Above 0.
+        solr_auth: User and password; never shown.
+        fields: What a collection calls its fields.
+        solr_cache: Folder for the jars of a local Solr.
+        api_key: Of the HTTP service; never shown.
+    """
+
+    store: str
+    timeout_seconds: float
+    solr_auth: tuple[str, str] | None
+    fields: FieldNames
+    solr_cache: Path
+    api_key: str | None = None
+
+    def __repr__(self) -> str:
+        shown = "set" if self.solr_auth else "not set"
+        return f"Settings(store={self.store!r}, timeout_seconds={self.timeout_seconds}, solr_auth={shown})"
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] = os.environ) -> Self:
+        """Read the settings.
+
+        Raises:
+            ParameterError: A value that cannot be used, with its name.
+        """
+        config = _config(environ.get("WHORL_CONFIG"))
+        return cls(
+            store=environ.get("WHORL_STORE") or str(config.get("store") or _default_store()),
+            timeout_seconds=_seconds(environ.get("WHORL_TIMEOUT") or config.get("timeout", 60)),
+            solr_auth=_auth(environ.get("WHORL_SOLR_AUTH")),
+            fields=_field_names(config.get("fields", {})),
+            solr_cache=Path(environ.get("WHORL_SOLR_CACHE") or platformdirs.user_cache_path("whorl") / "solr"),
+            api_key=environ.get("WHORL_API_KEY") or None,
+        )
+
+
+def _default_store() -> Path:
+    return platformdirs.user_data_path("whorl") / "store"
+
+
+def _config(named: str | None) -> dict[str, Any]:
+    path = Path(named or "whorl.toml")
+    if named is None and not path.is_file():
+        return {}
+    try:
+        config = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ParameterError(f"the configuration {path} cannot be read: {error}") from error
+    unknown = set(config) - {"store", "timeout", "fields"}
+    if unknown:
+        raise ParameterError(f"{path} has unknown entries {sorted(unknown)}; known are store, timeout and [fields]")
+    return config
+
+
+def _field_names(told: object) -> FieldNames:
+    known = [each.name for each in fields(FieldNames)]
+    if not isinstance(told, dict) or not all(name in known and isinstance(told[name], str) for name in told):
+        raise ParameterError(f"[fields] maps {', '.join(known)} to the collection's own names, got {told!r}")
+    return FieldNames(**told)
+
+
+def _seconds(told: object) -> float:
+    try:
+        seconds = float(told)  # type: ignore[arg-type]  # whatever it is, float says whether it is a number
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if not 0 < seconds < 86_400:
+        raise ParameterError(f"the timeout must be seconds, above 0 and below a day, got {told!r}")
+    return seconds
+
+
+def _auth(told: str | None) -> tuple[str, str] | None:
+    if not told:
+        return None
+    user, separator, password = told.partition(":")
+    if not separator or not user:
+        raise ParameterError("WHORL_SOLR_AUTH must be user:password")
+    return user, password

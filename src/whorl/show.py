@@ -1,0 +1,85 @@
+"""What a terminal shows: tables of hits, plans, problems."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from whorl.engine.base import Page
+from whorl.plan import BoundPlan, describe
+
+_BAR_WIDTH = 20
+#: Problems shown in full; the rest are counted.
+_PROBLEMS_SHOWN = 20
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that does not wrap at 80 columns when nobody looks at it."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else 120, highlight=False, soft_wrap=False)
+
+
+def page_table(page: Page) -> Table:
+    """Return a page of hits as a table; with one source, shared tokens and their share of the source's as a bar."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("id", overflow="fold", ratio=3)
+    table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
+    if page.asked:
+        table.add_column("shared tokens", justify="right")
+        table.add_column("overlap", no_wrap=True)
+    else:
+        table.add_column("score", justify="right")
+    for hit in page.hits:
+        # Text objects: brackets in ids and names are not markup.
+        row = [Text(printable(hit.id)), Text(printable(hit.name))]
+        if page.asked:
+            row += [Text("–" if hit.shared is None else str(hit.shared)), _bar(hit.shared or 0, page.asked)]
+        else:
+            row.append(Text(f"{hit.score:g}"))
+        table.add_row(*row)
+    return table
+
+
+def _bar(shared: int, asked: int) -> Text:
+    fraction = min(1.0, shared / asked)
+    full = round(fraction * _BAR_WIDTH)
+    bar = Text("█" * full, style="green")
+    return bar.append("░" * (_BAR_WIDTH - full), style="dim").append(f" {fraction:4.0%}", style="none")
+
+
+def page_json(query: str, page: Page) -> str:
+    """Return a page as JSON: query, total, warnings, hits of id, name, score and, where counted, shared."""
+    hits: list[dict[str, object]] = []
+    for hit in page.hits:
+        told: dict[str, object] = {"id": hit.id, "name": hit.name, "score": hit.score}
+        hits.append(told if hit.shared is None else {**told, "shared": hit.shared})
+    return json.dumps(
+        {"query": query, "total": page.total, "warnings": list(page.warnings), "hits": hits},
+        ensure_ascii=False,
+        indent=2,
+    )
+
+
+def explanation(plan: BoundPlan, request: Mapping[str, object]) -> str:
+    """Return a plan in words and the request that runs it as JSON."""
+    words = "\n".join(f"  {line}" for line in describe(plan.root))
+    return f"Plan\n{words}\n\nRequest\n{json.dumps(request, ensure_ascii=True, indent=2)}"
+
+
+def problem_lines(problems: Sequence[object], what: str) -> list[str]:
+    """Return lines that name the first problems and count the rest."""
+    if not problems:
+        return []
+    lines = [f"{len(problems):,} {what}:", *(f"  {problem}" for problem in problems[:_PROBLEMS_SHOWN])]
+    hidden = len(problems) - _PROBLEMS_SHOWN
+    return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
+
+
+def printable(text: str) -> str:
+    """Replace what would move the cursor or colour the screen: control characters in ids and names are data."""
+    return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,0 +1,209 @@
+"""A bound plan as Solr's JSON request: pure, and the only place that spells queries.
+
+Every piece of user text is the value of an argument in Solr's JSON query language, which hands it to the parser as
+it is (`{"field": {"f": …, "query": …}}` becomes `{!field f=$a v=$b}`), so nothing a user types is read as syntax.
+
+Tokens go through Solr's own `{!min_hash}` parser with a token list it does not analyse: it scores one for each
+matching token or band, and is quicker to read than a clause for each token. It takes a similarity and a probability
+instead of the numbers a plan holds, so those are chosen here such that it computes the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from whorl.errors import EngineResponseError
+from whorl.fingerprint.banding import band_match_probability
+from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Words, nodes
+
+#: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount); Solr's default, kept by most.
+MAX_CLAUSES = 1024
+#: What is left for the rest of a query when the fingerprints' tokens are counted.
+_RESERVE = 24
+
+_NO_DOCUMENT: dict[str, Any] = {"bool": {"must_not": ["*:*"]}}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a collection calls the fields that whorl needs.
+
+    Args:
+        key: The unique key.
+        minhash: The indexed tokens.
+        text: The fields that a word without a field name is looked for in.
+        name: What people know a document by, or None.
+    """
+
+    key: str = "id"
+    minhash: str = "MINHASH"
+    text: tuple[str, ...] = ("name", "content")
+    name: str | None = "name"
+
+
+def search_request(plan: BoundPlan, names: Names, *, start: int, rows: int) -> dict[str, Any]:
+    """Return the JSON body that asks Solr for one page of a plan's hits."""
+    builder = _Builder(names, apart=_apart(plan.root))
+    query = builder.query(plan.root)
+    named = {"queries": builder.named} if builder.named else {}
+    fields = ["score", names.key, *([names.name] if names.name else [])]
+    return {
+        "query": query,
+        "offset": start,
+        "limit": rows,
+        "fields": fields,
+        "sort": f"score desc, {names.key} asc",
+        **named,
+    }
+
+
+def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dict[str, Any]:
+    """Return the JSON body that asks for all documents whose field holds one of some values.
+
+    Args:
+        values: By field name; compared whole, not analysed.
+        fields: What to fetch of each.
+    """
+    clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
+    # An id names one document; a collection that holds several under one number still answers in bounds.
+    return {
+        "query": {"bool": {"should": clauses, "mm": "1"}},
+        "limit": 2 * len(clauses),
+        "fields": fields,
+    }
+
+
+def _apart(root: PlanNode) -> frozenset[int]:
+    """Choose the fingerprints that are evaluated apart, so that the query stays within Lucene's clause limit.
+
+    Lucene counts all leaves of a query tree, but a query inside a function is counted for itself. The largest
+    fingerprints move into functions until the rest fits.
+    """
+    sizes = [(_clauses(node), id(node)) for node in nodes(root) if isinstance(node, SharedTokens | SharedBands)]
+    others = sum(isinstance(node, Words | MatchAll) for node in nodes(root))
+    if others > MAX_CLAUSES - _RESERVE:
+        raise EngineResponseError(
+            f"the query has {others} clauses; Solr allows {MAX_CLAUSES} at once, so ask in several queries"
+        )
+    total = sum(size for size, _ in sizes) + 2 * others
+    moved = set()
+    for size, node in sorted(sizes, reverse=True):
+        if total <= MAX_CLAUSES - _RESERVE or len(sizes) == 1:
+            break
+        total -= size - 2
+        moved.add(node)
+    return frozenset(moved)
+
+
+def _clauses(node: SharedTokens | SharedBands) -> int:
+    return len(node.tokens) if isinstance(node, SharedTokens) else sum(map(len, node.bands))
+
+
+class _Builder:
+    """Turns plan nodes into JSON queries and collects the queries that functions refer to by name."""
+
+    def __init__(self, names: Names, apart: frozenset[int]) -> None:
+        self._names = names
+        self._apart = apart
+        self.named: dict[str, Any] = {}
+
+    def query(self, node: PlanNode) -> dict[str, Any]:
+        match node:
+            case MatchAll(weight=weight):
+                return _constant({"bool": {"must": ["*:*"]}}, weight)
+            case Words(weight=weight):
+                return _constant(self._words(node), weight)
+            case SharedTokens(tokens=tokens, min_should_match=minimum):
+                if minimum > len(tokens):
+                    return _NO_DOCUMENT
+                return self._fingerprint(node, tokens, overlap_similarity(len(tokens), minimum), 1.0)
+            case SharedBands(bands=bands):
+                tokens = tuple(token for band in bands for token in band)
+                similarity, probability = band_parameters(len(bands), len(bands[0]))
+                return self._fingerprint(node, tokens, similarity, probability)
+            case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
+                clauses: dict[str, Any] = {
+                    occur: [self.query(child) for child in children]
+                    for occur, children in (("must", must), ("should", should), ("must_not", must_not))
+                    if children
+                }
+                return {"bool": {**clauses, "mm": str(minimum)} if minimum else clauses}
+            case Nothing():
+                return _NO_DOCUMENT
+            case _:
+                raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
+
+    def _words(self, node: Words) -> dict[str, Any]:
+        fields = self._names.text if node.field is None else (node.field,)
+        looked_up = [{"field": {"f": name, "query": node.text}} for name in fields]
+        return looked_up[0] if len(looked_up) == 1 else {"bool": {"should": looked_up, "mm": "1"}}
+
+    def _fingerprint(
+        self, node: SharedTokens | SharedBands, tokens: tuple[str, ...], similarity: float, probability: float
+    ) -> dict[str, Any]:
+        separator = _separator(tokens)
+        query: dict[str, Any] = {
+            "min_hash": {
+                "field": self._names.minhash,
+                "sep": separator,
+                "sim": repr(similarity),
+                "tp": repr(probability),
+                "query": separator.join(tokens),
+            }
+        }
+        if id(node) in self._apart:
+            query = self._in_function(query)
+        if node.weight == 1.0:
+            return query
+        return {"boost": {"b": repr(node.weight), "query": query}}
+
+    def _in_function(self, query: dict[str, Any]) -> dict[str, Any]:
+        """Match and score as `query` does, counted as two clauses."""
+        name = f"fingerprint{len(self.named)}"
+        self.named[name] = query
+        return {
+            "bool": {
+                "must": [{"func": {"query": f"query(${name},0)"}}],
+                "filter": [{"frange": {"l": "0", "incl": "false", "query": f"query(${name},0)"}}],
+            }
+        }
+
+
+def _constant(query: dict[str, Any], weight: float) -> dict[str, Any]:
+    """Match as `query` does, each document with the score `weight`."""
+    if weight == 0.0:
+        return {"bool": {"filter": [query]}}
+    return {"bool": {"must": [f"*:*^={weight!r}"], "filter": [query]}}
+
+
+def _separator(tokens: tuple[str, ...]) -> str:
+    """Return a separator that no token holds and that means itself in a regular expression."""
+    joined = "\n\n\n\n".join(tokens)
+    return next(mark for mark in ("~~~", "%%%", "@@@", "=====", "~~~%%%@@@") if mark not in joined)
+
+
+def overlap_similarity(token_count: int, minimum: int) -> float:
+    """Return the `sim` for which `{!min_hash}` asks for exactly `minimum` tokens.
+
+    It computes ceil(count * sim) in 32-bit floats; aiming half a token below leaves no room for their rounding.
+    Never 1.0, for which it sets no minimum at all.
+    """
+    return (minimum - 0.5) / token_count
+
+
+def band_parameters(bands: int, rows: int) -> tuple[float, float]:
+    """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
+
+    It takes the first number of bands b, rows = count // b, whose chance to match exceeds tp. The chance grows with
+    b, so a tp between the last b with more rows and the first with these rows is enough. The tokens fill every band:
+    its own filling of a last short band looks for the wrong terms (it writes the bytes' hex dump) and never matches.
+    """
+    count = bands * rows
+    first = next(number for number in range(1, bands + 1) if count // number == rows)
+    # A similarity for which a band matches about one time in `first` keeps the two chances well apart.
+    similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
+    below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
+    reached = band_match_probability(similarity, first, rows)
+    return similarity, (below + reached) / 2

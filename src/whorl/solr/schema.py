@@ -1,0 +1,234 @@
+"""What a collection offers a fingerprint search: read from its schema and configuration, nothing assumed.
+
+`inspect` asks the Schema API, the Config API and the version; the answers together say where a source document's
+tokens can come from and how the index spells them.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal
+
+from whorl.errors import SchemaError
+from whorl.fingerprint.minhash import Scheme, Spelling
+from whorl.fingerprint.text import DEFAULT_PROFILE
+from whorl.solr.client import Json, SolrClient
+from whorl.solr.request import Names
+
+#: Factories by the short name that Solr 9 writes, and by the class name of older schemas.
+_MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
+_SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
+_TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
+
+
+class TokenSource(Enum):
+    """Where the tokens of a stored document can be read."""
+
+    STORED = "a stored token field"
+    DOC_VALUES = "a token field with docValues"
+    TERM_VECTORS = "term vectors"
+    TEXT = "the stored text, fingerprinted here"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNames:
+    """What the user says a collection calls its fields; absent ones are not used.
+
+    Args:
+        minhash: The indexed tokens.
+        content: The text that the tokens are made from.
+        name: What people know a document by.
+        dbid: Alfresco's number of a node.
+        noderef: Alfresco's node reference.
+    """
+
+    minhash: str = "MINHASH"
+    content: str = "content"
+    name: str = "name"
+    dbid: str = "DBID"
+    noderef: str = "LID"
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What `inspect` found out about a core or collection."""
+
+    names: Names
+    fields: Mapping[str, Json]
+    dynamic: Mapping[str, Json]
+    types: Mapping[str, Json]
+    dbid: str | None
+    noderef: str | None
+    content: str | None
+    sources: tuple[TokenSource, ...]
+    spelling: Spelling
+    scheme: Scheme
+    vector_handler: str | None
+    lucene_version: str
+    handlers: Mapping[str, Json] = field(default_factory=dict)
+
+    def describe(self, name: str) -> Json | None:
+        """Return a field's properties, also those of a dynamic field that `name` falls under, or None."""
+        if name in self.fields:
+            return self.fields[name]
+        # Solr takes the longest pattern that fits.
+        fitting = [pattern for pattern in self.dynamic if fnmatch.fnmatchcase(name, pattern)]
+        return self.dynamic[max(fitting, key=len)] if fitting else None
+
+    def is_text(self, name: str) -> bool:
+        """Say whether a field's values are split into words."""
+        described = self.describe(name)
+        return described is not None and "TextField" in self.types[described["type"]]["class"]
+
+
+def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
+    """Read what a collection offers.
+
+    Raises:
+        SchemaError: There is no field of tokens and no stored text to make them from.
+    """
+    schema = client.get("schema")["schema"]
+    fields = _by_name(client.get("schema/fields", showDefaults="true")["fields"])
+    dynamic = _by_name(schema.get("dynamicFields", []))
+    types = _by_name(schema["fieldTypes"])
+    config = client.get("config")["config"]
+    handlers = config.get("requestHandler", {})
+    version = lucene_version(client)
+    vector_handler = _vector_handler(handlers, config.get("searchComponent", {}))
+    content = wanted.content if fields.get(wanted.content, {}).get("stored") else None
+    minhash = fields.get(wanted.minhash)
+    names = Names(
+        key=schema.get("uniqueKey", "id"),
+        minhash=wanted.minhash,
+        text=tuple(name for name in (wanted.name, wanted.content) if name in fields),
+        name=wanted.name if fields.get(wanted.name, {}).get("stored") else None,
+    )
+    if minhash is None:
+        raise SchemaError(
+            f"{client.url} has no field {wanted.minhash!r} to hold fingerprints; "
+            f"'whorl solr init {client.url}' adds it, or name another in whorl.toml"
+        )
+    chain = minhash_chain(types[minhash["type"]])
+    return Collection(
+        names=names,
+        fields=fields,
+        dynamic=dynamic,
+        types=types,
+        dbid=wanted.dbid if wanted.dbid in fields else None,
+        noderef=wanted.noderef if wanted.noderef in fields else None,
+        content=content,
+        sources=_token_sources(minhash, types, vector_handler, content),
+        spelling=_spelling(chain),
+        scheme=_scheme(chain, profile_of(version)),
+        vector_handler=vector_handler,
+        lucene_version=version,
+        handlers=handlers,
+    )
+
+
+def lucene_version(client: SolrClient) -> str:
+    """Return the version of Lucene behind a collection, `9.12.2`."""
+    return str(client.get("admin/system")["lucene"]["lucene-spec-version"])
+
+
+def profile_of(version: str) -> str:
+    """Return the word-break profile of a Lucene version: its ICU's rules, which differ in colons and dictionaries."""
+    try:
+        major, minor = (int(part) for part in version.split(".")[:2])
+    except ValueError:
+        return DEFAULT_PROFILE
+    if (major, minor) < (9, 11):
+        return "icu70"
+    return "icu74" if (major, minor) < (10, 2) else "icu77"
+
+
+def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
+    """Return a type's analysis of one side, which may be given for both at once."""
+    found: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
+    return found
+
+
+def minhash_chain(field_type: Json) -> list[Json]:
+    """Return the filters of a type's index analysis, or none when it does not make MinHash tokens."""
+    filters = list(analyzer(field_type, "index").get("filters", []))
+    return filters if find_filter(filters, _MINHASH) is not None else []
+
+
+def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
+    """Return the first filter that one of `names` calls, or None."""
+    return next((each for each in filters if each.get("name", each.get("class")) in names), None)
+
+
+def minhash_filter(filters: list[Json]) -> Json | None:
+    """Return the MinHash filter of a chain, or None."""
+    return find_filter(filters, _MINHASH)
+
+
+def truncate_filter(filters: list[Json]) -> Json | None:
+    """Return the filter that cuts tokens, or None."""
+    return find_filter(filters, _TRUNCATE)
+
+
+def _by_name(items: list[Json]) -> dict[str, Json]:
+    return {item["name"]: item for item in items}
+
+
+def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]) -> str | None:
+    """Return the path of a request handler that answers with term vectors, or None."""
+    vector = {name for name, component in components.items() if "TermVectorComponent" in component.get("class", "")}
+    for path, handler in handlers.items():
+        used: list[Any] = [*handler.get("last-components", []), *handler.get("components", [])]
+        if path.startswith("/") and vector.intersection(used):
+            return path.removeprefix("/")
+    return None
+
+
+def _token_sources(
+    minhash: Json, types: Mapping[str, Json], vector_handler: str | None, content: str | None
+) -> tuple[TokenSource, ...]:
+    """Return the ways to a document's tokens, the cheapest and most exact first."""
+    # Only in a string field is what is stored also what is indexed; a text field stores the text.
+    is_string = "StrField" in types[minhash["type"]]["class"]
+    found = [
+        (is_string and minhash.get("stored"), TokenSource.STORED),
+        (is_string and minhash.get("docValues"), TokenSource.DOC_VALUES),
+        (minhash.get("termVectors") and vector_handler, TokenSource.TERM_VECTORS),
+        (content, TokenSource.TEXT),
+    ]
+    return tuple(source for is_there, source in found if is_there)
+
+
+def _spelling(chain: list[Json]) -> Spelling:
+    if not chain:
+        # A string field is filled from outside: by Alfresco, or with our own tokens, told apart when they are read.
+        return Spelling.HEX
+    truncate = truncate_filter(chain)
+    if truncate is None:
+        return Spelling.UNITS_8
+    if int(truncate.get("prefixLength", 5)) == 4:
+        return Spelling.UNITS_4
+    raise SchemaError(
+        f"the tokens are cut to {truncate.get('prefixLength')} units; whorl reads tokens of 4 units (prefixLength=4) "
+        "or whole ones"
+    )
+
+
+def _scheme(chain: list[Json], profile: str) -> Scheme:
+    minhash, shingle = minhash_filter(chain), find_filter(chain, _SHINGLE)
+    if minhash is None or shingle is None:
+        return Scheme(profile=profile)
+    for parameter in ("hashCount", "hashSetSize"):
+        if int(minhash.get(parameter, 1)) != 1:
+            raise SchemaError(
+                f"MinHashFilterFactory has {parameter}={minhash[parameter]}; whorl works with {parameter}=1, "
+                "whose buckets each keep one token"
+            )
+    smallest, largest = int(shingle.get("minShingleSize", 2)), int(shingle.get("maxShingleSize", 2))
+    if smallest != largest:
+        raise SchemaError(
+            f"shingles have {smallest} to {largest} words; whorl works with one size (5 and 5 in its own schema)"
+        )
+    return Scheme(profile, shingle_size=largest, bucket_count=int(minhash.get("bucketCount", 512)))

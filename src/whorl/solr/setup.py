@@ -1,0 +1,159 @@
+"""`whorl solr init`: what a collection lacks, added through the Schema and Config APIs; what is there stays.
+
+The definitions are those of solr/configset, so that a collection made from it needs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from whorl.errors import EngineResponseError, SchemaError
+from whorl.solr.client import Json, SolrClient
+
+_ICU = "icu"
+_FOLD: Json = {"class": "solr.ICUNormalizer2FilterFactory", "form": "nfkc_cf", "mode": "compose"}
+_WORDS: Json = {"class": "solr.ICUTokenizerFactory"}
+
+TYPES: tuple[Json, ...] = (
+    {
+        "name": "text_whorl",
+        "class": "solr.TextField",
+        "positionIncrementGap": "100",
+        "analyzer": {"tokenizer": _WORDS, "filters": [_FOLD]},
+    },
+    {
+        "name": "text_min_hash",
+        "class": "solr.TextField",
+        "positionIncrementGap": "100",
+        "indexAnalyzer": {
+            "tokenizer": _WORDS,
+            "filters": [
+                _FOLD,
+                {
+                    "class": "solr.ShingleFilterFactory",
+                    "minShingleSize": "5",
+                    "maxShingleSize": "5",
+                    "outputUnigrams": "false",
+                    "outputUnigramsIfNoShingles": "false",
+                    "tokenSeparator": " ",
+                },
+                {
+                    "class": "solr.MinHashFilterFactory",
+                    "bucketCount": "512",
+                    "hashSetSize": "1",
+                    "hashCount": "1",
+                    "withRotation": "true",
+                },
+                {"class": "solr.TruncateTokenFilterFactory", "prefixLength": "4"},
+            ],
+        },
+        "queryAnalyzer": {"tokenizer": {"class": "solr.KeywordTokenizerFactory"}},
+    },
+)
+
+FIELDS: tuple[Json, ...] = (
+    {"name": "name", "type": "text_whorl", "indexed": True, "stored": True},
+    {"name": "content", "type": "text_whorl", "indexed": True, "stored": True},
+    {
+        "name": "MINHASH",
+        "type": "text_min_hash",
+        "indexed": True,
+        "stored": False,
+        "termVectors": True,
+        "omitNorms": True,
+        "omitTermFreqAndPositions": True,
+    },
+    {"name": "whorl_digest", "type": "string", "indexed": False, "stored": True, "docValues": False},
+)
+
+COPIES: tuple[Json, ...] = ({"source": "content", "dest": "MINHASH"},)
+
+VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
+VECTOR_HANDLER: Json = {
+    "name": "/tvrh",
+    "class": "solr.SearchHandler",
+    "defaults": {"tv": True, "echoParams": "none"},
+    "last-components": ["termVectors"],
+}
+
+
+def initialise(client: SolrClient, *, dry_run: bool) -> Iterator[str]:
+    """Add what is missing; yield a line for each thing added, kept or found to differ.
+
+    Raises:
+        SchemaError: The schema cannot be changed, or Solr lacks the ICU classes.
+    """
+    schema = client.get("schema")["schema"]
+    config = client.get("config")["config"]
+    added = 0
+    for path, command, body in [*_schema_steps(schema), *_config_steps(config)]:
+        added += 1
+        if dry_run:
+            yield f"would send to {client.url}/{path}: {json.dumps({command: body})}"
+        else:
+            _send(client, path, command, body)
+            yield f"added {body.get('name', body.get('dest'))} ({command})"
+    yield from _differences(schema)
+    yield f"{added} things {'would be ' if dry_run else ''}added" if added else "nothing to add: all is there"
+    if added and not dry_run:
+        yield "documents that are there already get a fingerprint when they are indexed again"
+
+
+def _schema_steps(schema: Json) -> Iterator[tuple[str, str, Json]]:
+    kinds = (("fieldTypes", "add-field-type", TYPES), ("fields", "add-field", FIELDS))
+    for kind, command, definitions in kinds:
+        there = {each["name"] for each in schema.get(kind, [])}
+        for definition in definitions:
+            if definition["name"] not in there:
+                yield "schema", command, definition
+    copies = {(each["source"], each["dest"]) for each in schema.get("copyFields", [])}
+    types = {each["name"]: each["type"] for each in schema["fields"]}
+    # An Alfresco collection fills a MINHASH of strings by itself; copying the text into it would ruin it.
+    is_ours = types.get("MINHASH", "text_min_hash") == "text_min_hash"
+    for definition in COPIES:
+        if is_ours and (definition["source"], definition["dest"]) not in copies:
+            yield "schema", "add-copy-field", definition
+
+
+def _config_steps(config: Json) -> Iterator[tuple[str, str, Json]]:
+    components = config.get("searchComponent", {})
+    vector = [name for name, each in components.items() if "TermVectorComponent" in each.get("class", "")]
+    if not vector:
+        yield "config", "add-searchcomponent", VECTOR_COMPONENT
+    uses = [*(vector or [VECTOR_COMPONENT["name"]])]
+    handlers = config.get("requestHandler", {}).values()
+    if not any(set(uses).intersection(_components(each)) for each in handlers):
+        yield "config", "add-requesthandler", {**VECTOR_HANDLER, "last-components": uses[:1]}
+
+
+def _components(handler: Json) -> list[str]:
+    return [*handler.get("last-components", []), *handler.get("components", [])]
+
+
+def _differences(schema: Json) -> Iterator[str]:
+    """Say where a field that is there is not what we would have made: it is kept, the doctor says what it means."""
+    there = {each["name"]: each for each in schema["fields"]}
+    for definition in FIELDS:
+        found = there.get(definition["name"])
+        if found is None:
+            continue
+        differing = [
+            f"{key} is {json.dumps(found[key])}, ours {json.dumps(value)}"
+            for key, value in definition.items()
+            if key in found and found[key] != value and key != "type"
+        ]
+        if differing:
+            yield f"kept field {definition['name']} as it is ({'; '.join(differing)}); 'whorl solr check' says more"
+
+
+def _send(client: SolrClient, path: str, command: str, body: Json) -> None:
+    try:
+        client.post(path, {command: body})
+    except EngineResponseError as error:
+        hint = ""
+        if "ICU" in error.detail or "SPI class" in error.detail or _ICU in error.detail:
+            hint = "; Solr needs its module analysis-extras (start it with SOLR_MODULES=analysis-extras)"
+        elif "not mutable" in error.detail or "immutable" in error.detail:
+            hint = "; its schema is a file that Solr may not change: use solr/configset instead"
+        raise SchemaError(f"{client.url} refused {command} {body.get('name', body)}: {error.detail}{hint}") from error

@@ -1,0 +1,170 @@
+"""A store of documents and the questions one asks it: the surface that Python users and the command line share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from whorl.engine.base import Document, Engine, Page
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash import Signature
+from whorl.fingerprint.similarity import shared_tokens
+from whorl.plan import BoundPlan, bind, make_plan, references
+from whorl.query.parser import parse
+from whorl.settings import Settings
+
+#: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
+DEFAULT_BATCH = 256
+#: The deepest hit that can be asked for; engines sort everything before it.
+MAX_DEPTH = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What an indexing run did so far: documents stored, and documents that were there already, unchanged."""
+
+    stored: int = 0
+    unchanged: int = 0
+
+
+class Store:
+    """Documents behind an engine: put them in, ask for those that share content, take them out.
+
+    Use `open_store` to get one. A store is a context manager that closes its engine.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def index(
+        self,
+        documents: Iterable[Document],
+        *,
+        batch: int = DEFAULT_BATCH,
+        progress: Callable[[Indexed], None] | None = None,
+    ) -> Indexed:
+        """Store documents, replacing those of the same id and leaving alone those that are there unchanged.
+
+        Args:
+            documents: Any number, read as they are needed.
+            batch: Documents stored at once, at least 1; each batch is safe before the next is read.
+            progress: Called after every batch with what is safe by then.
+
+        Returns:
+            What was done; everything in it is searchable.
+        """
+        if batch < 1:
+            raise ParameterError(f"batch must be at least 1, got {batch}")
+        done = Indexed()
+        remaining = iter(documents)
+        try:
+            # The last of several documents with one id in a batch is the one that counts.
+            while group := {document.id: document for document in islice(remaining, batch)}:
+                there = self.engine.digests(group)
+                fresh = [document for document in group.values() if there.get(document.id) != document.digest]
+                self.engine.index(fresh)
+                done = Indexed(done.stored + len(fresh), done.unchanged + len(group) - len(fresh))
+                if progress:
+                    progress(done)
+        finally:
+            # Also when reading stopped half-way: what was acknowledged can be found.
+            if done.stored:
+                self.engine.refresh()
+        return done
+
+    def search(self, query: str, *, start: int = 0, rows: int = 10, with_shared: bool = False) -> Page:
+        """Return one page of the documents that a query matches.
+
+        Args:
+            query: In the query language, see docs/query-language.md.
+            start: Hits to leave out before the page, 0 to 1,000,000.
+            rows: Hits on the page, 0 to 10,000.
+            with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
+
+        Raises:
+            QueryError: The query cannot be run; the message shows the place.
+        """
+        if not 0 <= start <= MAX_DEPTH:
+            raise ParameterError(f"start must be 0 to {MAX_DEPTH:,}, got {start}")
+        if not 0 <= rows <= 10_000:
+            raise ParameterError(f"rows must be 0 to 10,000, got {rows}")
+        sources, plan = self._bound(query)
+        page = self.engine.search(plan, start=start, rows=rows)
+        if with_shared and len(sources) == 1 and page.hits:
+            return self._with_shared(page, next(iter(sources.values())))
+        return page
+
+    def explain(self, query: str, *, start: int = 0, rows: int = 10) -> tuple[BoundPlan, Mapping[str, object]]:
+        """Return the plan of a query, bound to this store's documents, and the request that runs it."""
+        _, plan = self._bound(query)
+        return plan, self.engine.explain(plan, start=start, rows=rows)
+
+    def delete(self, ids: Collection[str]) -> int:
+        """Forget documents; return how many of the ids there were."""
+        return self.engine.delete([ids] if isinstance(ids, str) else ids)
+
+    def signature(self, reference: str) -> Signature | None:
+        """Return the signature of the document that a reference names, or None when there is none."""
+        return self.engine.signatures({reference: True}).get(reference)
+
+    def count(self) -> int:
+        """Return how many documents the store holds."""
+        return self.engine.count()
+
+    def close(self) -> None:
+        """Release what the store holds open."""
+        self.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _bound(self, query: str) -> tuple[Mapping[str, Signature], BoundPlan]:
+        plan = make_plan(parse(query))
+        wanted = references(plan)
+        sources = self.engine.signatures(wanted) if wanted else {}
+        return sources, bind(plan, sources)
+
+    def _with_shared(self, page: Page, source: Signature) -> Page:
+        signatures = self.engine.signatures({hit.id: False for hit in page.hits})
+        return replace(
+            page,
+            asked=len(source.tokens),
+            hits=tuple(
+                replace(hit, shared=shared_tokens(source, signatures[hit.id])) if hit.id in signatures else hit
+                for hit in page.hits
+            ),
+        )
+
+
+def open_store(store: str | Path | None = None, settings: Settings | None = None) -> Store:
+    """Open a store by name.
+
+    Args:
+        store: An http(s) URL of a Solr core or collection, or the path of a folder, which is made when it is not
+            there. None means the configured one: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
+        settings: Field names, time limits and credentials; read from the environment where None.
+
+    Raises:
+        ParameterError: The URL is not one of a core or collection.
+        StoreError: The folder cannot be used.
+    """
+    settings = settings or Settings.load()
+    name = str(store) if store is not None else settings.store
+    if name.startswith(("http://", "https://")):
+        from whorl.engine.solr import SolrEngine
+        from whorl.solr.client import SolrClient
+
+        client = SolrClient(name, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth)
+        return Store(SolrEngine(client, settings.fields))
+    from whorl.engine.embedded import EmbeddedEngine
+
+    return Store(EmbeddedEngine(Path(name).expanduser()))

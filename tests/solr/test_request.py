@@ -1,0 +1,95 @@
+"""What is sent to Solr, checked against a plain restatement of what Solr's MinHash parser computes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, SharedBands, SharedTokens, Words
+from whorl.solr.request import Names, band_parameters, overlap_similarity, search_request
+
+
+def solr_rows(count: int, similarity: np.float32, probability: np.float32) -> int:
+    """MinHashQParser.computeBandSize: floats from the request, doubles inside."""
+    for bands in range(1, count + 1):
+        rows = count // bands
+        if 1.0 - (1.0 - float(similarity) ** rows) ** bands > float(probability):
+            return rows
+    return 1
+
+
+@pytest.mark.parametrize("rows", [*range(1, 60), 64, 85, 100, 128, 170, 200, 255, 256, 300, 511, 512])
+def test_solr_cuts_the_bands_that_are_meant(rows: int) -> None:
+    """
+    For every count of tokens that bands of these rows can fill, Solr's loop stops at these rows.
+    """
+    for bands in {1, 2, 3, 5, 7, 11, 31, 57, 103, -(-512 // rows), 1023 // rows} - {0}:
+        if bands * rows <= 1023:
+            similarity, probability = map(np.float32, band_parameters(bands, rows))
+            assert 0 < similarity <= 1
+            assert 0 < probability < 1
+            assert solr_rows(bands * rows, similarity, probability) == rows
+
+
+def test_solr_asks_for_the_minimum_that_is_meant() -> None:
+    """
+    ceil(count * sim) in 32-bit floats is the minimum, for every count up to 1,024.
+    """
+    for count in range(1, 1025):
+        minima = np.arange(1, count + 1)
+        similarities = np.array([overlap_similarity(count, int(minimum)) for minimum in minima], dtype=np.float32)
+        asked = np.ceil(np.float32(count) * similarities).astype(int)
+        assert (asked == minima).all()
+        assert (similarities < 1).all()
+
+
+def body(*nodes: object) -> dict[str, object]:
+    plan = BoundPlan(nodes[0] if len(nodes) == 1 else Bool(should=nodes, min_should_match=1))  # type: ignore[arg-type]
+    return search_request(plan, Names(), start=0, rows=10)
+
+
+def test_user_text_is_an_argument_of_a_parser() -> None:
+    """
+    Whatever is typed stands whole, as the argument of a parser that does not read syntax.
+    """
+    hostile = '{!lucene}*:* OR "x" $t0 \\'
+    clause = body(Words(hostile, "name", 0.0))["query"]["bool"]["filter"]  # type: ignore[index]
+    assert clause == [{"field": {"f": "name", "query": hostile}}]
+
+
+def test_a_separator_that_no_token_holds() -> None:
+    """
+    Tokens may hold any character, so the separator is chosen for them.
+    """
+    request = body(SharedTokens("a", ("~~~x", "b%%%")))
+    separator = request["query"]["min_hash"]["sep"]  # type: ignore[index]
+    assert separator == "@@@"
+
+
+@pytest.mark.parametrize(("fingerprints", "apart"), [(1, 0), (2, 1), (3, 2)], ids=["one", "two of 512", "three of 512"])
+def test_clause_limit(fingerprints: int, apart: int) -> None:
+    """
+    What would pass Lucene's limit of 1,024 clauses is evaluated inside functions, which count for themselves.
+    """
+    tokens = tuple(f"t{number}" for number in range(512))
+    request = body(*(SharedTokens(str(number), tokens) for number in range(fingerprints)))
+    assert str(request["query"]).count("'frange'") == apart
+
+
+def test_nothing_matches_nothing() -> None:
+    """
+    A clause that can match nothing is no clause that matches all.
+    """
+    assert body(Nothing("why"))["query"] == {"bool": {"must_not": ["*:*"]}}
+    assert body(SharedTokens("a", ("x", "y"), 3))["query"] == {"bool": {"must_not": ["*:*"]}}
+
+
+def test_weights() -> None:
+    """
+    A weight of zero filters; another is the constant score.
+    """
+    assert body(MatchAll(0.0))["query"] == {"bool": {"filter": [{"bool": {"must": ["*:*"]}}]}}
+    assert body(Words("x", "f", 2.5))["query"]["bool"]["must"] == ["*:*^=2.5"]  # type: ignore[index]
+    boosted = body(SharedBands("a", (("x", "y"),), 3.0))["query"]["boost"]  # type: ignore[index]
+    assert boosted["b"] == "3.0"
+    assert math.isclose(float(boosted["query"]["min_hash"]["sim"]), 1.0)
