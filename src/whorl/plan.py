@@ -189,19 +189,16 @@ def _bind(plan: PlanNode, signatures: Mapping[str, Signature], warnings: list[st
         reason = no_source(plan.reference) if signature is None else no_tokens(plan.reference, signature)
         warnings.append(reason)
         return Nothing(reason)
+    if not signature.is_exact:
+        unknown = "how often some tokens of {0!r} repeat: scores may be a few off"
+        if plan.probability is not None:
+            unknown = "the order of some tokens of {0!r}: its bands differ from Solr's own"
+        warnings.append(f"the index does not tell {unknown.format(plan.reference)}")
     if plan.overlap is None:
         return SharedTokens(plan.reference, signature.tokens, 1, plan.weight)
     if plan.probability is None:
-        if not signature.is_exact:
-            warnings.append(
-                f"the index does not tell how often some tokens of {plan.reference!r} repeat: scores may be a few off"
-            )
         minimum = min_should_match(len(signature.tokens), plan.overlap)
         return SharedTokens(plan.reference, signature.tokens, minimum, plan.weight)
-    if not signature.is_exact:
-        warnings.append(
-            f"the index does not tell the order of some tokens of {plan.reference!r}: its bands differ from Solr's own"
-        )
     rows = band_rows(len(signature.tokens), plan.overlap, plan.probability)
     return SharedBands(plan.reference, wrapped_bands(signature.tokens, rows), plan.weight)
 

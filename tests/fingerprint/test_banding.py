@@ -13,7 +13,16 @@ fractions = st.fractions(min_value=Fraction(1, 1000), max_value=1, max_denominat
 
 #: Of 512 tokens, as Alfresco and Solr compute them.
 MINIMA = [(20, 103), (67, 344), (68, 349), (70, 359), (100, 512), (1, 6)]
-ROWS = [(20, 80, 2), (50, 90, 5), (70, 90, 9), (90, 99, 17), (50, 50, 6), (100, 50, 512), (70, 99, 7), (95, 90, 36)]
+ROWS = [
+    (20, 80, 2),
+    (50, 90, 5),
+    (70, 90, 9),
+    (90, 99, 17),
+    (50, 50, 6),
+    (100, 50, 512),
+    (70, 99, 7),
+    (95, 90, 36),
+]
 
 
 @pytest.mark.parametrize(("percent", "minimum"), MINIMA)

@@ -1,35 +1,25 @@
 """MinHash against a plain restatement of Lucene's filter and against tokens that Lucene made."""
 
-import mmh3
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain import plain_minima, plain_token
 
 from whorl.errors import SchemeMismatchError
-from whorl.fingerprint.minhash import Scheme, Signature, Spelling, full_minima, minima, sign, spell, token_number
+from whorl.fingerprint.minhash import (
+    Scheme,
+    Signature,
+    Spelling,
+    full_minima,
+    minima,
+    sign,
+    spell,
+    token_number,
+)
 from whorl.fingerprint.similarity import shared_tokens
 
-MASK = (1 << 64) - 1
 words = st.lists(st.text(st.characters(exclude_categories=()), min_size=1, max_size=6), max_size=40)
-
-
-def plain_minima(tokens: list[str], bucket_count: int) -> list[tuple[int, int]]:
-    """MinHashFilter, step by step, with Python's integers."""
-    number_1, number_2 = mmh3.hash64(b"\0\0\0\0", 0, x64arch=True, signed=False)
-    buckets: dict[int, tuple[int, int]] = {}
-    for at in range(len(tokens) - 4):
-        shingle = " ".join(tokens[at : at + 5])
-        units = shingle.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-        java = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in units)
-        half_1, half_2 = mmh3.hash64(java.encode("utf-16-le"), 0, x64arch=True, signed=False)
-        value = ((half_2 * 37 + number_2) & MASK, (half_1 * 37 + number_1) & MASK)
-        bucket = (value[0] >> 32) // -(-(1 << 32) // bucket_count)
-        buckets[bucket] = min(buckets.get(bucket, value), value)
-    if not buckets:
-        return []
-    return [next(buckets[(n + k) % bucket_count] for k in range(bucket_count) if (n + k) % bucket_count in buckets)
-            for n in range(bucket_count)]  # fmt: skip
 
 
 @given(words, st.sampled_from([1, 7, 64, 512]))
@@ -40,6 +30,14 @@ def test_minima_equal_the_plain_filter(tokens: list[str], bucket_count: int) -> 
     found = full_minima(tokens, Scheme(bucket_count=bucket_count))
     assert [tuple(row) for row in found.tolist()] == plain_minima(tokens, bucket_count)
     assert minima(tokens, Scheme(bucket_count=bucket_count)).tolist() == found[:, 0].tolist()
+
+
+@given(st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=20))
+def test_spelling_equals_the_plain_one(numbers: list[int]) -> None:
+    """
+    Arrays are spelled as one number at a time is.
+    """
+    assert spell(np.array(numbers, dtype=np.uint64)) == tuple(map(plain_token, numbers))
 
 
 def test_four_words_have_no_signature() -> None:

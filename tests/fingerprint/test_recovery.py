@@ -10,7 +10,7 @@ from whorl.fingerprint.minhash import Scheme, Signature, Spelling, full_minima, 
 from whorl.fingerprint.recovery import from_distinct
 
 SCHEME = Scheme()
-texts = st.lists(st.sampled_from("alpha beta gamma delta epsilon zeta eta theta".split()), min_size=5, max_size=60)
+texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]), min_size=5, max_size=60)
 
 
 @given(texts)
@@ -28,21 +28,9 @@ def test_repeats_and_order_come_back(words: list[str]) -> None:
             if found.is_exact:
                 assert Counter(found.tokens) == Counter(tokens)
             if found.is_exact and order_matters:
-                assert rotated_alike(found.tokens, tokens)
+                assert found.tokens == tokens
             if has_repeats and not order_matters:
                 assert found.is_exact
-
-
-def rotated_alike(found: tuple[str, ...], tokens: tuple[str, ...]) -> bool:
-    """Whether both are the same tokens in the same order of buckets."""
-    return found == tokens or sorted(found) == sorted(tokens) and in_order(found) == in_order(tokens)
-
-
-def in_order(tokens: tuple[str, ...]) -> list[str]:
-    distinct = list(dict.fromkeys(tokens))
-    first = min(distinct)
-    at = distinct.index(first)
-    return distinct[at:] + distinct[:at]
 
 
 def test_lost_first_units_are_placed_where_they_can_be_from() -> None:
@@ -64,7 +52,7 @@ def test_padded_hex_tells_its_bucket() -> None:
     """
     Alfresco's tokens from a field that keeps only distinct ones come back in bucket order.
     """
-    tokens = spell(full_minima("one two three four five six seven eight nine".split(), SCHEME), Spelling.HEX)
+    tokens = spell(full_minima([f"word{number}" for number in range(9)], SCHEME), Spelling.HEX)
     found = from_distinct(dict.fromkeys(sorted(tokens), 1), SCHEME, has_repeats=False, order_matters=True)
     assert set(found.tokens) == set(tokens)
     if all(len(token) == 32 for token in tokens):

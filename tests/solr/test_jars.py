@@ -194,5 +194,5 @@ def test_a_cache_that_cannot_be_written_is_named(one_jar_lock, tmp_path):
     A file where the folder should be is an error with its path, not a traceback.
     """
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(EngineUnavailableError, match="cannot be kept in .*cache"):
+    with pytest.raises(EngineUnavailableError, match=r"cannot be kept in .*cache"):
         fetch_jars(tmp_path / "cache")

@@ -156,12 +156,14 @@ def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4)
             term, both with U+FFFD for lone surrogates as the index holds them (UnicodeUtil.UTF16toUTF8); HEX is
             what Alfresco stores (SolrInformationServer: Integer.toHexString of each unit).
     """
+    if not len(hashes):
+        return ()
     halves = hashes[:, :1] if hashes.ndim == 2 and spelling is Spelling.UNITS_4 else hashes
     if spelling is Spelling.HEX:
         units = halves.astype(">u8").view(">u2").reshape(len(halves), -1)
         return tuple("".join(f"{unit:x}" for unit in row) for row in units.tolist())
     raw = halves.astype(">u8").tobytes()
-    size = len(raw) // len(halves) if len(halves) else 1
+    size = len(raw) // len(halves)
     # Token by token: a high surrogate that ends one token must not pair with the next token's first unit.
     cut = (raw[at : at + size].decode("utf-16-be", "surrogatepass") for at in range(0, len(raw), size))
     return tuple(_LONE_SURROGATE.sub("\ufffd", token) for token in cut)
@@ -177,9 +179,9 @@ def token_text(hashes: npt.NDArray[np.uint64]) -> tuple[str, ...]:
 
 
 def token_number(token: str) -> int:
-    """Return a four-unit token's 64 bits as an integer, U+FFFD where a unit was lost.
+    r"""Return a four-unit token's 64 bits as an integer, U+FFFD where a unit was lost.
 
-    >>> hex(token_number("ab\\U0001f600"))
+    >>> hex(token_number("ab\U0001f600"))
     '0x610062d83dde00'
     """
     return int.from_bytes(token.encode("utf-16-be"), "big")

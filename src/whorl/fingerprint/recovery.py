@@ -24,9 +24,7 @@ _UNITS = 0x10000
 _HEX = re.compile(r"[0-9a-f]{28,32}")
 
 
-def from_distinct(
-    repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
-) -> Signature:
+def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool) -> Signature:
     """Return the signature whose distinct tokens an index gave.
 
     Args:
@@ -50,7 +48,10 @@ def from_distinct(
         repeats = _runs([buckets[token] for token in placed], placed, scheme.bucket_count)
         has_repeats = len(repeats) == scheme.bucket_count
     is_exact = not unsure or (has_repeats and not order_matters)
-    return Signature(scheme, tuple(token for token in placed for _ in range(repeats[token])), is_exact)
+    ordered = [token for token in placed for _ in range(repeats[token])]
+    # The buckets behind the last filled one are empty and repeat the first token: rotation wraps round.
+    behind = max(0, repeats[placed[0]] - buckets[placed[0]] - 1)
+    return Signature(scheme, (*ordered[behind:], *ordered[:behind]), is_exact)
 
 
 def _bucket(token: str, bucket_count: int) -> int | None:
@@ -64,17 +65,26 @@ def _bucket(token: str, bucket_count: int) -> int | None:
 
 
 def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
-    """Place tokens whose bucket is lost: in the buckets of surrogates, or by a first unit of four digits."""
+    """Place tokens whose bucket is lost, each in a free bucket: one it can be from, as long as there are any."""
+    free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
+    guessed = {}
+    for token in sorted(tokens):
+        possible = _possible(token, bucket_count)
+        guessed[token] = next((bucket for bucket in possible if bucket in free), next(iter(free), bucket_count - 1))
+        free.pop(guessed[token], None)
+    return guessed
+
+
+def _possible(token: str, bucket_count: int) -> list[int]:
+    """Return the buckets that a token with a lost first unit can be from, the likeliest first."""
+    if _HEX.fullmatch(token):
+        # The first unit has four digits unless it is the one that lost a zero.
+        return [int(token[:digits], 16) * bucket_count // _UNITS for digits in (4, 3, 2, 1)]
     first, last = (unit * bucket_count // _UNITS for unit in _SURROGATES)
-    free = [bucket for bucket in (*range(first, last + 1), bucket_count - 1) if bucket not in taken]
-    free += [bucket_count - 1] * len(tokens)
-    return {
-        token: int(token[:4], 16) * bucket_count // _UNITS if _HEX.fullmatch(token) else bucket
-        for token, bucket in zip(sorted(tokens), free, strict=False)
-    }
+    return [*range(first, last + 1), bucket_count - 1]
 
 
 def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
     """Return how often rotation repeats each token: for its own bucket and for the empty ones before it."""
     borders = pairwise([buckets[-1] - bucket_count, *buckets])
-    return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}
+    return {token: after - before for token, (before, after) in zip(placed, borders, strict=True)}

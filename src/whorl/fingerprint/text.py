@@ -1,0 +1,222 @@
+"""Text to folded words and shingles, as Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory give them.
+
+The words of a text decide its fingerprint, and they differ between Lucene releases. A *profile* names the releases
+whose words are the same, by the ICU they carry:
+
+=======  ==================  ==========================================================
+icu70    Lucene 9.4 to 9.10  ``a:b`` is one word
+icu74    Lucene 9.11 to 10.1  ``a:b`` is two words (Solr 9.7 to 9.10)
+icu77    Lucene 10.2 on      ``a:b`` is one word
+=======  ==================  ==========================================================
+
+>>> tokens("Straße: don't PANIC")
+['strasse', "don't", 'panic']
+>>> shingles(["to", "be", "or", "not", "to", "be"])
+['to be or not to', 'be or not to be']
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain, pairwise
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.dictionary import Dictionaries
+from whorl.fingerprint.wordbreak import JAPANESE, StateMachine, Tables, character_class, tables
+
+PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
+DEFAULT_PROFILE = "icu74"
+
+#: Lucene's ICUTokenizer reads this many UTF-16 units at a time (IOBUFFER).
+BUFFER_UNITS = 4096
+#: All but the last line of a buffer, as ICUTokenizer.findSafeEnd cuts it: up to the last white space, which is what
+#: ICU4J's UCharacter.isWhitespace calls so.
+_SAFE_END = re.compile("(?s:.*)[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
+#: Chunks longer than this are not remembered, and no more of them than this.
+_LONGEST_KEPT, _MOST_KEPT = 32, 1 << 16
+
+
+def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
+    """Return the folded words of a text, in order.
+
+    The same words as Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf). A word may be empty: a
+    lone soft hyphen is a word to the tokenizer, and folding removes it. Surrogates that stand alone stay as they are.
+
+    Args:
+        text: Any text.
+        profile: Which Lucene releases to follow, one of ``PROFILES``.
+
+    Raises:
+        ParameterError: There is no such profile.
+
+    >>> tokens("3,000 ﬁles at http://x", "icu77")
+    ['3,000', 'files', 'at', 'http', 'x']
+    """
+    segmenter = _segmenter(profile)
+    return list(chain.from_iterable(map(segmenter.words, _buffers(text))))
+
+
+def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
+    """Return every window of ``size`` tokens, joined by one space: none for a text with fewer tokens.
+
+    Lucene's ``ShingleFilter`` with outputUnigrams false.
+
+    Raises:
+        ParameterError: The size is less than 1.
+    """
+    if size < 1:
+        raise ParameterError(f"a shingle holds at least 1 token, got size {size}")
+    return [" ".join(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]
+
+
+def _buffers(text: str) -> Iterator[str]:
+    """Yield the pieces in which Lucene's ICUTokenizer.refill sees a text: no word reaches from one into the next."""
+    encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
+    # Through the encoder, because the cut is counted in UTF-16 units and may fall inside a surrogate pair.
+    units, start = text.encode(encoding, "surrogatepass"), 0
+    while len(units) - start >= BUFFER_UNITS * width:
+        buffer = units[start : start + BUFFER_UNITS * width].decode(encoding, "surrogatepass")
+        safe = _SAFE_END.match(buffer)
+        if safe:
+            buffer = safe.group()
+        yield buffer
+        start += len(buffer.encode(encoding, "surrogatepass"))
+    yield units[start:].decode(encoding, "surrogatepass")
+
+
+@lru_cache(maxsize=None)
+def _segmenter(profile: str) -> _Segmenter:
+    if profile not in PROFILES:
+        raise ParameterError(f"no word-break profile {profile!r}; there are {', '.join(PROFILES)}")
+    return _Segmenter(tables(profile))
+
+
+class _Segmenter:
+    """Lucene's CompositeBreakIterator and ICUNormalizer2Filter for one profile."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        fold = _Fold(tables)
+        dictionaries = Dictionaries(tables, fold.compose)
+        self.default = _Chunks(tables, tables.default, dictionaries, fold)
+        self.cjk = _Chunks(tables, tables.cjk, dictionaries, fold)
+
+    def words(self, buffer: str) -> Iterator[str]:
+        """Return the folded words of one buffer."""
+        if buffer.isascii():  # one run, of script Latin or Common
+            return self.default.words(buffer)
+        runs = self.tables.script_runs(buffer)
+        return chain.from_iterable(
+            (self.cjk if script == JAPANESE else self.default).words(buffer[start:end])
+            for start, end, script in runs
+        )
+
+
+class _Chunks(dict[str, tuple[str, ...]]):
+    """Chunk of text -> its folded words: one state machine, and a memory of what it said.
+
+    A chunk is what stands between separators, so that its words depend on nothing around it, and most chunks of a text
+    have been seen before.
+    """
+
+    def __init__(
+        self, tables: Tables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold
+    ) -> None:
+        super().__init__()
+        self.machine, self.dictionaries, self.fold = machine, dictionaries, fold
+        self.emoji = dict(
+            zip(map(chr, tables.emoji.nonzero()[0]), tables.emoji[tables.emoji > 0].tolist(), strict=True)
+        )
+        separator, joiner = map(character_class, machine.separators(tables.emoji))
+        # A joiner (a combining mark, say) makes one segment with the separators before it, so a chunk holds them too.
+        joiner += "\U00010000-\U0010ffff"
+        self.chunks = re.compile(f"[^{separator}]++(?:[{separator}]++[{joiner}][^{separator}]*+)*+").findall
+        self.leading_joiner = re.compile(f"[{separator}]++[{joiner}]").match
+
+    def words(self, run: str) -> Iterator[str]:
+        """Return the folded words of one script run."""
+        chunks = [run] if self.leading_joiner(run) else self.chunks(run)
+        return chain.from_iterable(map(self.__getitem__, chunks))
+
+    def __missing__(self, chunk: str) -> tuple[str, ...]:
+        words = tuple(self.fold(word) for word in self.raw_words(chunk))
+        if len(chunk) <= _LONGEST_KEPT:
+            if len(self) >= _MOST_KEPT:
+                self.clear()
+            self[chunk] = words
+        return words
+
+    def raw_words(self, chunk: str) -> Iterator[str]:
+        """Yield the words of a chunk as written: segments with a rule status, and emoji."""
+        for start, end, is_word, in_dictionary in self.machine.segments(chunk):
+            inner = self.dictionaries.divide(chunk[start:end], self.machine.asks) if in_dictionary else []
+            for begin, stop in pairwise([start, *(start + place for place in inner), end]):
+                if is_word or self.is_emoji(chunk[begin:stop]):
+                    yield chunk[begin:stop]
+
+    def is_emoji(self, segment: str) -> bool:
+        """Lucene's BreakIteratorWrapper.isEmoji."""
+        kind = self.emoji.get(segment[0], 0)
+        return kind == 1 or (kind == 2 and segment[1:2] in ("\ufe0f", "\u20e3"))
+
+
+class _Fold:
+    """ICU4J's Normalizer2 nfkc_cf, composed: compatibility forms, case folding, ignorable characters out, NFC."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+
+    def __call__(self, word: str) -> str:
+        """Return the folded form of a word."""
+        folded = word.translate(self.tables.fold)
+        return folded if self.tables.joint.isdisjoint(folded) else self.compose(folded)
+
+    def compose(self, text: str) -> str:
+        """Return the NFC of a text: Unicode Standard Annex 15, with the profile's own tables.
+
+        Not ``unicodedata``: its Unicode version is Python's, not the profile's.
+        """
+        classes, compositions = self.tables.classes, self.tables.compositions
+        composed: list[str] = []
+        starter, between = -1, -1  # where the last starter stands; the class of what came after it
+        for character in self.in_order(text.translate(self.tables.decompositions)):
+            combining_class = classes.get(character, 0)
+            if starter >= 0 and between < combining_class:
+                first = composed[starter]
+                together = compositions.get((first, character)) or compose_hangul(first, character)
+                if together:
+                    composed[starter] = together
+                    continue
+            if combining_class:
+                between = combining_class
+            else:
+                starter, between = len(composed), -1
+            composed.append(character)
+        return "".join(composed)
+
+    def in_order(self, text: str) -> list[str]:
+        """Return the characters in canonical order: marks between two starters by combining class."""
+        classes = self.tables.classes
+        keys, starters = [], 0
+        for character in text:
+            combining_class = classes.get(character, 0)
+            starters += not combining_class
+            keys.append((starters, combining_class))
+        return [text[i] for i in sorted(range(len(text)), key=keys.__getitem__)]
+
+
+def compose_hangul(first: str, second: str) -> str | None:
+    """Return the Hangul syllable of two jamo or of a syllable and a last consonant (Unicode Standard, section 3.12)."""
+    lead, vowel, tail, syllable = (
+        ord(first) - 0x1100,
+        ord(second) - 0x1161,
+        ord(second) - 0x11A7,
+        ord(first) - 0xAC00,
+    )
+    if 0 <= lead < 19 and 0 <= vowel < 21:
+        return chr(0xAC00 + (lead * 21 + vowel) * 28)
+    if 0 <= syllable < 11172 and syllable % 28 == 0 and 0 < tail < 28:
+        return chr(ord(first) + tail)
+    return None

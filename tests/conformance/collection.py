@@ -1,0 +1,56 @@
+"""The documents that all engines are asked about: families of near-duplicates, and the odd ones."""
+
+from __future__ import annotations
+
+import random
+
+from whorl.engine.base import Document
+
+_STEMS = ["lorem", "ipsum", "dolor", "amet", "elit", "sed", "tempor", "magna", "aliqua", "enim", "minim", "quis"]
+#: Words enough that unrelated texts share no shingle by chance.
+VOCABULARY = [f"{stem}{number}" for number in range(60) for stem in _STEMS]
+#: Ids that break careless quoting, each of a document in the collection.
+ODD_IDS = [
+    "my_doc_1",
+    'say "hi", \\now',
+    "a:b/c,d;e",
+    "{!lucene}*:*",
+    "😀 *? (x) [y] ^2 ~3",
+    "workspace://SpacesStore/12345678-1234-1234-1234-123456789abc",
+    "0f9e8d7c-6b5a-4948-8776-655443322110",
+    "4711",
+]
+
+
+def documents() -> list[Document]:
+    """Return about 150 documents, the same ones at every call."""
+    chance = random.Random(2024)
+    made = []
+    for family, length in enumerate([8, 15, 40, 120, 400, 900, 3000] * 2):
+        original = chance.choices(VOCABULARY, k=length)
+        for member, changed in enumerate([0.0, 0.02, 0.1, 0.3, 0.6]):
+            words = [chance.choice(VOCABULARY) if chance.random() < changed else word for word in original]
+            made.append(_document(f"f{family}-{member}", words, chance))
+        made.append(_document(f"f{family}-half", original[: length // 2], chance))
+        made.append(_document(f"f{family}-twice", original + original[::-1], chance))
+    for length in range(7):
+        made.append(_document(f"words-{length}", VOCABULARY[:length], chance))
+    base = chance.choices(VOCABULARY, k=50)
+    for number, odd in enumerate(ODD_IDS):
+        made.append(_document(odd, [*base, *VOCABULARY[number * 5 : number * 5 + 10]], chance))
+    made.append(Document("scripts", "Ünïcode ﬁsh STRASSE straße Привет мир как дела сегодня hello ελληνικά κείμενο εδώ " * 3))
+    made.append(Document("controls", "one two\0three four\x1ffive six \u200bseven eight nine ten \ufffe eleven", "nul"))
+    return made
+
+
+def _document(name: str, words: list[str], chance: random.Random) -> Document:
+    return Document(
+        name,
+        " ".join(words),
+        name=f"{chance.choice(['Annual', 'Monthly'])} report {len(words)}",
+        properties={
+            "type": chance.choice(["pdf", "html", "text"]),
+            "year": chance.choice([2021, 2022, 2023]),
+            "tags": chance.sample(["draft", "final", "to do", "Draft copy"], k=2),
+        },
+    )

@@ -1,0 +1,67 @@
+"""whorl's stock plans beside Solr's own `{!min_hash}`, asked by hand for the user's own numbers."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+from oracle import Oracle
+from plain import plain_signature
+
+from whorl import Document, Store
+from whorl.fingerprint.minhash import Scheme
+from whorl.plan import BoundPlan, SharedBands
+
+SOURCES = ["f0-0", "f1-1", "f2-0", "f3-half", "f4-2", "f5-0", "f6-0", "f6-twice", "words-5", "scripts", "controls"]
+OVERLAPS = [5, 20, 50, 70, 90, 95]
+PROBABILITIES = [50, 80, 90, 99]
+
+
+@pytest.fixture(params=["standalone", "cloud"])
+def solr(request: pytest.FixtureRequest) -> tuple[str, Store]:
+    url = request.getfixturevalue(f"solr_{request.param}_url")
+    return url, request.getfixturevalue(f"{request.param}_store")
+
+
+def asked_of_solr(url: str, tokens: tuple[str, ...], **arguments: str) -> dict[str, float]:
+    """Return the scores by id that the parser gives for a token list; `~~~` stands in none of them."""
+    assert not any("~~~" in token for token in tokens)
+    query = {"min_hash": {"field": "MINHASH", "sep": "~~~", "query": "~~~".join(tokens), **arguments}}
+    body = {"query": query, "limit": 1000, "fields": ["id", "score"]}
+    answer = requests.post(f"{url}/select", json=body, timeout=60).json()
+    return {each["id"]: each["score"] for each in answer["response"]["docs"]}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_minimum(solr: tuple[str, Store], collection: list[Document], source: str) -> None:
+    """
+    Two parts: ids and scores are those of the parser at the same similarity.
+    """
+    url, store = solr
+    tokens = plain_signature(next(each.text for each in collection if each.id == source)).tokens
+    for overlap in OVERLAPS:
+        theirs = asked_of_solr(url, tokens, sim=str(overlap / 100), tp="1.0")
+        ours = {hit.id: hit.score for hit in store.search(f"FINGERPRINT:{source}_{overlap}", rows=1000).hits}
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_bands(solr: tuple[str, Store], collection: list[Document], source: str) -> None:
+    """
+    Three parts: what the parser finds, and exactly the documents that the wrapped last band finds besides.
+    """
+    url, store = solr
+    tokens = plain_signature(next(each.text for each in collection if each.id == source)).tokens
+    oracle = Oracle(collection, Scheme())
+    for overlap in OVERLAPS:
+        for probability in PROBABILITIES:
+            theirs = asked_of_solr(url, tokens, sim=str(overlap / 100), tp=str(probability / 100))
+            query = f"FINGERPRINT:{source}_{overlap}_{probability}"
+            plan, _ = store.explain(query)
+            assert isinstance(plan.root, SharedBands)
+            bands = plan.root.bands
+            wraps = len(bands) * len(bands[0]) > len(tokens)
+            wrapped = BoundPlan(SharedBands(source, bands[-1:])) if wraps else None
+            found_by_wrapped = {name for name, _ in oracle.hits(wrapped)} if wrapped else set()
+            ours = {hit.id: hit.score for hit in store.search(query, rows=1000).hits}
+            assert set(ours) == set(theirs) | found_by_wrapped
+            assert ours == {name: theirs.get(name, 0.0) + (name in found_by_wrapped) for name in ours}

@@ -1,0 +1,152 @@
+"""One suite, every engine: the same ids, the same scores, the same order, and those of a plain evaluation.
+
+Scores are whole numbers except under a broken boost, where 32-bit floats leave the last digits to each engine:
+there 1 part in 100,000 is allowed.
+"""
+
+from __future__ import annotations
+
+import pytest
+from oracle import Oracle
+from plain import plain_signature
+from queries import generated
+
+from whorl import Document, Page, Store, parse
+from whorl.fingerprint.minhash import Scheme
+from whorl.plan import BoundPlan, bind, make_plan, references
+
+QUERIES = generated(360)
+SIZE = 200
+
+
+@pytest.fixture(scope="session")
+def by_reference(collection: list[Document]) -> dict[str, Document]:
+    return {document.id: document for document in collection}
+
+
+@pytest.fixture(scope="session")
+def oracle(collection: list[Document]) -> Oracle:
+    return Oracle(collection, Scheme())
+
+
+def bound(query: str, by_reference: dict[str, Document]) -> BoundPlan:
+    """Bind with signatures of the plain implementation, not of the engine under test."""
+    plan = make_plan(parse(query))
+    found = {name: plain_signature(by_reference[name].text) for name in references(plan) if name in by_reference}
+    return bind(plan, found)
+
+
+def scores(page: Page) -> list[tuple[str, float]]:
+    return [(hit.id, hit.score) for hit in page.hits]
+
+
+def same(found: list[tuple[str, float]], expected: list[tuple[str, float]]) -> bool:
+    return [id for id, _ in found] == [id for id, _ in expected] and [score for _, score in found] == pytest.approx(
+        [score for _, score in expected], rel=1e-5, abs=0
+    )
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_hits_and_scores_are_those_of_the_plain_evaluation(
+    store: Store, query: str, by_reference: dict[str, Document], oracle: Oracle
+) -> None:
+    """
+    A generated query gives the ids, scores and order that a loop over all documents gives.
+    """
+    expected = oracle.hits(bound(query, by_reference))
+    page = store.search(query, rows=SIZE)
+    assert page.total == len(expected)
+    assert same(scores(page), expected)
+
+
+def test_signatures_are_those_of_the_plain_filter(store: Store, collection: list[Document]) -> None:
+    """
+    Every engine gives back, token for token, what Lucene's filter does step by step.
+    """
+    found = store.engine.signatures({document.id: True for document in collection})
+    expected = {document.id: plain_signature(document.text).tokens for document in collection}
+    assert {name: signature.tokens for name, signature in found.items()} == expected
+    assert all(signature.is_exact for signature in found.values())
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_pages_cut_the_whole_list(store: Store, size: int) -> None:
+    """
+    Page after page gives each hit once, in the order of one large page, also through equal scores.
+    """
+    query = "*:* FINGERPRINT:f3-0_10"
+    whole = scores(store.search(query, rows=500))
+    pages = [scores(store.search(query, start=start, rows=size)) for start in range(0, len(whole) + size, size)]
+    assert [hit for page in pages for hit in page] == whole
+    assert pages[-1] == []
+
+
+def test_a_document_is_its_own_best_match(store: Store) -> None:
+    """
+    The source comes first, with all its tokens.
+    """
+    page = store.search("FINGERPRINT:f4-0_20", with_shared=True)
+    assert (page.hits[0].id, page.hits[0].score, page.hits[0].shared, page.asked) == ("f4-0", 512.0, 512, 512)
+
+
+def test_unknown_source(store: Store) -> None:
+    """
+    No hits, and a warning that names the id.
+    """
+    page = store.search("FINGERPRINT:not-there_20")
+    assert page.total == 0
+    assert ["not-there" in warning for warning in page.warnings] == [True]
+
+
+def test_source_too_short(store: Store) -> None:
+    """
+    A document of four words has no fingerprint, which is said.
+    """
+    page = store.search("FINGERPRINT:words-4")
+    assert page.total == 0
+    assert "fewer than 5 words" in page.warnings[0]
+
+
+def test_unknown_source_in_a_larger_query(store: Store) -> None:
+    """
+    The rest of the query still counts.
+    """
+    page = store.search("FINGERPRINT:not-there OR id:f0-0")
+    assert [hit.id for hit in page.hits] == ["f0-0"]
+    assert page.warnings
+
+
+def test_many_fingerprints_at_once(store: Store) -> None:
+    """
+    Eight fingerprints of 512 tokens pass every clause limit, or are evaluated apart.
+    """
+    query = " OR ".join(f"FINGERPRINT:f{family}-0_80" for family in range(8))
+    found = {hit.id for hit in store.search(query, rows=100).hits}
+    assert {f"f{family}-0" for family in range(8)} <= found
+
+
+def test_replacing_and_deleting(store: Store, collection: list[Document]) -> None:
+    """
+    The last text under an id is the one that is found; a deleted one is not.
+    """
+    first, second = "replaced alpha beta gamma delta epsilon", "replaced zeta eta theta iota kappa lambda"
+    before = store.count()
+    store.index([Document("replaced", first)])
+    store.index([Document("replaced", second)])
+    assert store.count() == before + 1
+    assert store.search('content:"alpha beta"').total == 0
+    assert store.search('content:"zeta eta"').total == 1
+    again = store.index([Document("replaced", second)])
+    assert (again.stored, again.unchanged) == (0, 1)
+    assert store.delete(["replaced", "never-there"]) == 1
+    assert store.count() == before
+    assert store.search("FINGERPRINT:replaced").warnings
+
+
+def test_explain_shows_the_numbers(store: Store) -> None:
+    """
+    The plan that is shown holds the tokens and the minimum that will be asked for.
+    """
+    plan, request = store.explain("FINGERPRINT:f4-0_70")
+    assert plan.root.min_should_match == 359  # type: ignore[union-attr]
+    assert request

@@ -1,0 +1,55 @@
+"""The fingerprint, restated plainly: slow, in Python's own integers, step by step as Lucene's filter."""
+
+from __future__ import annotations
+
+import mmh3
+
+from whorl.fingerprint.minhash import Scheme, Signature
+from whorl.fingerprint.text import tokens
+
+_MASK = (1 << 64) - 1
+
+
+def plain_minima(words: list[str], bucket_count: int) -> list[tuple[int, int]]:
+    """Return each bucket's smallest (high half, low half), rotation included; empty for fewer than five words."""
+    number_1, number_2 = mmh3.hash64(b"\0\0\0\0", 0, x64arch=True, signed=False)
+    buckets: dict[int, tuple[int, int]] = {}
+    for at in range(len(words) - 4):
+        half_1, half_2 = mmh3.hash64(java_bytes(" ".join(words[at : at + 5])), 0, x64arch=True, signed=False)
+        value = ((half_2 * 37 + number_2) & _MASK, (half_1 * 37 + number_1) & _MASK)
+        bucket = (value[0] >> 32) // -(-(1 << 32) // bucket_count)
+        buckets[bucket] = min(buckets.get(bucket, value), value)
+    filled = []
+    for bucket in range(bucket_count if buckets else 0):
+        while bucket not in buckets:
+            bucket = (bucket + 1) % bucket_count
+        filled.append(buckets[bucket])
+    return filled
+
+
+def java_bytes(text: str) -> bytes:
+    """Encode in UTF-16LE with U+FFFD for lone surrogates."""
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in joined).encode("utf-16-le")
+
+
+def plain_token(high: int) -> str:
+    """Spell 64 bits as the index does: units one by one, joined where two make a character."""
+    units = [(high >> shift) & 0xFFFF for shift in (48, 32, 16, 0)]
+    spelled, at = "", 0
+    while at < 4:
+        unit = units[at]
+        following = units[at + 1] if at < 3 else 0
+        if 0xD800 <= unit < 0xDC00 and 0xDC00 <= following < 0xE000:
+            spelled += chr(0x10000 + ((unit - 0xD800) << 10) + (following - 0xDC00))
+            at += 2
+        else:
+            spelled += "\ufffd" if 0xD800 <= unit < 0xE000 else chr(unit)
+            at += 1
+    return spelled
+
+
+def plain_signature(text: str) -> Signature:
+    """Return the signature of a text under the default scheme."""
+    minima = plain_minima(tokens(text), 512)
+    return Signature(Scheme(), tuple(plain_token(high) for high, _ in minima))
