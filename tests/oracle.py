@@ -1,0 +1,92 @@
+"""What a bound plan means, written down plainly: sets of tokens and lists of words, one document after another.
+
+Every engine has to agree with it, so it knows no engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+
+from whorl.engine.base import Document
+from whorl.fingerprint.minhash import Scheme, sign, well_formed
+from whorl.fingerprint.text import tokens
+from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Unbound, Words
+
+DEFAULT_FIELDS = ("name", "content")
+ALIASES = {"text": "content", "TEXT": "content"}
+
+
+class Oracle:
+    """Answers of a store that holds these documents."""
+
+    def __init__(self, documents: Iterable[Document], scheme: Scheme) -> None:
+        self.scheme = scheme
+        self.documents = [_Facts(document, scheme) for document in documents]
+
+    def hits(self, plan: BoundPlan) -> list[tuple[str, float]]:
+        """All ids that match, with their scores: best first, then in the order of the ids."""
+        scores = [(document.id, self.score(plan.root, document)) for document in self.documents]
+        found = [(document_id, score) for document_id, score in scores if score is not None]
+        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+    def score(self, plan: PlanNode, document: _Facts) -> float | None:
+        """A document's score, None where it does not match."""
+        match plan:
+            case MatchAll():
+                return plan.weight
+            case Nothing():
+                return None
+            case Words():
+                return plan.weight if self.has_words(plan, document) else None
+            case SharedTokens():
+                shared = sum(token in document.tokens for token in plan.tokens)
+                return shared * plan.weight if shared >= max(plan.min_should_match, 1) else None
+            case SharedBands():
+                shared = sum(all(token in document.tokens for token in band) for band in plan.bands)
+                return shared * plan.weight if shared else None
+            case Bool():
+                return self.score_of_bool(plan, document)
+            case Unbound():
+                raise TypeError("not bound")
+
+    def score_of_bool(self, plan: Bool, document: _Facts) -> float | None:
+        must = [self.score(child, document) for child in plan.must]
+        should = [self.score(child, document) for child in plan.should]
+        matching = [score for score in should if score is not None]
+        # Lucene asks for one of the optional clauses where nothing else has to match.
+        needed = plan.min_should_match if plan.must else max(plan.min_should_match, 1)
+        if None in must or len(matching) < needed:
+            return None
+        if any(self.score(child, document) is not None for child in plan.must_not):
+            return None
+        return sum(score for score in must + matching if score is not None)
+
+    def has_words(self, plan: Words, document: _Facts) -> bool:
+        if plan.field == "id":
+            return plan.text == document.id
+        wanted = _words(plan.text, self.scheme.profile)
+        fields = DEFAULT_FIELDS if plan.field is None else (ALIASES.get(plan.field, plan.field),)
+        return any(_contains(words, wanted) for field in fields for words in document.words.get(field, ()))
+
+
+@cache
+def _words(text: str, profile: str) -> list[str]:
+    return tokens(well_formed(text), profile)
+
+
+class _Facts:
+    def __init__(self, document: Document, scheme: Scheme) -> None:
+        self.id = document.id
+        self.tokens = set(sign(document.text, scheme).tokens)
+        texts: Mapping[str, Sequence[str]] = {
+            "name": [document.name],
+            "content": [document.text],
+            **document.values(),
+        }
+        self.words = {field: [_words(text, scheme.profile) for text in values] for field, values in texts.items()}
+
+
+def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    starts = range(len(words) - len(wanted) + 1)
+    return bool(wanted) and any(list(words[at : at + len(wanted)]) == list(wanted) for at in starts)

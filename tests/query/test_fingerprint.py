@@ -1,0 +1,268 @@
+"""The FINGERPRINT literal: ids of every kind, numbers, and what is said when one is wrong."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from whorl.errors import QuerySyntaxError
+from whorl.query.ast import And, Fingerprint, Or, Term
+from whorl.query.parser import parse
+
+F20, F80 = Decimal("0.2"), Decimal("0.8")
+UUID = "2d5d2e4b-0f6c-4a53-9c6f-3f0f0d1a9b70"
+
+UNQUOTED = [
+    ("FINGERPRINT:1234", Fingerprint("1234")),
+    ("FINGERPRINT:1234_20", Fingerprint("1234", F20)),
+    ("FINGERPRINT:1234_20_80", Fingerprint("1234", F20, F80)),
+    ("FINGERPRINT:1234_0.5_0.9", Fingerprint("1234", Decimal("0.5"), Decimal("0.9"))),
+    (f"FINGERPRINT:{UUID}_70_90", Fingerprint(UUID, Decimal("0.7"), Decimal("0.9"))),
+    (f"FINGERPRINT:workspace://SpacesStore/{UUID}_20", Fingerprint(f"workspace://SpacesStore/{UUID}", F20)),
+    ("FINGERPRINT:notes/a.md_50", Fingerprint("notes/a.md", Decimal("0.5"))),
+    ("FINGERPRINT:50%*?~=&!|[]{}<>,;+-@#$", Fingerprint("50%*?~=&!|[]{}<>,;+-@#$")),
+    ("FINGERPRINT:😀é", Fingerprint("😀é")),
+    ("FINGERPRINT:and", Fingerprint("and")),
+    ("FINGERPRINT:-5", Fingerprint("-5")),
+    (r"FINGERPRINT:my\_doc\_1_20", Fingerprint("my_doc_1", F20)),
+    (r"FINGERPRINT:a\ \(b\)\"\'\^\\", Fingerprint("a (b)\"'^\\")),
+    (r"FINGERPRINT:\u005f_20", Fingerprint("_", F20)),
+    ("FINGERPRINT: 1234_20", Fingerprint("1234", F20)),
+]
+
+QUOTED = [
+    ('FINGERPRINT:"1234_20_80"', Fingerprint("1234", F20, F80)),
+    ("FINGERPRINT:'1234_20_80'", Fingerprint("1234", F20, F80)),
+    ('FINGERPRINT:"report (1).pdf"', Fingerprint("report (1).pdf")),
+    ('FINGERPRINT:"report (1).pdf_20"', Fingerprint("report (1).pdf", F20)),
+    (r'FINGERPRINT:"my\_doc\_1"', Fingerprint("my_doc_1")),
+    (r'FINGERPRINT:"a\"b\\c\u0041"', Fingerprint('a"b\\cA')),
+    ("FINGERPRINT:\"it's\"", Fingerprint("it's")),
+    ('FINGERPRINT:"what? *"', Fingerprint("what? *")),
+    ('FINGERPRINT:"my_doc_1"_20_80', Fingerprint("my_doc_1", F20, F80)),
+    ("FINGERPRINT:'my_doc_1'_20", Fingerprint("my_doc_1", F20)),
+    ('FINGERPRINT:"_"_20', Fingerprint("_", F20)),
+    ('FINGERPRINT:"a:b,c/d"_20', Fingerprint("a:b,c/d", F20)),
+]
+
+NUMBERS = [
+    ("FINGERPRINT:x_1", "1"),
+    ("FINGERPRINT:x_100", "1"),
+    ("FINGERPRINT:x_1.0", "1"),
+    ("FINGERPRINT:x_50", "0.5"),
+    ("FINGERPRINT:x_0.5", "0.5"),
+    ("FINGERPRINT:x_.5", "0.5"),
+    ("FINGERPRINT:x_050", "0.5"),
+    ("FINGERPRINT:x_1.5", "0.015"),
+    ("FINGERPRINT:x_12.5", "0.125"),
+    ("FINGERPRINT:x_0.01", "0.01"),
+    ("FINGERPRINT:x_99.99999999999999999", "0.9999999999999999999"),
+    ("FINGERPRINT:x_0.0000000000000000001", "0.0000000000000000001"),
+]
+
+
+@pytest.mark.parametrize(("query", "node"), UNQUOTED + QUOTED)
+def test_literal(query: str, node: Fingerprint) -> None:
+    assert parse(query) == node
+
+
+@pytest.mark.parametrize(("query", "fraction"), NUMBERS)
+def test_number_is_an_exact_fraction(query: str, fraction: str) -> None:
+    node = parse(query)
+    assert isinstance(node, Fingerprint)
+    assert str(node.overlap) == str(Decimal(fraction))
+
+
+def test_literal_ends_where_the_query_goes_on() -> None:
+    assert parse("(FINGERPRINT:1_20)AND(a)") == And((Fingerprint("1", F20), Term("a")))
+    assert parse("FINGERPRINT:1_20 a") == Or((Fingerprint("1", F20), Term("a")))
+
+
+RANGE = "must be above 0 and at most 100 percent, got"
+#: Query, caret line, message, hint.
+MISTAKES = [
+    (
+        "FINGERPRINT:a_140",
+        "              ^^^",
+        f"the overlap {RANGE} 140",
+        r"FINGERPRINT:a\_140",
+    ),
+    (
+        "FINGERPRINT:a_0",
+        "              ^",
+        f"the overlap {RANGE} 0",
+        r"FINGERPRINT:a\_0",
+    ),
+    (
+        "FINGERPRINT:a_-5",
+        "              ^^",
+        f"the overlap {RANGE} -5",
+        r"FINGERPRINT:a\_-5",
+    ),
+    (
+        "FINGERPRINT:a_20_100.5",
+        "                 ^^^^^",
+        f"the probability {RANGE} 100.5",
+        r"FINGERPRINT:a\_20\_100.5",
+    ),
+    (
+        'FINGERPRINT:"a"_20_0.0',
+        "                   ^^^",
+        f"the probability {RANGE} 0.0",
+        "",
+    ),
+    (
+        "FINGERPRINT:a_50%",
+        "              ^^^",
+        "the overlap must be a number, got 50%",
+        "Leave out the %: 50",
+    ),
+    (
+        "FINGERPRINT:a_0,5",
+        "              ^^^",
+        "the overlap must be a number, got 0,5",
+        "Use a point: 0.5",
+    ),
+    (
+        "FINGERPRINT:a_1e2",
+        "              ^^^",
+        "the overlap must be a number, got 1e2",
+        "without an exponent",
+    ),
+    (
+        "FINGERPRINT:a_٢٠",
+        "              ^^",
+        "the overlap must be a number, got ٢٠",
+        "",
+    ),
+    (
+        "FINGERPRINT:a_20.",
+        "              ^^^",
+        "the overlap must be a number, got 20.",
+        "",
+    ),
+    (
+        "FINGERPRINT:my_doc_1",
+        "               ^^^",
+        "the overlap must be a number, got doc",
+        r"FINGERPRINT:my\_doc\_1",
+    ),
+    (
+        r"FINGERPRINT:a\_b_doc",
+        "                 ^^^",
+        "the overlap must be a number, got doc",
+        r"FINGERPRINT:a\_b\_doc",
+    ),
+    (
+        "FINGERPRINT:'my_doc'",
+        "                ^^^",
+        "the overlap must be a number, got doc",
+        r"FINGERPRINT:'my\_doc'",
+    ),
+    (
+        "FINGERPRINT:1234_20_abc",
+        "                    ^^^",
+        "the probability must be a number, got abc",
+        r"FINGERPRINT:1234\_20\_abc",
+    ),
+    (
+        "FINGERPRINT:1234__80",
+        "                 ^",
+        "the overlap behind _ is missing",
+        r"FINGERPRINT:1234\_\_80",
+    ),
+    (
+        "FINGERPRINT:1234_",
+        "                 ^",
+        "the overlap behind _ is missing",
+        r"FINGERPRINT:1234\_",
+    ),
+    (
+        'FINGERPRINT:"a"_20_ b',
+        "                   ^",
+        "the probability behind _ is missing",
+        "",
+    ),
+    (
+        "FINGERPRINT:a_b_20_80_5",
+        "                   ^^^^",
+        "more than two numbers follow the id",
+        'FINGERPRINT:"my_doc"_20_80',
+    ),
+    (
+        'FINGERPRINT:"a"_20_80_5',
+        "                      ^",
+        "more than two numbers follow the id",
+        "",
+    ),
+    (
+        'FINGERPRINT:"a"b_20',
+        "               ^^^^",
+        "only _<overlap>_<probability> can follow the closing quote",
+        'FINGERPRINT:"my_doc"_20_80',
+    ),
+    (
+        "FINGERPRINT:",
+        "            ^",
+        "the id of a document is missing",
+        "FINGERPRINT:1234",
+    ),
+    (
+        "FINGERPRINT:_50",
+        "            ^",
+        "the id of a document is missing",
+        "",
+    ),
+    (
+        'FINGERPRINT:""',
+        "             ^",
+        "the id of a document is missing",
+        "",
+    ),
+    (
+        "FINGERPRINT:(a)",
+        "            ^",
+        "the id of a document is missing",
+        "",
+    ),
+    (
+        "FINGERPRINT: AND a",
+        "             ^",
+        "the id of a document is missing",
+        "",
+    ),
+    (
+        "FINGERPRINT:report(1).pdf",
+        "                  ^",
+        "a space is missing before (",
+        'FINGERPRINT:"report (1).pdf"',
+    ),
+    (
+        'FINGERPRINT:"a',
+        "            ^",
+        "this quote is never closed",
+        "",
+    ),
+    (
+        "fingerprint:x",
+        "^^^^^^^^^^^",
+        "fingerprint is not a field",
+        "FINGERPRINT is written in capitals: FINGERPRINT:x",
+    ),
+    (
+        "FINGERPRINT:a_0.00000000000000000001",
+        "              ^^^^^^^^^^^^^^^^^^^^^^",
+        "the overlap has more than 20 characters",
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "caret", "message", "hint"), MISTAKES)
+def test_mistake(query: str, caret: str, message: str, hint: str) -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        parse(query)
+    assert caught.value.message == message
+    assert str(caught.value).splitlines()[2] == "  " + caret
+    assert hint in caught.value.hint

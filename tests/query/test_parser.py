@@ -1,0 +1,261 @@
+"""Queries and their trees, side by side."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from whorl.query.ast import And, Boost, Clause, Clauses, Everything, Fingerprint, Node, Not, Occur, Or, Phrase, Term, walk
+from whorl.query.parser import parse, unparse
+
+A, B, C, D = Term("a"), Term("b"), Term("c"), Term("d")
+
+
+def clauses(*members: tuple[str, Node]) -> Clauses:
+    return Clauses(tuple(Clause(Occur(sign), child) for sign, child in members))
+
+
+TERMS = [
+    ("word", Term("word")),
+    ("  word\n", Term("word")),
+    ("Straße", Term("Straße")),
+    ("日本語", Term("日本語")),
+    ("😀", Term("😀")),
+    ("👩‍👩‍👧", Term("👩‍👩‍👧")),
+    ("don't", Term("don't")),
+    ("dogs'", Term("dogs'")),
+    ("C++", Term("C++")),
+    ("C#", Term("C#")),
+    ("R&D", Term("R&D")),
+    ("Yahoo!", Term("Yahoo!")),
+    ("a+b", Term("a+b")),
+    ("x=1", Term("x=1")),
+    ("a|b", Term("a|b")),
+    ("well-known", Term("well-known")),
+    ("me@example.org", Term("me@example.org")),
+    ("test.txt", Term("test.txt")),
+    ("1,234.5", Term("1,234.5")),
+    ("50%", Term("50%")),
+    ("so...", Term("so...")),
+    ("notes/a.md", Term("notes/a.md")),
+    ("/etc/hosts", Term("/etc/hosts")),
+    ("#tag", Term("#tag")),
+    ("$5", Term("$5")),
+    ("@home", Term("@home")),
+    ("android", Term("android")),
+    ("or.txt", Term("or.txt")),
+    ("notable", Term("notable")),
+    ("http://x.org:80/y?q=1&r=2#z", Term("http://x.org:80/y?q=1&r=2#z")),
+    ("workspace://SpacesStore/1-2", Term("workspace://SpacesStore/1-2")),
+]
+
+ESCAPES = [
+    (r"a\ b", Term("a b")),
+    (r"a\:b", Term("a:b")),
+    (r"\and", Term("and")),
+    (r"\\", Term("\\")),
+    (r"\-a", Term("-a")),
+    (r"wh\*t\?", Term("wh*t?")),
+    (r"\u00e9t\u00E9", Term("été")),
+    (r"\u0000", Term("\0")),
+    (r"\ud83d\ude00", Term("😀")),
+    (r"\\u0041", Term("\\u0041")),
+    (r"12\:30", Term("12:30")),
+]
+
+PHRASES = [
+    ('"big dog"', Phrase("big dog")),
+    ("'big dog'", Phrase("big dog")),
+    ('""', Phrase("")),
+    ('"don\'t"', Phrase("don't")),
+    (r"'don\'t'", Phrase("don't")),
+    (r'"say \"hi\""', Phrase('say "hi"')),
+    (r'"back\\slash"', Phrase("back\\slash")),
+    (r'"\u0022"', Phrase('"')),
+    ('"a (b) [c] {!d} e:f ^2 ~ AND"', Phrase("a (b) [c] {!d} e:f ^2 ~ AND")),
+    ('"two\nlines"', Phrase("two\nlines")),
+]
+
+FIELDS = [
+    ("type:pdf", Term("pdf", "type")),
+    ("cm:name:run", Term("run", "cm:name")),
+    ("@cm:name:run", Term("run", "cm:name")),
+    (r"cm\:name:run", Term("run", "cm:name")),
+    (r"@cm\:name:run", Term("run", "cm:name")),
+    ("content.mime-type:pdf", Term("pdf", "content.mime-type")),
+    ("_x:y", Term("y", "_x")),
+    ("1b:1a", Term("1a", "1b")),
+    ("größe:10", Term("10", "größe")),
+    ('title:"big dog"', Phrase("big dog", "title")),
+    ("title:'big dog'", Phrase("big dog", "title")),
+    ("type: pdf", Term("pdf", "type")),
+    ("state:or", Term("or", "state")),
+    ("AND:x", Term("x", "AND")),
+    ("url:http://x/y", Term("http://x/y", "url")),
+    ("FINGERPRINTS:x", Term("x", "FINGERPRINTS")),
+    ('_query_:"{!lucene}x"', Phrase("{!lucene}x", "_query_")),
+]
+
+EVERYTHING = [
+    ("*", Everything()),
+    ("*:*", Everything()),
+    ("(*)", Everything()),
+    ("*^2", Boost(Everything(), Decimal(2))),
+    ("* -a", clauses(("", Everything()), ("-", A))),
+    ("a *", Or((A, Everything()))),
+    ("a AND *", And((A, Everything()))),
+]
+
+OPERATORS = [
+    ("a b", Or((A, B))),
+    ("a OR b", Or((A, B))),
+    ("a or b", Or((A, B))),
+    ("a || b", Or((A, B))),
+    ("a||b", Or((A, B))),
+    ("a b OR c", Or((A, B, C))),
+    ("a OR b c OR d", Or((A, B, C, D))),
+    ("a AND b", And((A, B))),
+    ("a and b AnD c", And((A, B, C))),
+    ("a && b", And((A, B))),
+    ("a&&b", And((A, B))),
+    ("NOT a", Not(A)),
+    ("not a", Not(A)),
+    ("!a", Not(A)),
+    ("! a", Not(A)),
+    ("NOT NOT a", Not(Not(A))),
+    ("!!a", Not(Not(A))),
+    ("NOT a AND NOT b", And((Not(A), Not(B)))),
+    ("a AND !b", And((A, Not(B)))),
+    ("a AND!b", And((A, Not(B)))),
+]
+
+PRECEDENCE = [
+    ("a OR b AND c", Or((A, And((B, C))))),
+    ("a AND b OR c", Or((And((A, B)), C))),
+    ("a AND b OR c AND d", Or((And((A, B)), And((C, D))))),
+    ("NOT a OR b", Or((Not(A), B))),
+    ("NOT a AND b", And((Not(A), B))),
+    ("a OR NOT b AND c", Or((A, And((Not(B), C))))),
+    ("a b AND c", Or((A, And((B, C))))),
+    ("a AND b c", Or((And((A, B)), C))),
+    ("a NOT b", Or((A, Not(B)))),
+    ("NOT a b", Or((Not(A), B))),
+]
+
+GROUPS = [
+    ("(a)", A),
+    ("((a))", A),
+    ("(a OR b) AND c", And((Or((A, B)), C))),
+    ("a AND (b OR c)", And((A, Or((B, C))))),
+    ("(a OR b) OR c", Or((Or((A, B)), C))),
+    ("(a AND b) AND c", And((And((A, B)), C))),
+    ("NOT (a b)", Not(Or((A, B)))),
+    ("NOT (NOT (a))", Not(Not(A))),
+    ("(a)(b)", Or((A, B))),
+    ("(a)AND(b)", And((A, B))),
+    ("(-a)", Not(A)),
+    ("-(a b)", Not(Or((A, B)))),
+    ("+(a -b) c", clauses(("+", clauses(("", A), ("-", B))), ("", C))),
+]
+
+SIGNS = [
+    ("+a -b c", clauses(("+", A), ("-", B), ("", C))),
+    ("a -b", clauses(("", A), ("-", B))),
+    ("-a -b", clauses(("-", A), ("-", B))),
+    ("+a +b", clauses(("+", A), ("+", B))),
+    ("a - b", clauses(("", A), ("-", B))),
+    ("+a", A),
+    ("-a", Not(A)),
+    ("+ a", A),
+    ("a OR -b", Or((A, Not(B)))),
+    ("a OR +b", Or((A, B))),
+    ("a -b OR c", Or((clauses(("", A), ("-", B)), C))),
+    ("a OR b -c", Or((A, clauses(("", B), ("-", C))))),
+    ("a -b OR c d", Or((clauses(("", A), ("-", B)), C, D))),
+    ("a AND -b", And((A, Not(B)))),
+    ("-a AND b", And((Not(A), B))),
+    ("+a AND b", And((A, B))),
+    ("+a AND b c", Or((And((A, B)), C))),
+    ("+a b AND c", clauses(("+", A), ("", And((B, C))))),
+    ("a -b AND c", Or((A, And((Not(B), C))))),
+    ("+a NOT b", clauses(("+", A), ("", Not(B)))),
+    ("+NOT a b", clauses(("+", Not(A)), ("", B))),
+    ("-!a", Not(Not(A))),
+    ("+type:pdf -'b'", clauses(("+", Term("pdf", "type")), ("-", Phrase("b")))),
+]
+
+BOOSTS = [
+    ("a^2", Boost(A, Decimal(2))),
+    ("a^2.5", Boost(A, Decimal("2.5"))),
+    ("a^.5", Boost(A, Decimal("0.5"))),
+    ("a ^2", Boost(A, Decimal(2))),
+    ("a^1000", Boost(A, Decimal(1000))),
+    ("a^0002", Boost(A, Decimal(2))),
+    ('"a b"^2', Boost(Phrase("a b"), Decimal(2))),
+    ("type:pdf^2", Boost(Term("pdf", "type"), Decimal(2))),
+    ("(a b)^3", Boost(Or((A, B)), Decimal(3))),
+    ("(a^2)^3", Boost(Boost(A, Decimal(2)), Decimal(3))),
+    ("NOT a^2", Not(Boost(A, Decimal(2)))),
+    ("(NOT a)^2", Boost(Not(A), Decimal(2))),
+    ("-a^2 b", clauses(("-", Boost(A, Decimal(2))), ("", B))),
+    ("FINGERPRINT:1_70^2", Boost(Fingerprint("1", Decimal("0.7")), Decimal(2))),
+    ("http://x/y^2", Boost(Term("http://x/y"), Decimal(2))),
+]
+
+GOLDEN = [*TERMS, *ESCAPES, *PHRASES, *FIELDS, *EVERYTHING, *OPERATORS, *PRECEDENCE, *GROUPS, *SIGNS, *BOOSTS]
+
+
+@pytest.mark.parametrize(("query", "tree"), GOLDEN)
+def test_query_and_tree(query: str, tree: Node) -> None:
+    assert parse(query) == tree
+
+
+@pytest.mark.parametrize(("query", "tree"), GOLDEN)
+def test_tree_survives_being_written(query: str, tree: Node) -> None:
+    assert parse(unparse(tree)) == tree
+
+
+CANONICAL = [
+    ("a b", "a OR b"),
+    ("a || b && ! c", "a OR b AND NOT c"),
+    ("((a))", "a"),
+    ("(a or b) and c", "(a OR b) AND c"),
+    ("+a -(b c) d", "+a -(b OR c) d"),
+    ("a -b OR c", "a -b OR c"),
+    ("'it is'", '"it is"'),
+    ("@cm:name: run", "cm:name:run"),
+    ("*", "*:*"),
+    ("a^2.50", "a^2.5"),
+    ("a^1000.0", "a^1000"),
+    (r"\or", r"\or"),
+    (r"\u0000", r"\u0000"),
+    ("FINGERPRINT:1_0.2_0.8", "FINGERPRINT:1_20_80"),
+    ("FINGERPRINT:1_1", "FINGERPRINT:1_100"),
+    ("FINGERPRINT:1_0.005", "FINGERPRINT:1_0.005"),
+    ('FINGERPRINT:"1_20"', "FINGERPRINT:1_20"),
+    (r"FINGERPRINT:my\_doc", r'FINGERPRINT:"my\_doc"'),
+    (r"FINGERPRINT:my\_doc_20", 'FINGERPRINT:"my_doc"_20'),
+]
+
+
+@pytest.mark.parametrize(("query", "canonical"), CANONICAL)
+def test_canonical_text(query: str, canonical: str) -> None:
+    assert unparse(parse(query)) == canonical
+
+
+SPANS = [
+    ("type:pdf", ["type:pdf"]),
+    ("  a  ", ["a"]),
+    ("a AND (b OR c)", ["a AND (b OR c)", "a", "b OR c", "b", "c"]),
+    ("(a b)^2", ["(a b)^2", "a b", "a", "b"]),
+    ("NOT (a)", ["NOT (a)", "a"]),
+    ("+a -b", ["+a -b", "a", "b"]),
+    ("a OR -b", ["a OR -b", "a", "-b", "b"]),
+    ('FINGERPRINT:"x y"_20 z', ['FINGERPRINT:"x y"_20 z', 'FINGERPRINT:"x y"_20', "z"]),
+]
+
+
+@pytest.mark.parametrize(("query", "parts"), SPANS)
+def test_spans_cover_what_was_typed(query: str, parts: list[str]) -> None:
+    assert [query[node.span.start : node.span.end] for node in walk(parse(query))] == parts

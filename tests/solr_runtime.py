@@ -1,0 +1,164 @@
+"""A real Solr for the tests: one that is running, one in Docker, or one that whorl starts itself.
+
+`running` is the way in; `make_collection` and `drop` work on any of the three.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import requests
+
+from whorl.errors import EngineUnavailableError, WhorlError
+from whorl.settings import Settings
+from whorl.solr.jars import fetch_jars, find_java
+from whorl.solr.launcher import admin, create_collection, delete_collection, start_cloud, start_standalone
+
+CONFIGSET = Path(__file__).parents[1] / "solr" / "configset"
+IMAGE = "solr:9"
+EXTERNAL = "WHORL_TEST_SOLR_URL"
+REQUIRED = "WHORL_REQUIRE_SOLR"
+_DOCKER_SOCKET = Path("/var/run/docker.sock")
+_DOCKER_DEADLINE_SECONDS = 180.0
+
+#: How a configset gets beside a core of a standalone Solr, which has no API for it: by base URL, given the core's name.
+_lay_configset: dict[str, Callable[[str], object]] = {}
+
+
+class NoSolrError(Exception):
+    """No Solr of the kind can be had here; the message says in one line what would help."""
+
+
+@contextlib.contextmanager
+def running(*, cloud: bool, directory: Path) -> Iterator[str]:
+    """Give the base URL, `http://host:port/solr`, of a standalone Solr or a SolrCloud.
+
+    The one that WHORL_TEST_SOLR_URL names; else Docker's, where its engine answers; else one started in the
+    directory.
+
+    Raises:
+        NoSolrError: There is none.
+    """
+    external = os.environ.get(EXTERNAL, "").rstrip("/")
+    if external:
+        if cloud and not is_cloud(external):
+            raise NoSolrError(f"{EXTERNAL} names a standalone Solr, so tests of SolrCloud do not run")
+        yield external
+    elif _docker_answers():
+        with _in_docker(cloud=cloud) as url:
+            yield url
+    else:
+        with _started_here(cloud=cloud, directory=directory) as url:
+            yield url
+
+
+def is_cloud(base_url: str) -> bool:
+    """Tell a SolrCloud from a standalone Solr."""
+    return admin(base_url, "info/system").get("mode") == "solrcloud"
+
+
+def make_collection(base_url: str, name: str, *, shards: int = 2) -> str:
+    """Make an empty core or collection from whorl's configset and return its URL; shards are a SolrCloud's."""
+    if is_cloud(base_url):
+        create_collection(base_url, name, CONFIGSET, shards=shards)
+    elif base_url in _lay_configset:
+        _lay_configset[base_url](name)
+        admin(base_url, "cores", action="CREATE", name=name, instanceDir=name)
+    else:
+        # The one way to a configset on the disk of a standalone Solr that somebody else runs.
+        admin(base_url, "cores", action="CREATE", name=name, configSet="whorl")
+    return f"{base_url}/{name}"
+
+
+def drop(base_url: str, name: str) -> None:
+    """Delete a core or collection with its documents and its configset."""
+    if is_cloud(base_url):
+        delete_collection(base_url, name)
+    else:
+        admin(base_url, "cores", action="UNLOAD", core=name, deleteInstanceDir="true")
+
+
+def jar_cache() -> Path:
+    """Return the folder with Solr's jars, filled, on a machine that has a Java to run them.
+
+    Raises:
+        NoSolrError: One of the two cannot be had.
+    """
+    cache = Settings.load().solr_cache
+    try:
+        find_java()
+        fetch_jars(cache)
+    except EngineUnavailableError as error:
+        raise NoSolrError(f"no Solr to test with: {error}") from error
+    return cache
+
+
+@contextlib.contextmanager
+def _started_here(*, cloud: bool, directory: Path) -> Iterator[str]:
+    cache = jar_cache()
+    # From here on a failure is a defect of ours, not something that this machine lacks.
+    with start_cloud(directory, cache=cache) if cloud else start_standalone(directory, {}, cache=cache) as solr:
+        if not cloud:
+            _lay_configset[solr.url] = lambda name: shutil.copytree(CONFIGSET / "conf", directory / name / "conf")
+        yield solr.url
+
+
+def _docker_answers() -> bool:
+    # Asked for first, because the client leaves a socket open when there is none.
+    if not os.environ.get("DOCKER_HOST") and not _DOCKER_SOCKET.exists():
+        return False
+    try:
+        import docker
+
+        client = docker.from_env(timeout=5)
+        try:
+            return bool(client.ping())
+        finally:
+            client.close()
+    except Exception:  # No client, no right to the socket, no answer: all mean no Docker.
+        return False
+
+
+@contextlib.contextmanager
+def _in_docker(*, cloud: bool) -> Iterator[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from testcontainers.core.container import DockerContainer
+
+        container = (
+            DockerContainer(IMAGE)
+            .with_env("SOLR_MODULES", "analysis-extras")
+            .with_env("SOLR_HEAP", "768m")
+            .with_volume_mapping(str(CONFIGSET), "/configset", "ro")
+            .with_exposed_ports(8983)
+            .with_command("solr-foreground -c" if cloud else "solr-foreground")
+        )
+        try:
+            container.start()
+        except Exception as error:  # Whatever the client raises: the image cannot be had.
+            raise NoSolrError(f"Docker answers but cannot start {IMAGE}: {error}") from error
+    try:
+        url = f"http://{container.get_container_host_ip()}:{container.get_exposed_port(8983)}/solr"
+        _wait(url)
+        _lay_configset[url] = lambda name: container.exec(["cp", "-r", "/configset", f"/var/solr/data/{name}"])
+        yield url
+    finally:
+        container.stop()
+
+
+def _wait(url: str) -> None:
+    deadline = time.monotonic() + _DOCKER_DEADLINE_SECONDS
+    while True:
+        try:
+            admin(url, "info/system")
+            return
+        except (WhorlError, requests.RequestException) as error:
+            if time.monotonic() > deadline:
+                raise NoSolrError(f"Solr in Docker gave no answer: {error}") from error
+        time.sleep(0.5)

@@ -1,0 +1,158 @@
+"""docker-compose.yml, Dockerfile and what they name agree with the repository."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from packaging.specifiers import SpecifierSet
+
+from whorl.cli import main
+
+ROOT = Path(__file__).parents[1]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+SERVICES = COMPOSE["services"]
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def instruction(name: str) -> list[str]:
+    return re.findall(rf"^{name}\s+(.*)$", DOCKERFILE, flags=re.MULTILINE)
+
+
+def mounts(service: dict) -> list[list[str]]:
+    return [volume.split(":") for volume in service.get("volumes", [])]
+
+
+def test_what_is_mounted_exists():
+    """
+    A folder of the repository is there, a volume is declared, and the configset is one.
+    """
+    sources = [source for service in SERVICES.values() for source, *_ in mounts(service)]
+    folders = [ROOT / source for source in sources if source.startswith(".")]
+    assert all(folder.is_dir() for folder in folders)
+    assert {source for source in sources if not source.startswith(".")} == set(COMPOSE["volumes"])
+    assert any((folder / "conf" / "solrconfig.xml").is_file() for folder in folders)
+
+
+def test_ports_are_open_to_this_machine_only():
+    """
+    Neither Solr nor the service asks for a password by default, so neither listens to the network.
+    """
+    published = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert len(published) == 2
+    assert all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_every_setting_is_one_that_whorl_reads():
+    """
+    A variable with a typing error would be ignored in silence.
+    """
+    known = set(re.findall(r"\bWHORL_[A-Z_]+", (ROOT / "src/whorl/settings.py").read_text(encoding="utf-8")))
+    assert set(SERVICES["whorl"]["environment"]) <= known
+
+
+def test_the_store_is_the_collection_that_is_made():
+    """
+    Host, port and collection of WHORL_STORE are those of the Solr service and of its create command.
+    """
+    store = urlsplit(SERVICES["whorl"]["environment"]["WHORL_STORE"])
+    (script,) = [part for part in SERVICES["solr-collection"]["command"] if "solr create" in part]
+    create = shlex.split(next(line for line in script.splitlines() if "solr create" in line))
+    name = create[create.index("-c") + 1]
+    assert store.path == f"/solr/{name}"
+    assert f'"{name}"' in script.partition("grep")[2].splitlines()[0]
+    assert SERVICES["solr"]["ports"] == [f"127.0.0.1:{store.port}:{store.port}"]
+    assert store.hostname == SERVICES["solr"]["environment"]["SOLR_HOST"] == "solr"
+    assert create[create.index("-d") + 1] in [target for _, target, *_ in mounts(SERVICES["solr-collection"])]
+
+
+def test_the_icu_classes_of_the_schema_are_loaded():
+    """
+    The official image has them in a module that is not loaded by default.
+    """
+    assert "solr.ICUTokenizerFactory" in (ROOT / "solr/configset/conf/managed-schema.xml").read_text(encoding="utf-8")
+    assert "analysis-extras" in SERVICES["solr"]["environment"]["SOLR_MODULES"].split(",")
+
+
+def test_a_service_waits_for_what_it_needs():
+    """
+    Each service that another waits for is declared, and one waited for as healthy says what healthy is.
+    """
+    waits = [item for service in SERVICES.values() for item in service.get("depends_on", {}).items()]
+    assert waits
+    assert all("healthcheck" in SERVICES[name] for name, wait in waits if wait["condition"] == "service_healthy")
+
+
+def test_the_service_is_asked_where_it_listens():
+    """
+    Port and path of the health check are those of the image's command and of the service.
+    """
+    (command,) = map(yaml.safe_load, instruction("CMD"))
+    port = command[command.index("--port") + 1]
+    address = re.search(r"http://[^']+", " ".join(SERVICES["whorl"]["healthcheck"]["test"]))[0]
+    assert urlsplit(address).port == int(port)
+    assert f'"{urlsplit(address).path}"' in (ROOT / "src/whorl/service/app.py").read_text(encoding="utf-8")
+    assert SERVICES["whorl"]["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert instruction("EXPOSE") == [port]
+
+
+def test_the_command_is_one_of_whorl():
+    """
+    The command of the image exists and knows the options that it is given.
+    """
+    assert instruction("ENTRYPOINT") == ['["whorl"]']
+    assert PROJECT["scripts"]["whorl"] == "whorl.cli:main"
+    (command,) = map(yaml.safe_load, instruction("CMD"))
+    options = {name for option in main.commands[command[0]].params for name in option.opts}
+    assert {word for word in command if word.startswith("--")} <= options
+
+
+def test_what_the_image_copies_exists_and_is_sent():
+    """
+    Each source of a COPY is in the repository and not left out by .dockerignore; so is what the package names.
+    """
+    ignore = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    sent = [line[1:] for line in ignore if line.startswith("!")]
+    copied = [Path(source).name for line in instruction("COPY") for source in line.split()[:-1]]
+    assert ignore[1] == "*"
+    assert all((ROOT / source).exists() and source in sent for source in copied)
+    needed = [PROJECT["readme"], *PROJECT["license-files"]]
+    assert all(any(fnmatch.fnmatch(path, f"{source}*") for source in copied) for path in needed)
+
+
+def test_the_image_installs_what_exists():
+    """
+    The extra is one of the package's, and the image's Python one that it supports.
+    """
+    (run,) = instruction("RUN")
+    extras = re.search(r"'\.\[([a-z,]+)\]'", run)[1].split(",")
+    assert set(extras) <= set(PROJECT["optional-dependencies"])
+    (image,) = instruction("FROM")
+    version = re.fullmatch(r"python:([0-9.]+)-slim", image)[1]
+    assert version in SpecifierSet(PROJECT["requires-python"])
+
+
+def test_docker_reads_it():
+    """
+    Docker's own reading of the file finds nothing wrong.
+    """
+    if (
+        shutil.which("docker") is None
+        or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode
+    ):
+        pytest.skip("needs the docker client with its compose plugin")
+    checked = subprocess.run(
+        ["docker", "compose", "--file", str(ROOT / "docker-compose.yml"), "config", "--quiet"],
+        capture_output=True,
+        text=True,
+    )
+    assert checked.returncode == 0, checked.stderr
