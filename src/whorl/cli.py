@@ -85,8 +85,10 @@ def index(paths: tuple[Path, ...], store: str | None, batch: int) -> None:
 
 
 def _told(done: Any) -> str:
+    from whorl.show import counted
+
     unchanged = f", {done.unchanged:,} unchanged and left alone" if done.unchanged else ""
-    return f"{done.stored:,} documents stored{unchanged}"
+    return f"{counted(done.stored, 'document')} stored{unchanged}"
 
 
 def _tell(out: Any, line: str) -> None:
@@ -135,7 +137,7 @@ def search(query: str, store: str | None, as_json: bool, rows: int, start: int, 
     FINGERPRINT:"my_a.txt"_70  an id that holds "_"
     … AND type:pdf AND NOT draft
     """
-    from whorl.show import console, explanation, page_json, page_table
+    from whorl.show import console, counted, explanation, page_json, page_table
     from whorl.store import open_store
 
     with open_store(store) as opened:
@@ -155,7 +157,7 @@ def search(query: str, store: str | None, as_json: bool, rows: int, start: int, 
     shown = (
         "" if until - start == page.total else f", {start + 1:,} to {until:,} shown" if page.hits else ", none shown"
     )
-    _tell(out, f"{page.total:,} documents{shown}")
+    _tell(out, f"{counted(page.total, 'document')}{shown}")
 
 
 @main.command()
@@ -229,7 +231,10 @@ def solr() -> None:
 @solr.command("up")
 @click.option("--port", default=8983, show_default=True, type=click.IntRange(0, 65_535), help="0 for a free one.")
 @click.option(
-    "--dir", "folder", type=click.Path(path_type=Path, file_okay=False), help="Where documents are kept. [default: data folder]"
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where documents are kept. [default: data folder]",
 )
 @click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
 def solr_up(port: int, folder: Path | None, heap: str) -> None:

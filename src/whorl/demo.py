@@ -18,7 +18,7 @@ import platformdirs
 from whorl.engine.base import Document
 from whorl.errors import DocumentError
 from whorl.reading import decode
-from whorl.show import console, page_table
+from whorl.show import console, counted, page_table
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
@@ -38,7 +38,7 @@ def run(folder: Path | None) -> None:
             page = store.search(query, rows=6, with_shared=True)
             out.print(f"{title}\n  whorl search --store {where} '{query}'", markup=False, soft_wrap=True)
             out.print(page_table(page))
-            out.print(f"{page.total:,} documents\n", markup=False)
+            out.print(f"{counted(page.total, 'document')}\n", markup=False)
     out.print("Next, with your own documents:", markup=False)
     for command in (
         "whorl index ~/Documents",

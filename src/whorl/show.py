@@ -80,6 +80,11 @@ def problem_lines(problems: Sequence[object], what: str) -> list[str]:
     return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 document`, `2,000 documents`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def printable(text: str) -> str:
     """Replace what would move the cursor or colour the screen: control characters in ids and names are data."""
     return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)

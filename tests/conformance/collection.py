@@ -33,12 +33,13 @@ def documents() -> list[Document]:
             made.append(_document(f"f{family}-{member}", words, chance))
         made.append(_document(f"f{family}-half", original[: length // 2], chance))
         made.append(_document(f"f{family}-twice", original + original[::-1], chance))
-    for length in range(7):
-        made.append(_document(f"words-{length}", VOCABULARY[:length], chance))
+    made += [_document(f"words-{length}", VOCABULARY[:length], chance) for length in range(7)]
     base = chance.choices(VOCABULARY, k=50)
     for number, odd in enumerate(ODD_IDS):
         made.append(_document(odd, [*base, *VOCABULARY[number * 5 : number * 5 + 10]], chance))
-    made.append(Document("scripts", "Ünïcode ﬁsh STRASSE straße Привет мир как дела сегодня hello ελληνικά κείμενο εδώ " * 3))
+    made.append(
+        Document("scripts", "Ünïcode ﬁsh STRASSE straße Привет мир как дела сегодня hello ελληνικά κείμενο εδώ " * 3)
+    )
     made.append(Document("controls", "one two\0three four\x1ffive six \u200bseven eight nine ten \ufffe eleven", "nul"))
     return made
 

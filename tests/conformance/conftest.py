@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from collection import documents
 
+from collection import documents
 from whorl import Document, Store, open_store
 
 ENGINES = ["embedded", "standalone", "cloud"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import requests
+
 from oracle import Oracle
 from plain import plain_signature
-
 from whorl import Document, Store
 from whorl.fingerprint.minhash import Scheme
 from whorl.plan import BoundPlan, SharedBands

@@ -162,11 +162,9 @@ def fill(path: Path, what: str) -> None:
         say("refreshed")
     except WhorlError as error:
         say(type(error).__name__, error)
-    try:
-        say(engine.search(BoundPlan(MatchAll()), start=0, rows=0).total, engine.count())
-        engine.close()
-    except WhorlError as error:
-        say(type(error).__name__, error)
+    engine.close()
+    with EmbeddedEngine(path, scheme=SCHEME) as engine:
+        say("found", engine.search(BoundPlan(MatchAll()), start=0, rows=0).total)
 
 
 def deny(path: Path) -> None:

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import Oracle
 
+from oracle import Oracle
 from whorl.engine.base import Document, Hit
 from whorl.engine.embedded import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
@@ -69,15 +69,15 @@ def plans():
     """
     weights = st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.0, 3.0])
     signed = [signature for each in documents(1, 150) if (signature := sign(each.text, SCHEME)).tokens]
-    sources = st.integers(0, len(signed) - 1).map(lambda number: signed[number])
+    sources = st.integers(0, len(signed) - 1).map(lambda number: signed[number].tokens)
     fields = st.sampled_from([None, None, "content", "text", "TEXT", "name", "id", "unheard of", *FIELDS])
     leaves = st.one_of(
         st.builds(MatchAll, weights),
         st.builds(Nothing, st.just("no")),
         st.builds(Words, texts(), fields, weights),
         st.builds(Words, st.sampled_from([d.id for d in documents(1, 150)]), st.just("id"), weights),
-        st.builds(lambda s, n, w: SharedTokens("s", s.tokens, n, w), sources, st.integers(0, 17), weights),
-        st.builds(lambda s, n, w: SharedBands("s", wrapped_bands(s.tokens, n), w), sources, st.integers(1, 16), weights),
+        st.builds(SharedTokens, st.just("s"), sources, st.integers(0, 17), weights),
+        st.builds(SharedBands, st.just("s"), st.builds(wrapped_bands, sources, st.integers(1, 16)), weights),
     )
 
     def bools(children):
@@ -134,7 +134,8 @@ def test_deep_and_wide_plans(corpus):
     deep = Words("red")
     for level in range(100):
         deep = Bool(must=(deep,), must_not=(Nothing("no"),)) if level % 2 else Bool(should=(deep, MatchAll(0.0)))
-    wide = Bool(should=tuple(Words(WORDS[n % 9], FIELDS[n % 6] if n % 2 else None) for n in range(1000)), min_should_match=1)
+    words = [Words(WORDS[number % 9], FIELDS[number % 6] if number % 2 else None) for number in range(1000)]
+    wide = Bool(should=tuple(words), min_should_match=1)
     for plan in (deep, wide, Bool(must=(deep, wide))):
         assert [(hit.id, hit.score) for hit in ask(engine, plan, 0, 200).hits] == oracle.hits(BoundPlan(plan))
 
@@ -146,13 +147,15 @@ def test_two_fingerprints_of_512_tokens(tmp_path):
     chosen = random.Random(4)
     words = [f"w{n}" for n in range(900)]
     near = [*words[:700], *(chosen.choice(words) for _ in range(200))]
+    long = [Document("whole", " ".join(words)), Document("near", " ".join(near))]
+    fifth, most = Fraction(1, 5), Fraction(9, 10)
     with EmbeddedEngine(tmp_path / "store") as engine:
-        engine.index([Document("whole", " ".join(words)), Document("near", " ".join(near)), Document("short", "w1 w2 w3 w4 w5")])
+        engine.index([*long, Document("short", "w1 w2 w3 w4 w5")])
         engine.refresh()
-        fingerprints = (Unbound("whole", Fraction(1, 5)), Unbound("near", Fraction(1, 5), Fraction(9, 10)), Unbound("short"))
+        fingerprints = (Unbound("whole", fifth), Unbound("near", fifth, most), Unbound("short"))
         wanted = {each.reference: True for each in fingerprints}
         plans = [bind(each, engine.signatures(wanted)) for each in fingerprints]
-        oracle = Oracle([Document("whole", " ".join(words)), Document("near", " ".join(near))], Scheme())
+        oracle = Oracle(long, Scheme())
         for plan in (*plans[:2], BoundPlan(Bool(must=(plans[0].root, plans[1].root)))):
             assert [(hit.id, hit.score) for hit in engine.search(plan, start=0, rows=9).hits] == oracle.hits(plan)
         assert engine.search(plans[0], start=0, rows=1).hits == (Hit("whole", "", 512.0),)
@@ -202,8 +205,8 @@ def test_empty_words_keep_their_place(tmp_path):
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         engine.index([Document("a", "one \N{HANGUL FILLER} two")])
         engine.refresh()
-        found = [ask(engine, Words(text)).total for text in ("one two", "one \N{HANGUL FILLER} two", "\N{HANGUL FILLER}")]
-        assert found == [0, 1, 1]
+        asked = "one two", "one \N{HANGUL FILLER} two", "\N{HANGUL FILLER}"
+        assert [ask(engine, Words(text)).total for text in asked] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("length", [10, 990, 4000, 70_000])
@@ -223,7 +226,13 @@ def test_long_words_and_field_names(tmp_path, length):
 
 @pytest.mark.parametrize(
     ("field", "hint"),
-    [("nmae", "; did you mean 'name'?"), ("KIND", "; did you mean 'kind'?"), ("zzz", ""), ("MINHASH", ""), ("a\x1fb", "")],
+    [
+        ("nmae", "; did you mean 'name'?"),
+        ("KIND", "; did you mean 'kind'?"),
+        ("zzz", ""),
+        ("MINHASH", ""),
+        ("k\x1fred", ""),
+    ],
 )
 def test_unknown_fields(corpus, field, hint):
     """

@@ -5,7 +5,8 @@ import pytest
 from whorl.engine.reference import candidates
 
 UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
-NODEREF = f"workspace://SpacesStore/{UUID}"
+STORE = "workspace://SpacesStore/"
+NODEREF = STORE + UUID
 
 
 @pytest.mark.parametrize(
@@ -14,7 +15,7 @@ NODEREF = f"workspace://SpacesStore/{UUID}"
         ("1234", [("dbid", "1234"), ("key", "1234")]),
         ("007", [("dbid", "007"), ("key", "007")]),
         (UUID, [("noderef", NODEREF), ("key", UUID), ("key", NODEREF)]),
-        (UUID.upper(), [("noderef", NODEREF[:24] + UUID.upper()), ("key", UUID.upper()), ("key", NODEREF[:24] + UUID.upper())]),
+        ("A" + UUID[1:], [("noderef", f"{STORE}A{UUID[1:]}"), ("key", f"A{UUID[1:]}"), ("key", f"{STORE}A{UUID[1:]}")]),
         (NODEREF, [("noderef", NODEREF), ("key", NODEREF), ("key", UUID)]),
         ("workspace://SpacesStore/report", [("key", "workspace://SpacesStore/report")]),
         ("workspace://SpacesStore/12", [("key", "workspace://SpacesStore/12")]),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain import plain_minima, plain_token
 
+from plain import plain_minima, plain_token
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.minhash import (
     Scheme,

@@ -10,7 +10,7 @@ from whorl.fingerprint.minhash import Scheme, Signature, Spelling, full_minima, 
 from whorl.fingerprint.recovery import from_distinct
 
 SCHEME = Scheme()
-texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]), min_size=5, max_size=60)
+texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon"]), min_size=5, max_size=60)
 
 
 @given(texts)

@@ -1,4 +1,4 @@
-"""Generated texts, fields, numbers and whole trees of the query language."""
+"""Generated texts, fields, numbers and whole trees of the query language; and what the parser makes of a text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
+from whorl.errors import QueryError
 from whorl.query import ast
+from whorl.query.parser import parse
 
 #: Every character that means something somewhere in the language, and a few that do not.
 ALPHABET = "aZ19 _-+*?~^:|!&=\\/()[]{}<>\"'.,@#$%\t\nué😀"
@@ -110,9 +112,31 @@ def _groups(nodes: st.SearchStrategy[ast.Node]) -> st.SearchStrategy[ast.Node]:
 nodes = st.recursive(leaves, _groups, max_leaves=12)
 
 #: Pieces that make queries which are nearly right, so that both answers of the parser are met.
-_PIECES = ["a", "b:", "cm:name:", '"c d"', "'e'", "FINGERPRINT:f_20_80", 'FINGERPRINT:"g_h"_5', "*", "*:*", "http://i/j"]
+_PIECES = [
+    "a",
+    "b:",
+    "cm:name:",
+    '"c d"',
+    "'e'",
+    "FINGERPRINT:f_20_80",
+    'FINGERPRINT:"g_h"_5',
+    "*",
+    "*:*",
+    "http://i/j",
+]
 _SIGNS = [" ", " ", " ", "(", ")", "+", "-", "!", "^2", "^0", " AND ", " or ", " NOT ", "&&", "||", "\\", "_", "?", "~"]
 near_queries = st.one_of(
     st.text(alphabet=ALPHABET, max_size=30),
     st.lists(st.sampled_from(_PIECES + _SIGNS), max_size=12).map("".join),
 )
+
+
+def answer(query: str) -> ast.Node | QueryError:
+    """Return the tree, or the error, whose place must then lie in the query; any other exception fails the test."""
+    try:
+        return parse(query)
+    except QueryError as error:
+        assert error.query == query  # noqa: PT017 - whether it is raised is not the question
+        assert 0 <= error.span.start <= error.span.end <= len(query)  # noqa: PT017
+        assert error.message in str(error)  # noqa: PT017
+        return error

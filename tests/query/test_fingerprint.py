@@ -38,7 +38,7 @@ QUOTED = [
     ('FINGERPRINT:"report (1).pdf_20"', Fingerprint("report (1).pdf", F20)),
     (r'FINGERPRINT:"my\_doc\_1"', Fingerprint("my_doc_1")),
     (r'FINGERPRINT:"a\"b\\c\u0041"', Fingerprint('a"b\\cA')),
-    ("FINGERPRINT:\"it's\"", Fingerprint("it's")),
+    ('FINGERPRINT:"it\'s"', Fingerprint("it's")),
     ('FINGERPRINT:"what? *"', Fingerprint("what? *")),
     ('FINGERPRINT:"my_doc_1"_20_80', Fingerprint("my_doc_1", F20, F80)),
     ("FINGERPRINT:'my_doc_1'_20", Fingerprint("my_doc_1", F20)),

@@ -6,7 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from whorl.query.ast import And, Boost, Clause, Clauses, Everything, Fingerprint, Node, Not, Occur, Or, Phrase, Term, walk
+from whorl.query import ast
+from whorl.query.ast import And, Boost, Clause, Clauses, Everything, Fingerprint, Node, Not, Occur, Or, Phrase, Term
 from whorl.query.parser import parse, unparse
 
 A, B, C, D = Term("a"), Term("b"), Term("c"), Term("d")
@@ -258,4 +259,4 @@ SPANS = [
 
 @pytest.mark.parametrize(("query", "parts"), SPANS)
 def test_spans_cover_what_was_typed(query: str, parts: list[str]) -> None:
-    assert [query[node.span.start : node.span.end] for node in walk(parse(query))] == parts
+    assert [query[node.span.start : node.span.end] for node in ast.walk(parse(query))] == parts

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 import requests
+
 import solr_runtime
 from plain import plain_minima
-
 from whorl import Store
 from whorl.engine.solr import SolrEngine
 from whorl.errors import SchemaError
@@ -54,9 +54,10 @@ def whole_type(name: str, rotation: str) -> dict[str, object]:
     }  # fmt: skip
     minhash = {"class": "solr.MinHashFilterFactory", "bucketCount": "512", "withRotation": rotation}
     cut = [{"class": "solr.TruncateTokenFilterFactory", "prefixLength": "4"}] if rotation == "false" else []
+    tokenizer = {"class": "solr.ICUTokenizerFactory"}
     return {
         "name": name, "class": "solr.TextField",
-        "indexAnalyzer": {"tokenizer": {"class": "solr.ICUTokenizerFactory"}, "filters": [*words, shingle, minhash, *cut]},
+        "indexAnalyzer": {"tokenizer": tokenizer, "filters": [*words, shingle, minhash, *cut]},
         "queryAnalyzer": {"tokenizer": {"class": "solr.KeywordTokenizerFactory"}},
     }  # fmt: skip
 
@@ -117,7 +118,9 @@ def test_signatures(collection_url: str, field: str) -> None:
         for number, text in TEXTS.items():
             signature = store.signature(number)
             expected = spell(full_minima(tokens(text), Scheme()), spelling)
-            assert [high for high, _ in plain_minima(tokens(text), 512)] == full_minima(tokens(text), Scheme())[:, 0].tolist()
+            assert [high for high, _ in plain_minima(tokens(text), 512)] == full_minima(tokens(text), Scheme())[
+                :, 0
+            ].tolist()
             assert signature is not None
             assert set(signature.tokens) == set(expected)
             assert not signature.is_exact or signature.tokens == expected

@@ -133,11 +133,11 @@ class EmbeddedEngine:
         """Do a piece of writing, whose records are stored before it touches the index."""
         self._require_usable()
         with self._writing:
-            if self._writer is None and not self._begin(self._wait_seconds):
+            writer = self._writer or self._begin(self._wait_seconds)
+            if writer is None:
                 raise StoreError(self._busy())
-            assert self._writer is not None
             try:
-                work(self._writer)
+                work(writer)
             except IndexBrokenError as error:
                 self._rebuild(error)
             except BaseException:
@@ -145,10 +145,10 @@ class EmbeddedEngine:
                 self._let_go()
                 raise
 
-    def _begin(self, wait_seconds: float) -> bool:
-        """Become the one who writes, with an index that holds all that is stored; False if somebody else writes."""
+    def _begin(self, wait_seconds: float) -> IndexWriter | None:
+        """Become the one who writes, into an index that holds all that is stored; None if somebody else writes."""
         if not self._lock.acquire(wait_seconds):
-            return False
+            return None
         try:
             try:
                 self._writer = self._caught_up()
@@ -161,7 +161,7 @@ class EmbeddedEngine:
         except BaseException:
             self._let_go()
             raise
-        return True
+        return self._writer
 
     def _caught_up(self) -> IndexWriter:
         applied = self._index.applied()
@@ -220,11 +220,16 @@ class EmbeddedEngine:
         applied = self._index.applied()
         if applied is not None and applied == self._records.last_change():
             return
-        # Whoever is writing applies it too; only where there is no index is there nothing to do but wait.
-        if self._begin(self._wait_seconds if applied is None else 0.0):
-            self.refresh()
-        elif applied is None:
-            raise StoreError(self._busy())
+        try:
+            # Whoever is writing applies it too; only where there is no index is there nothing to do but wait.
+            if self._begin(self._wait_seconds if applied is None else 0.0):
+                self.refresh()
+            elif applied is None:
+                raise StoreError(self._busy())
+        except StoreError:
+            # What is in the index can be searched all the same, on a full disk for one.
+            if applied is None:
+                raise
 
     def _busy(self) -> str:
         return (

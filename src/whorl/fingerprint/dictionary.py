@@ -47,28 +47,32 @@ class Dictionaries:
     def __init__(self, tables: Tables, compose: Callable[[str], str]) -> None:
         self.tables, self.compose = tables, compose
         self.engine = cache(self._make_engine)
+        self._number = tables.engine.tobytes()
 
     def divide(self, segment: str, asks: Callable[[str], bool]) -> list[int]:
         """Return where words end inside a segment: RuleBasedBreakIterator.DictionaryCache.populateDictionary.
 
         A span begins at a character that asks for a dictionary (its category says so) and reaches as far as the engine
-        knows the characters. ICU4J also leaves characters to no engine for good once one of their script had none; that
-        depends on what else the process has read, and is left out here except inside the span where it happens.
+        knows the characters. A character that no engine knows is left alone with what follows of its script.
+
+        ICU4J goes on leaving characters of such a script alone, whatever text they stand in, until the process ends.
+        Here the words of a text are its own. The difference takes a span that begins with the prolonged sound mark
+        (U+30FC, U+FF70), in a process that has met a voiced sound mark standing by itself (U+309B), say.
         """
-        number, script = self.tables.engine, self.tables.script
+        number = [self._number[ord(character)] for character in segment]
         breaks: list[int] = []
         start, limit = 0, len(segment)
         while start < limit:
-            first = ord(segment[start])
             if not asks(segment[start]):
                 start += 1
                 continue
-            own, group = (number, number[first]) if number[first] else (script, script[first])
-            length = sum(1 for _ in takewhile(lambda c: own[ord(c)] == group, segment[start:]))
-            if number[first]:
-                found = self.engine(int(number[first])).breaks(segment[start : start + length])
-                breaks.extend(start + place for place in found)
-            start += length
+            group = number if number[start] else self.tables.script[list(map(ord, segment))].tolist()
+            end = start + 1
+            while end < limit and group[end] == group[start]:
+                end += 1
+            if number[start]:
+                breaks.extend(start + place for place in self.engine(number[start]).breaks(segment[start:end]))
+            start = end
         return breaks
 
     def _make_engine(self, number: int) -> Engine:
@@ -113,7 +117,7 @@ class LeastCost:
         for start in range(limit):
             if cost[start] == unreached:
                 continue
-            words, _ = self.trie.words(codes[start : start + LONGEST_WORD])
+            words, _ = self.trie.words(codes, start, min(start + LONGEST_WORD, limit))
             if not words or words[0][0] != 1:
                 words.append((1, UNKNOWN_COST))
             katakana = is_katakana(codes[start])
@@ -164,14 +168,15 @@ class LookAhead:
     """Thai, Lao, Khmer and Burmese: ICU4J's ThaiBreakEngine, LaoBreakEngine, KhmerBreakEngine, BurmeseBreakEngine."""
 
     def __init__(self, trie: Trie, tables: Tables, *, shortest: int) -> None:
-        self.trie, self.role, self.shortest = trie, tables.role, shortest
+        self.trie, self.shortest = trie, shortest
+        self._role = tables.role.tobytes()
 
     def breaks(self, span: str) -> list[int]:
         """Return where words end inside the span."""
         if len(span) < self.shortest:
             return []
         words = _Words(self.trie, span)
-        roles = [int(self.role[ord(character)]) for character in span]
+        roles = [self._role[ord(character)] for character in span]
         ends: list[int] = []
         start, limit = 0, len(span)
         while start < limit:
@@ -210,13 +215,11 @@ class _Words:
     """The words of the dictionary that begin at each place of a span: ICU4J's PossibleWord."""
 
     def __init__(self, trie: Trie, span: str) -> None:
-        units = trie.units(span)
-        self.limit = len(span)
-        self.at = cache(lambda start: self._look_up(trie, units[start:]))
+        self.trie, self.units, self.limit = trie, trie.units(span), len(span)
+        self.at = cache(self._at)
 
-    @staticmethod
-    def _look_up(trie: Trie, units: Sequence[int]) -> tuple[list[int], int]:
-        words, prefix = trie.words(units)
+    def _at(self, start: int) -> tuple[list[int], int]:
+        words, prefix = self.trie.words(self.units, start, self.limit)
         return [length for length, _ in words[:POSSIBLE_WORDS]], prefix
 
     def best(self, start: int) -> int:
@@ -266,15 +269,16 @@ class Trie:
         # ICU4J passes -1 for a foreign character, and its BytesTrie reads that as 0xFF, which is U+200D.
         return narrow if 0 <= narrow <= 0xFD else 0xFF
 
-    def words(self, units: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
-        """Return length and value of each word that the units begin with, shortest first, and the prefix length.
+    def words(self, units: Sequence[int], start: int, limit: int) -> tuple[list[tuple[int, int]], int]:
+        """Return length and value of each word that stands at a place, shortest first, and the prefix length.
 
         The prefix is what ICU4J's matches() returns: how many units were read, the one that failed included.
         """
         found: list[tuple[int, int]] = []
         nodes, data = self.nodes, self.data
         _, choices, place, stretch = nodes.get(0) or self._read(0)
-        for count, unit in enumerate(units, 1):
+        for count in range(1, limit - start + 1):
+            unit = units[start + count - 1]
             if stretch:
                 if data[place] != unit:
                     return found, count
@@ -291,7 +295,7 @@ class Trie:
                     if not choices and not stretch:
                         return found, count
                 place = begin
-        return found, len(units)
+        return found, limit - start
 
     def _read(self, place: int) -> tuple[int | None, Mapping[int, int], int, int]:
         node = self.nodes[place] = (_read_chars_node if self.wide else _read_bytes_node)(self.data, place)

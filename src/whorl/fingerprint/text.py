@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.dictionary import Dictionaries
@@ -141,25 +141,30 @@ class _Chunks(dict[str, tuple[str, ...]]):
         return chain.from_iterable(map(self.__getitem__, chunks))
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        words = tuple(self.fold(word) for word in self.raw_words(chunk))
+        words = tuple(map(self.fold, self.raw_words(chunk)))
         if len(chunk) <= _LONGEST_KEPT:
             if len(self) >= _MOST_KEPT:
                 self.clear()
             self[chunk] = words
         return words
 
-    def raw_words(self, chunk: str) -> Iterator[str]:
-        """Yield the words of a chunk as written: segments with a rule status, and emoji."""
-        for start, end, is_word, in_dictionary in self.machine.segments(chunk):
-            inner = self.dictionaries.divide(chunk[start:end], self.machine.asks) if in_dictionary else []
-            for begin, stop in pairwise([start, *(start + place for place in inner), end]):
-                if is_word or self.is_emoji(chunk[begin:stop]):
-                    yield chunk[begin:stop]
+    def raw_words(self, chunk: str) -> list[str]:
+        """Return the words of a chunk as written: segments with a rule status, and emoji."""
+        emoji = self.emoji
+        return [
+            chunk[start:end]
+            for start, end, is_word in self.machine.segments(chunk, self.divide)
+            if is_word or (chunk[start] in emoji and is_emoji(chunk[start:end], emoji[chunk[start]]))
+        ]
 
-    def is_emoji(self, segment: str) -> bool:
-        """Lucene's BreakIteratorWrapper.isEmoji."""
-        kind = self.emoji.get(segment[0], 0)
-        return kind == 1 or (kind == 2 and segment[1:2] in ("\ufe0f", "\u20e3"))
+    def divide(self, segment: str) -> list[int]:
+        """Return where words end inside a segment that a dictionary may divide."""
+        return self.dictionaries.divide(segment, self.machine.asks)
+
+
+def is_emoji(segment: str, kind: int) -> bool:
+    """Return whether a segment is an emoji, by the kind of its first character: Lucene's BreakIteratorWrapper.isEmoji."""
+    return kind == 1 or segment[1:2] in ("\ufe0f", "\u20e3")
 
 
 class _Fold:
@@ -170,6 +175,8 @@ class _Fold:
 
     def __call__(self, word: str) -> str:
         """Return the folded form of a word."""
+        if word.isascii():
+            return word.lower()
         folded = word.translate(self.tables.fold)
         return folded if self.tables.joint.isdisjoint(folded) else self.compose(folded)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +25,9 @@ INHERITED, JAPANESE = 1, 105
 STOP, START = 0, 1
 
 TABLES = Path(__file__).with_name("tables")
+
+
+Segment = tuple[int, int, bool]
 
 
 class StateMachine:
@@ -48,11 +51,33 @@ class StateMachine:
         self._category = self.categories.tobytes()
         self._rows = [row.tobytes() for row in self.following]
         self._accepting, self._word = self.accepting.tobytes(), self.word.tobytes()
+        # Most words have the shape of a word seen before: letters and a comma, say.
+        self.scan = lru_cache(maxsize=4096)(self._scan)
 
-    def segments(self, text: str) -> Iterator[tuple[int, int, bool, bool]]:
-        """Yield start, end, whether it is a word, and whether it asks for a dictionary, for each segment of a text."""
-        category, rows, accepting, word = self._category, self._rows, self._accepting, self._word
-        categories = [category[ord(character)] for character in text]
+    def segments(self, text: str, divide: Callable[[str], list[int]]) -> Sequence[Segment]:
+        """Return start, end and whether it is a word, for each segment of a text.
+
+        Args:
+            text: A script run, or a piece of one between separators.
+            divide: Returns where words end inside a segment; asked if some character wants a dictionary.
+        """
+        if text.isascii():
+            categories = text.encode().translate(self._category[:256])
+        else:
+            categories = bytes([self._category[ord(character)] for character in text])
+        segments = self.scan(categories)
+        if max(categories, default=0) < self.dictionary_start:
+            return segments
+        return [
+            (begin, stop, is_word)
+            for start, end, is_word in segments
+            for begin, stop in pairwise([start, *(start + place for place in divide(text[start:end])), end])
+        ]
+
+    def _scan(self, categories: bytes) -> list[Segment]:
+        """Return the segments of a text given as categories: RuleBasedBreakIterator.handleNext, to the end."""
+        rows, accepting, word = self._rows, self._accepting, self._word
+        segments = []
         start, limit = 0, len(categories)
         while start < limit:
             row = rows[START]
@@ -64,10 +89,11 @@ class StateMachine:
                 elif state == STOP:
                     break
                 row = rows[state]
-            # Rules that match nothing still move on by one character.
-            end = max(end, start + 1)
-            yield start, end, word[last] == 1, max(categories[start:end]) >= self.dictionary_start
+            if end == start:  # no rule matches; move on all the same
+                end += 1
+            segments.append((start, end, word[last] == 1))
             start = end
+        return segments
 
     def asks(self, character: str) -> bool:
         """Return whether a character wants a dictionary to divide the segment it stands in."""
@@ -88,7 +114,8 @@ class StateMachine:
         reached = list(reachable(following))
         states = [list(set(following[reached, c].tolist()) - {STOP}) for c in categories]
         cut = np.array([~following[after].any(axis=0) for after in states])
-        first_plane, beyond = self.categories[:FIRST_PLANE], set(self.categories[FIRST_PLANE:].tolist())
+        first_plane = self.categories[:FIRST_PLANE]
+        beyond = set(np.flatnonzero(np.bincount(self.categories[FIRST_PLANE:])).tolist())
         excluded = set(self.categories[emoji == 1].tolist()) | set(
             range(self.dictionary_start, len(categories))
         )

@@ -22,8 +22,11 @@ _ESCAPE = re.compile(
 )
 _PLAIN_FIELD = re.compile(r"\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# ASCII punctuation that is text inside a word; a dot is too, unless another stands before it.
-_SAFE_IN_WORD = frozenset("-+,/@#$%;=!'.")
+# ASCII punctuation that is text at the start of a word, and that is text further on. Two dots would be a range, and
+# two slashes behind a field would make an address of it.
+_SAFE_FIRST = frozenset("@#$,;./")
+_SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
+_SAFE_ONCE = frozenset("./")
 
 
 def read(raw: str, start: int) -> str:
@@ -62,14 +65,14 @@ def write_word(text: str) -> str:
     check_text(text, "a term")
     if text.lower() in KEYWORDS:
         return "\\" + text
-    # The blank stands for "nothing before": what may start a word is less than what may go on.
+    # The blank before the text marks its first character.
     return "".join(map(_word_char, " " + text, text))
 
 
 def _word_char(before: str, char: str) -> str:
-    if char in _SAFE_IN_WORD:
-        return "\\" + char if before == " " or char == before == "." else char
-    return _text_char(char, plain=char.isalnum() or char == "_" or not char.isascii())
+    repeated = char == before and char in _SAFE_ONCE
+    safe = char in (_SAFE_FIRST if before == " " else _SAFE_NEXT) and not repeated
+    return _text_char(char, plain=safe or char.isalnum() or char == "_" or not char.isascii())
 
 
 def write_quoted(text: str, special: str = "*?") -> str:

@@ -105,7 +105,7 @@ def _fraction(part: _Part, name: str, escaped: str) -> Decimal:
         raise Mistake(f"{name} behind _ is missing", part.span, of_the_id)
     value = read_number(part.text, part.start, name, of_the_id)
     if not 0 < value <= 100:
-        message = f"{name} must be above 0 and at most 100 percent, got {part.text}"
+        message = f"{name} must be above 0 and at most 100 percent, got {shorten(part.text)}"
         raise Mistake(message, part.span, of_the_id)
     return _EXACT.normalize(_EXACT.divide(value, Decimal(100)) if value > 1 else value)
 
@@ -117,7 +117,7 @@ def read_boost(typed: str, start: int) -> Decimal:
         raise Mistake("a number must follow ^ directly", Span(start, start + 1), "As in ^2.5")
     factor = read_number(typed[1:], start + 1, "a boost", "As in ^2.5")
     if not 0 < factor <= MAX_BOOST:
-        raise Mistake(f"a boost must be above 0 and at most {MAX_BOOST}, got {typed[1:]}", span)
+        raise Mistake(f"a boost must be above 0 and at most {MAX_BOOST}, got {shorten(typed[1:])}", span)
     return factor
 
 

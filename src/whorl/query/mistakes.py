@@ -36,13 +36,15 @@ class Construct(NamedTuple):
     hint: str
 
 
+_OPERATORS = frozenset({"_AND", "_OR", "NOT", "PLUS", "MINUS"})
 _AS_TEXT = r"To search for the character itself, put a \ before it."
-_SPELLED_BY_TOKENS = r"(?!)"
+# For what the lexer can read and the parser cannot use: no text starts it, it is recognised by its tokens.
+_BY_ITS_TOKENS = r"(?!)"
 
 PROXIMITY = Construct("proximity searches (a * b)", r"\*\(", "Use AND, or quote the words as a phrase.")
 WILDCARDS = Construct("wildcards (* and ?)", r"[*?]", _AS_TEXT)
-FIELD_GROUPS = Construct("groups behind a field", _SPELLED_BY_TOKENS, "Repeat the field: (type:pdf OR type:txt).")
-ANY_VALUE = Construct("searches for any value of a field", _SPELLED_BY_TOKENS, _AS_TEXT)
+FIELD_GROUPS = Construct("groups behind a field", _BY_ITS_TOKENS, "Repeat the field: (type:pdf OR type:txt).")
+ANY_VALUE = Construct("searches for any value of a field", _BY_ITS_TOKENS, _AS_TEXT)
 
 # The first that matches is named. A construct that the grammar learns loses its row.
 UNSUPPORTED = (
@@ -93,11 +95,8 @@ def explain(error: UnexpectedInput, query: str, tokens: Sequence[Token]) -> Mist
 def _character(query: str, at: int, previous: Token | None) -> Mistake:
     char, here = query[at], Span(at, at + 1)
     if char in "\"'":
-        return Mistake(
-            "this quote is never closed",
-            here,
-            f"Close it, or put a \\ before it to search for {char} itself.",
-        )
+        hint = f"Close it, or put a \\ before it to search for {char} itself."
+        return Mistake("this quote is never closed", here, hint)
     if char == "\\":
         return Mistake("the backslash at the end escapes nothing", here, r"A backslash is written \\.")
     if char == "&":
@@ -127,12 +126,9 @@ def _end(query: str, before: Sequence[Token]) -> Mistake:
     here, previous = Span(len(query), len(query)), before[-1]
     if previous.type == "FIELD":
         return _value_missing(previous, here)
-    if previous.type == "LPAR" or previous.type not in OPERATORS:
-        return Mistake("this parenthesis is never closed", span_of(_open(before)[-1]), "")
-    return _operand_missing(previous, here)
-
-
-OPERATORS = frozenset({"_AND", "_OR", "NOT", "PLUS", "MINUS"})
+    if previous.type in _OPERATORS:
+        return _operand_missing(previous, here)
+    return Mistake("this parenthesis is never closed", span_of(_open(before)[-1]), "Close it, or remove it.")
 
 
 def misplaced(got: Token, before: Sequence[Token]) -> Mistake:
@@ -142,7 +138,7 @@ def misplaced(got: Token, before: Sequence[Token]) -> Mistake:
         return _behind_field(previous, got)
     if got.type == "RPAR" and not _open(before):
         return Mistake("this parenthesis closes nothing", here, "Remove it, or open one before it.")
-    if previous is not None and previous.type in OPERATORS:
+    if previous is not None and previous.type in _OPERATORS:
         return _operand_missing(previous, here)
     if previous is not None and got.type == "RPAR":
         return Mistake("there is nothing between the parentheses", span_of(previous, got))

@@ -128,6 +128,7 @@ class _Watch:
         raise misplaced(word, self.tokens)
 
     def _check_star(self, token: Token) -> None:
+        """Refuse a * b, which AFTS reads as proximity: to read three alternatives would surprise."""
         match self.tokens[-2:]:
             case [before, star] if before.type in _WORDS and star == "*" and token.type in _WORDS:
                 raise unsupported(PROXIMITY, span_of(star))

@@ -20,8 +20,9 @@ from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands
 
 #: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount); Solr's default, kept by most.
 MAX_CLAUSES = 1024
-#: What is left for the rest of a query when the fingerprints' tokens are counted.
-_RESERVE = 24
+#: A fingerprint evaluated apart: a function to score and one to match.
+_LEAVES_OF_A_FUNCTION = 2
+_FINGERPRINTS = (SharedTokens, SharedBands)
 
 _NO_DOCUMENT: dict[str, Any] = {"bool": {"must_not": ["*:*"]}}
 
@@ -45,7 +46,7 @@ class Names:
 
 def search_request(plan: BoundPlan, names: Names, *, start: int, rows: int) -> dict[str, Any]:
     """Return the JSON body that asks Solr for one page of a plan's hits."""
-    builder = _Builder(names, apart=_apart(plan.root))
+    builder = _Builder(names, apart=_apart(plan.root, names))
     query = builder.query(plan.root)
     named = {"queries": builder.named} if builder.named else {}
     fields = ["score", names.key, *([names.name] if names.name else [])]
@@ -75,30 +76,39 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dic
     }
 
 
-def _apart(root: PlanNode) -> frozenset[int]:
+def _apart(root: PlanNode, names: Names) -> frozenset[int]:
     """Choose the fingerprints that are evaluated apart, so that the query stays within Lucene's clause limit.
 
     Lucene counts all leaves of a query tree, but a query inside a function is counted for itself. The largest
     fingerprints move into functions until the rest fits.
     """
-    sizes = [(_clauses(node), id(node)) for node in nodes(root) if isinstance(node, SharedTokens | SharedBands)]
-    others = sum(isinstance(node, Words | MatchAll) for node in nodes(root))
-    if others > MAX_CLAUSES - _RESERVE:
-        raise EngineResponseError(
-            f"the query has {others} clauses; Solr allows {MAX_CLAUSES} at once, so ask in several queries"
-        )
-    total = sum(size for size, _ in sizes) + 2 * others
+    fingerprints = [(_leaves(node, names), id(node)) for node in nodes(root) if isinstance(node, _FINGERPRINTS)]
+    others = sum(_leaves(node, names) for node in nodes(root) if isinstance(node, Words | MatchAll | Nothing))
+    total = others + sum(size for size, _ in fingerprints)
     moved = set()
-    for size, node in sorted(sizes, reverse=True):
-        if total <= MAX_CLAUSES - _RESERVE or len(sizes) == 1:
+    for size, node in sorted(fingerprints, reverse=True):
+        if total <= MAX_CLAUSES:
             break
-        total -= size - 2
+        total += _LEAVES_OF_A_FUNCTION - size
         moved.add(node)
+    if total > MAX_CLAUSES:
+        raise EngineResponseError(
+            f"the query comes to {total:,} clauses, and Solr takes {MAX_CLAUSES:,} at once; ask in several queries"
+        )
     return frozenset(moved)
 
 
-def _clauses(node: SharedTokens | SharedBands) -> int:
-    return len(node.tokens) if isinstance(node, SharedTokens) else sum(map(len, node.bands))
+def _leaves(node: PlanNode, names: Names) -> int:
+    """Return how many leaf clauses a node without children becomes, at most."""
+    match node:
+        case SharedTokens(tokens=tokens):
+            return len(tokens)
+        case SharedBands(bands=bands):
+            return sum(map(len, bands))
+        case Words(field=None):
+            return len(names.text) + 1
+        case _:
+            return 2
 
 
 class _Builder:

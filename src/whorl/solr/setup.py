@@ -14,13 +14,15 @@ from whorl.solr.client import Json, SolrClient
 _ICU = "icu"
 _FOLD: Json = {"class": "solr.ICUNormalizer2FilterFactory", "form": "nfkc_cf", "mode": "compose"}
 _WORDS: Json = {"class": "solr.ICUTokenizerFactory"}
+# Folding can make a word too long for Lucene, which would then refuse the document.
+_SHORT_ENOUGH: Json = {"class": "solr.LengthFilterFactory", "min": "0", "max": "8000"}
 
 TYPES: tuple[Json, ...] = (
     {
         "name": "text_whorl",
         "class": "solr.TextField",
         "positionIncrementGap": "100",
-        "analyzer": {"tokenizer": _WORDS, "filters": [_FOLD]},
+        "analyzer": {"tokenizer": _WORDS, "filters": [_FOLD, _SHORT_ENOUGH]},
     },
     {
         "name": "text_min_hash",
@@ -78,26 +80,29 @@ VECTOR_HANDLER: Json = {
 }
 
 
-def initialise(client: SolrClient, *, dry_run: bool) -> Iterator[str]:
-    """Add what is missing; yield a line for each thing added, kept or found to differ.
+def initialise(client: SolrClient, *, dry_run: bool) -> list[str]:
+    """Add what is missing; return a line for each thing added, kept or found to differ.
 
     Raises:
         SchemaError: The schema cannot be changed, or Solr lacks the ICU classes.
     """
     schema = client.get("schema")["schema"]
     config = client.get("config")["config"]
-    added = 0
-    for path, command, body in [*_schema_steps(schema), *_config_steps(config)]:
-        added += 1
+    lines = []
+    steps = [*_schema_steps(schema), *_config_steps(config)]
+    for path, command, body in steps:
         if dry_run:
-            yield f"would send to {client.url}/{path}: {json.dumps({command: body})}"
+            lines.append(f"would send to {client.url}/{path}: {json.dumps({command: body})}")
         else:
             _send(client, path, command, body)
-            yield f"added {body.get('name', body.get('dest'))} ({command})"
-    yield from _differences(schema)
-    yield f"{added} things {'would be ' if dry_run else ''}added" if added else "nothing to add: all is there"
-    if added and not dry_run:
-        yield "documents that are there already get a fingerprint when they are indexed again"
+            lines.append(f"added {body.get('name', body.get('dest'))} ({command})")
+    lines += _differences(schema)
+    if not steps:
+        return [*lines, "nothing to add: all is there"]
+    lines.append(f"{len(steps)} things {'would be ' if dry_run else ''}added")
+    if not dry_run:
+        lines.append("documents that are there already get a fingerprint when they are indexed again")
+    return lines
 
 
 def _schema_steps(schema: Json) -> Iterator[tuple[str, str, Json]]:
@@ -154,6 +159,6 @@ def _send(client: SolrClient, path: str, command: str, body: Json) -> None:
         hint = ""
         if "ICU" in error.detail or "SPI class" in error.detail or _ICU in error.detail:
             hint = "; Solr needs its module analysis-extras (start it with SOLR_MODULES=analysis-extras)"
-        elif "not mutable" in error.detail or "immutable" in error.detail:
+        elif "not editable" in error.detail:
             hint = "; its schema is a file that Solr may not change: use solr/configset instead"
         raise SchemaError(f"{client.url} refused {command} {body.get('name', body)}: {error.detail}{hint}") from error

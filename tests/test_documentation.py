@@ -1,0 +1,91 @@
+"""What the README and the pages say is run: console blocks, queries of the tables, codes of the doctor."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from whorl import parse
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WHORL = Path(sys.executable).parent / "whorl"
+_CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
+_CELL = re.compile(r"^\| (.*?) \|", re.MULTILINE)
+
+
+def sessions(page: Path) -> list[tuple[str, str]]:
+    """Return a page's commands with the output that it shows, in order."""
+    blocks = "".join(_CONSOLE.findall(page.read_text(encoding="utf-8")))
+    parts = re.split(r"^\$ (.*)\n", blocks, flags=re.MULTILINE)[1:]
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("documentation")
+    shutil.copytree(ROOT / "examples", made / "examples")
+    return made
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if sessions(page)], ids=lambda page: page.name)
+def test_console_blocks(page: Path, folder: Path) -> None:
+    """
+    Each command prints what the page shows.
+    """
+    for command, shown in sessions(page):
+        done = subprocess.run(
+            [str(WHORL), *shlex.split(command)[1:]], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert (done.stdout + done.stderr).rstrip() == shown.rstrip(), command
+
+
+def test_the_python_example_runs(folder: Path) -> None:
+    """
+    examples/python_api.py ends well.
+    """
+    script = folder / "examples" / "python_api.py"
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert "minutes: 58 of 512 tokens shared" in done.stdout
+
+
+def test_readme_python_block_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The README's Python finds what its console block found.
+    """
+    monkeypatch.chdir(folder)
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert code is not None
+    exec(compile(code[1], "README.md", "exec"), {})
+
+
+def table_queries() -> list[str]:
+    """Return the queries that stand in the first column of the pages' tables."""
+    cells = [cell for page in (ROOT / "README.md", ROOT / "docs" / "query-language.md")
+             for cell in _CELL.findall(page.read_text(encoding="utf-8"))]  # fmt: skip
+    return [query for cell in cells for query in re.findall(r"`([^`]+)`", cell) if "…" not in query and query != "( )"]
+
+
+@pytest.mark.parametrize("query", table_queries())
+def test_queries_in_tables(query: str) -> None:
+    """
+    Whatever the tables show is in the language.
+    """
+    parse(query)
+
+
+def test_doctor_codes_are_documented() -> None:
+    """
+    Each code of a finding stands in docs/solr.md, and none stands there that is not one.
+    """
+    source = (ROOT / "src" / "whorl" / "solr" / "doctor.py").read_text(encoding="utf-8")
+    used = set(re.findall(r'Level\.[A-Z]+,\s*"([a-z-]+)"', source)) - {"version", "token-source"}
+    table = (ROOT / "docs" / "solr.md").read_text(encoding="utf-8").split("| code | what |")[1].split("\n\n")[0]
+    told = {code for row in table.splitlines() for code in re.findall(r"`([a-z-]+)`", row.split(" | ")[0])}
+    assert told == used
