@@ -146,7 +146,7 @@ MISTAKES = [
         "FINGERPRINT:my_doc_1",
         "               ^^^",
         "the overlap must be a number, got doc",
-        r"FINGERPRINT:my\_doc\_1",
+        'FINGERPRINT:"my_doc"_1 (in an id,',
     ),
     (
         r"FINGERPRINT:a\_b_doc",
@@ -170,7 +170,7 @@ MISTAKES = [
         "FINGERPRINT:1234__80",
         "                 ^",
         "the overlap behind _ is missing",
-        r"FINGERPRINT:1234\_\_80",
+        'FINGERPRINT:"1234_"_80',
     ),
     (
         "FINGERPRINT:1234_",
@@ -188,7 +188,7 @@ MISTAKES = [
         "FINGERPRINT:a_b_20_80_5",
         "                   ^^^^",
         "more than two numbers follow the id",
-        'FINGERPRINT:"my_doc"_20_80',
+        'FINGERPRINT:"a_b_20"_80_5',
     ),
     (
         'FINGERPRINT:"a"_20_80_5',

@@ -53,7 +53,7 @@ def read_fingerprint(literal: str, start: int) -> ast.Fingerprint:
         hint = "Write it directly behind the colon, as in FINGERPRINT:1234"
         raise Mistake("the id of a document is missing", parts[0].span, hint)
     if len(parts) > 3:
-        raise _too_many(parts)
+        raise _too_many(parts, escaped)
     names = ("the overlap", "the probability")
     numbers = [_fraction(part, name, escaped) for part, name in zip(parts[1:], names, strict=False)]
     overlap, probability = [*numbers, None, None][:2]
@@ -61,10 +61,10 @@ def read_fingerprint(literal: str, start: int) -> ast.Fingerprint:
 
 
 def _parts(body: _Part) -> tuple[list[_Part], str]:
-    """Return the id and the numbers, and how to write the literal if every underscore were the id's."""
+    """Return the id and the numbers, and how to write the literal if its underscores were the id's."""
     quoted = _QUOTED.match(body.text)
     if not quoted:
-        return _cut(body), PREFIX + _escape_underscores(body.text)
+        return _cut(body), _quoted_apart(body.text) or PREFIX + _escape_underscores(body.text)
     inside = _Part(quoted[0][1:-1], body.start + 1)
     outside = _Part(body.text[quoted.end() :], body.start + quoted.end())
     if not outside.text:
@@ -85,29 +85,37 @@ def _cut(part: _Part) -> list[_Part]:
     return parts
 
 
+def _quoted_apart(typed: str) -> str:
+    """Return the literal with the id quoted and its one or two last numbers outside, or "" where that says nothing."""
+    told = re.fullmatch(rf'([^"\\]*?)((?:_{_NUMBER.pattern}){{1,2}})', typed)
+    return f'{PREFIX}"{told[1]}"{told[2]}' if told and "_" in told[1] else ""
+
+
 def _escape_underscores(typed: str) -> str:
     return re.sub(r"(\\.)|_", lambda match: match[1] or r"\_", typed, flags=re.DOTALL)
 
 
-def _too_many(parts: list[_Part]) -> Mistake:
+def _too_many(parts: list[_Part], escaped: str) -> Mistake:
     extra = Span(parts[3].start, parts[-1].span.end)
-    hint = (
-        'If the id itself holds "_", quote it and write the numbers outside: FINGERPRINT:"my_doc"_20_80, '
-        r"or write \_ in it."
-    )
-    return Mistake("more than two numbers follow the id", extra, hint)
+    return Mistake("more than two numbers follow the id", extra, _of_the_id(escaped))
 
 
 def _fraction(part: _Part, name: str, escaped: str) -> Decimal:
     """Return a percentage or fraction as a fraction in (0, 1]."""
-    of_the_id = f'If "_" belongs to the id, write {shorten(escaped)}' if escaped else ""
+    hint = _of_the_id(escaped)
     if not part.text:
-        raise Mistake(f"{name} behind _ is missing", part.span, of_the_id)
-    value = read_number(part.text, part.start, name, of_the_id)
+        raise Mistake(f"{name} behind _ is missing", part.span, hint)
+    value = read_number(part.text, part.start, name, hint)
     if not 0 < value <= 100:
         message = f"{name} must be above 0 and at most 100 percent, got {shorten(part.text)}"
-        raise Mistake(message, part.span, of_the_id)
+        raise Mistake(message, part.span, hint)
     return _EXACT.normalize(_EXACT.divide(value, Decimal(100)) if value > 1 else value)
+
+
+def _of_the_id(escaped: str) -> str:
+    if not escaped:
+        return ""
+    return f'If "_" belongs to the id, write {shorten(escaped, 200)} (in an id, \\_ is an underscore)'
 
 
 def read_boost(typed: str, start: int) -> Decimal:

@@ -74,9 +74,9 @@ def span_of(first: Token, last: Token | None = None) -> Span:
     return Span(start, end)
 
 
-def shorten(text: str) -> str:
+def shorten(text: str, longest: int = 60) -> str:
     """Return text as a message can show it."""
-    return text if len(text) <= 60 else text[:59] + "…"
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def explain(error: UnexpectedInput, query: str, tokens: Sequence[Token]) -> Mistake:
