@@ -8,6 +8,7 @@ them are copies and versions of each other, which is what the questions find.
 from __future__ import annotations
 
 import ast
+import shutil
 import sysconfig
 from collections.abc import Iterator
 from importlib.metadata import distributions
@@ -30,6 +31,9 @@ def run(folder: Path | None) -> None:
     """Index what is found into an embedded store and show three queries."""
     out = console()
     where = folder or platformdirs.user_cache_path("whorl") / "demo"
+    if folder is None:
+        # What an earlier demo found may be gone from this machine.
+        shutil.rmtree(where, ignore_errors=True)
     with open_store(where) as store:
         out.print(f"Reading licences, readmes and documentation on this machine into {where} …", markup=False)
         done = store.index(found_texts())
