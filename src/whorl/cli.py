@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,15 +26,25 @@ class _Group(click.Group):
     """Turns every error raised on purpose into one message and an exit code: 2 for what was typed, 1 for the rest."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A bar or an id that the terminal's encoding lacks becomes a question mark, not the end.
+            sys.stdout.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
         except WhorlError as error:
-            click.echo(f"whorl: {error}", err=True)
+            from whorl.show import printable
+
+            click.echo("\n".join(map(printable, f"whorl: {error}".split("\n"))), err=True)
             ctx.exit(2 if isinstance(error, QueryError | ParameterError) else 1)
-        except BrokenPipeError:
-            # The reader (head, less) has seen enough.
-            sys.stderr.close()
-            ctx.exit(0)
+        except OSError as error:
+            # Nobody takes the output: what is still in the buffer goes nowhere, or Python complains at its end.
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):
+                # The reader (head, less) has seen enough.
+                ctx.exit(0)
+            click.echo(f"whorl: {error}", err=True)
+            ctx.exit(1)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -57,11 +70,10 @@ def index(paths: tuple[Path, ...], store: str | None, batch: int) -> None:
     run is completed by running it again; a document of the same id is replaced.
     """
     from whorl.reading import Problem, documents_in, files_under
-    from whorl.show import console, problem_lines
+    from whorl.show import problem_lines
     from whorl.store import Indexed, open_store
 
     problems: list[Problem] = []
-    out = console()
     with open_store(store) as opened:
         done = Indexed()
 
@@ -75,11 +87,13 @@ def index(paths: tuple[Path, ...], store: str | None, batch: int) -> None:
                 documents = (document for file in advance(files) for document in documents_in(file, problems.append))
                 opened.index(documents, batch=batch, progress=note)
         except (WhorlError, KeyboardInterrupt):
-            _tell(out, f"stopped: {_told(done)}. Run the same command again to complete it.")
+            click.echo(f"stopped: {_told(done)}. Run the same command again to complete it.")
             raise
-        _tell(out, f"{_told(done)}.")
-        for line in problem_lines(problems, "could not be read"):
-            console(stderr=True).print(line, markup=False)
+        else:
+            click.echo(f"{_told(done)}.")
+        finally:
+            for line in problem_lines(problems, "could not be read"):
+                click.echo(line, err=True)
     if problems and not (done.stored or done.unchanged):
         sys.exit(1)
 
@@ -91,10 +105,6 @@ def _told(done: Any) -> str:
     return f"{counted(done.stored, 'document')} stored{unchanged}"
 
 
-def _tell(out: Any, line: str) -> None:
-    out.print(line, markup=False)
-
-
 class _progress:  # noqa: N801 - reads as the context manager it is
     """A progress bar on a terminal, nothing elsewhere."""
 
@@ -103,7 +113,7 @@ class _progress:  # noqa: N801 - reads as the context manager it is
 
         self._bar = Progress(
             TextColumn("indexing"), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeRemainingColumn(),
-            disable=not sys.stderr.isatty(), transient=True,
+            disable=not (sys.stderr and sys.stderr.isatty()), transient=True,
         )  # fmt: skip
         self._task = self._bar.add_task("indexing", total=total)
 
@@ -120,14 +130,25 @@ class _progress:  # noqa: N801 - reads as the context manager it is
             self._bar.advance(self._task)
 
 
+_SOURCE = click.option(
+    "--source",
+    "source_file",
+    metavar="FILE",
+    help="A file, or - for standard input, that the query calls FINGERPRINT:source; it need not be in the store.",
+)
+
+
 @main.command()
 @click.argument("query")
 @_STORE
+@_SOURCE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: query, total, warnings, hits.")
 @click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000), help="Hits to show.")
 @click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000), help="Hits to leave out.")
 @click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
-def search(query: str, store: str | None, as_json: bool, rows: int, start: int, explained: bool) -> None:
+def search(
+    query: str, store: str | None, source_file: str | None, as_json: bool, rows: int, start: int, explained: bool
+) -> None:
     r"""Ask a store.
 
     \b
@@ -135,46 +156,81 @@ def search(query: str, store: str | None, as_json: bool, rows: int, start: int, 
     FINGERPRINT:a.txt_70       shares at least 70 % of its tokens
     FINGERPRINT:a.txt_70_90    bands that find an overlap of 70 % nine times in ten
     FINGERPRINT:"my_a.txt"_70  an id that holds "_"
+    FINGERPRINT:source_70      a text that is not in the store: --source FILE
     … AND type:pdf AND NOT draft
+    -- "-draft"                a query that begins with "-" stands after "--"
     """
-    from whorl.show import console, counted, explanation, page_json, page_table
+    from whorl.reading import source_text
+    from whorl.show import console, counted, explanation, page_json, page_table, printable
     from whorl.store import open_store
 
-    with open_store(store) as opened:
+    source = None if source_file is None else source_text(source_file)
+    with open_store(store, create=False) as opened:
         if explained:
-            words = explanation(*opened.explain(query, start=start, rows=rows))
+            words = explanation(*opened.explain(query, start=start, rows=rows, source=source))
             click.echo(words, err=as_json)
-        page = opened.search(query, start=start, rows=rows, with_shared=True)
+        page = opened.search(query, start=start, rows=rows, with_shared=True, source=source)
     if as_json:
         click.echo(page_json(query, page))
         return
-    out = console()
     for warning in page.warnings:
-        console(stderr=True).print(f"note: {warning}", markup=False)
+        click.echo(f"note: {printable(warning)}", err=True)
     if page.hits:
-        out.print(page_table(page))
+        console().print(page_table(page))
     until = start + len(page.hits)
     shown = (
         "" if until - start == page.total else f", {start + 1:,} to {until:,} shown" if page.hits else ", none shown"
     )
-    _tell(out, f"{counted(page.total, 'document')}{shown}")
+    click.echo(f"{counted(page.total, 'document')}{shown}")
 
 
 @main.command()
 @click.argument("query")
 @_STORE
+@_SOURCE
 @click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000))
 @click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000))
-def explain(query: str, store: str | None, rows: int, start: int) -> None:
+def explain(query: str, store: str | None, source_file: str | None, rows: int, start: int) -> None:
     """Print what a query would do, in words and numbers, and the exact request; nothing is searched."""
-    from whorl.show import explanation
+    from whorl.reading import source_text
+    from whorl.show import explanation, printable
     from whorl.store import open_store
 
-    with open_store(store) as opened:
-        plan, request = opened.explain(query, start=start, rows=rows)
+    source = None if source_file is None else source_text(source_file)
+    with open_store(store, create=False) as opened:
+        plan, request = opened.explain(query, start=start, rows=rows, source=source)
     for warning in plan.warnings:
-        click.echo(f"note: {warning}", err=True)
+        click.echo(f"note: {printable(warning)}", err=True)
     click.echo(explanation(plan, request))
+
+
+@main.command()
+@click.argument("file")
+@click.option("--scheme", "scheme_name", metavar="NAME", help="What the fingerprint depends on: icu70, icu74 or icu77.")
+@click.option(
+    "--codec",
+    type=click.Choice(["u64", "lucene", "alfresco"]),
+    default="u64",
+    show_default=True,
+    help="Numbers; terms as a Lucene index holds them; hexadecimal as Alfresco stores it.",
+)
+@click.option("--format", "form", type=click.Choice(["json", "text", "npy"]), default="json", show_default=True)
+def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> None:
+    """Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the same text.
+
+    JSON is {"scheme", "size", "tokens": […]}: size counts the distinct shingles, and the tokens stand in the order of
+    their buckets, empty ones filled by rotation. npy is an array of 64-bit integers for numpy.load.
+    """
+    from whorl.fingerprint.export import as_json, as_npy, as_text
+    from whorl.fingerprint.minhash import Scheme
+    from whorl.reading import source_text
+
+    scheme = Scheme.named(scheme_name) if scheme_name else Scheme()
+    text = source_text(file)
+    if form == "npy":
+        sys.stdout.buffer.write(as_npy(text, scheme, codec))
+    else:
+        click.echo((as_json if form == "json" else as_text)(text, scheme, codec))
 
 
 @main.command()
@@ -184,7 +240,7 @@ def delete(ids: tuple[str, ...], store: str | None) -> None:
     """Take documents out of a store."""
     from whorl.store import open_store
 
-    with open_store(store) as opened:
+    with open_store(store, create=False) as opened:
         gone = opened.delete(ids)
     click.echo(f"{gone:,} of {len(ids):,} documents deleted")
 
@@ -219,7 +275,7 @@ def serve(store: str | None, host: str, port: int) -> None:
     settings = Settings.load()
     if settings.api_key is None and host not in ("127.0.0.1", "::1", "localhost"):
         click.echo(f"whorl: anyone who reaches {host} can search; set WHORL_API_KEY to ask for a key", err=True)
-    with open_store(store, settings) as opened:
+    with open_store(store, settings, create=False) as opened:
         uvicorn.run(create_app(opened, api_key=settings.api_key), host=host, port=port, log_level="warning")
 
 

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -48,7 +49,8 @@ class Settings:
 
     def __repr__(self) -> str:
         shown = "set" if self.solr_auth else "not set"
-        return f"Settings(store={self.store!r}, timeout_seconds={self.timeout_seconds}, solr_auth={shown})"
+        store = re.sub("//.*@", "//", self.store, flags=re.DOTALL)
+        return f"Settings(store={store!r}, timeout_seconds={self.timeout_seconds}, solr_auth={shown})"
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ) -> Self:
@@ -57,12 +59,17 @@ class Settings:
         Raises:
             ParameterError: A value that cannot be used, with its name.
         """
-        config = _config(environ.get("WHORL_CONFIG"))
+        path, config = _config(environ.get("WHORL_CONFIG"))
+        timeout = environ.get("WHORL_TIMEOUT")
         return cls(
-            store=environ.get("WHORL_STORE") or str(config.get("store") or _default_store()),
-            timeout_seconds=_seconds(environ.get("WHORL_TIMEOUT") or config.get("timeout", 60)),
+            store=environ.get("WHORL_STORE") or _store(config.get("store"), path) or str(_default_store()),
+            timeout_seconds=(
+                _seconds(timeout, "WHORL_TIMEOUT")
+                if timeout
+                else _seconds(config.get("timeout", 60), f"{path}: timeout")
+            ),
             solr_auth=_auth(environ.get("WHORL_SOLR_AUTH")),
-            fields=_field_names(config.get("fields", {})),
+            fields=_field_names(config.get("fields", {}), path),
             solr_cache=Path(environ.get("WHORL_SOLR_CACHE") or platformdirs.user_cache_path("whorl") / "solr"),
             api_key=environ.get("WHORL_API_KEY") or None,
         )
@@ -72,34 +79,44 @@ def _default_store() -> Path:
     return platformdirs.user_data_path("whorl") / "store"
 
 
-def _config(named: str | None) -> dict[str, Any]:
+def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
     path = Path(named or "whorl.toml")
-    if named is None and not path.is_file():
-        return {}
+    if not named and not path.is_file():
+        return path, {}
     try:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ParameterError(f"the configuration {path} cannot be read: {error}") from error
+        source = "WHORL_CONFIG" if named else "the configuration"
+        raise ParameterError(f"{source}: {path} cannot be read: {error}") from error
     unknown = set(config) - {"store", "timeout", "fields"}
     if unknown:
         raise ParameterError(f"{path} has unknown entries {sorted(unknown)}; known are store, timeout and [fields]")
-    return config
+    return path, config
 
 
-def _field_names(told: object) -> FieldNames:
+def _store(told: object, path: Path) -> str:
+    if told is not None and not isinstance(told, str):
+        raise ParameterError(f"{path}: store must be a Solr URL or a folder, got {told!r}")
+    return told or ""
+
+
+def _field_names(told: object, path: Path) -> FieldNames:
     known = [each.name for each in fields(FieldNames)]
-    if not isinstance(told, dict) or not all(name in known and isinstance(told[name], str) for name in told):
-        raise ParameterError(f"[fields] maps {', '.join(known)} to the collection's own names, got {told!r}")
+    if not isinstance(told, dict) or not all(
+        name in known and isinstance(told[name], str) and told[name] for name in told
+    ):
+        raise ParameterError(f"{path}: [fields] maps {', '.join(known)} to the collection's own names, got {told!r}")
     return FieldNames(**told)
 
 
-def _seconds(told: object) -> float:
+def _seconds(told: object, name: str) -> float:
     try:
-        seconds = float(told)  # type: ignore[arg-type]  # whatever it is, float says whether it is a number
-    except (TypeError, ValueError):
+        # TOML's true is no number of seconds.
+        seconds = 0.0 if isinstance(told, bool) else float(told)  # type: ignore[arg-type]  # float says what is one
+    except (TypeError, ValueError, OverflowError):
         seconds = 0.0
     if not 0 < seconds < 86_400:
-        raise ParameterError(f"the timeout must be seconds, above 0 and below a day, got {told!r}")
+        raise ParameterError(f"{name} must be seconds, above 0 and below a day, got {told!r}")
     return seconds
 
 

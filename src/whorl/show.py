@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -16,12 +17,20 @@ from whorl.plan import BoundPlan, describe
 _BAR_WIDTH = 20
 #: Problems shown in full; the rest are counted.
 _PROBLEMS_SHOWN = 20
+_UNESCAPED_CONTROLS = re.compile("[\x7f-\x9f]")
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # As every other print does; rich would end the process itself.
+        raise BrokenPipeError
 
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console that does not wrap at 80 columns when nobody looks at it."""
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else 120, highlight=False, soft_wrap=False)
+    is_looked_at = stream is not None and stream.isatty()
+    return _Console(stderr=stderr, width=None if is_looked_at else 120, highlight=False, emoji=False)
 
 
 def page_table(page: Page) -> Table:
@@ -58,11 +67,12 @@ def page_json(query: str, page: Page) -> str:
     for hit in page.hits:
         told: dict[str, object] = {"id": hit.id, "name": hit.name, "score": hit.score}
         hits.append(told if hit.shared is None else {**told, "shared": hit.shared})
-    return json.dumps(
-        {"query": query, "total": page.total, "warnings": list(page.warnings), "hits": hits},
-        ensure_ascii=False,
-        indent=2,
-    )
+    told = {"query": query, "total": page.total, "warnings": list(page.warnings), "hits": hits}
+    # Not every terminal's encoding has every character of an id.
+    is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+    text = json.dumps(told, ensure_ascii=not is_unicode, indent=2)
+    # JSON leaves these as they are, and some terminals act on them.
+    return _UNESCAPED_CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
 def explanation(plan: BoundPlan, request: Mapping[str, object]) -> str:
@@ -75,7 +85,7 @@ def problem_lines(problems: Sequence[object], what: str) -> list[str]:
     """Return lines that name the first problems and count the rest."""
     if not problems:
         return []
-    lines = [f"{len(problems):,} {what}:", *(f"  {problem}" for problem in problems[:_PROBLEMS_SHOWN])]
+    lines = [f"{len(problems):,} {what}:", *(f"  {printable(str(problem))}" for problem in problems[:_PROBLEMS_SHOWN])]
     hidden = len(problems) - _PROBLEMS_SHOWN
     return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
 

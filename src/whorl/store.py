@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -10,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from whorl.engine.base import Document, Engine, Page
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.minhash import Signature
 from whorl.fingerprint.similarity import shared_tokens
 from whorl.plan import BoundPlan, bind, make_plan, references
@@ -19,8 +20,11 @@ from whorl.settings import Settings
 
 #: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
 DEFAULT_BATCH = 256
+#: What a query calls a text that is given beside it.
+SOURCE = "source"
 #: The deepest hit that can be asked for; engines sort everything before it.
 MAX_DEPTH = 1_000_000
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +80,21 @@ class Store:
                 self.engine.refresh()
         return done
 
-    def search(self, query: str, *, start: int = 0, rows: int = 10, with_shared: bool = False) -> Page:
+    def search(
+        self,
+        query: str,
+        *,
+        start: int = 0,
+        rows: int = 10,
+        with_shared: bool = False,
+        source: str | Mapping[str, str] | None = None,
+    ) -> Page:
         """Return one page of the documents that a query matches.
 
         Args:
             query: In the query language, see docs/query-language.md.
+            source: A text that need not be in the store, which the query calls `FINGERPRINT:source`; or several by
+                the names that the query has for them. Such a name hides a document of the same id.
             start: Hits to leave out before the page, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
@@ -92,15 +106,17 @@ class Store:
             raise ParameterError(f"start must be 0 to {MAX_DEPTH:,}, got {start}")
         if not 0 <= rows <= 10_000:
             raise ParameterError(f"rows must be 0 to 10,000, got {rows}")
-        sources, plan = self._bound(query)
+        sources, plan = self._bound(query, source)
         page = self.engine.search(plan, start=start, rows=rows)
         if with_shared and len(sources) == 1 and page.hits:
             return self._with_shared(page, next(iter(sources.values())))
         return page
 
-    def explain(self, query: str, *, start: int = 0, rows: int = 10) -> tuple[BoundPlan, Mapping[str, object]]:
-        """Return the plan of a query, bound to this store's documents, and the request that runs it."""
-        _, plan = self._bound(query)
+    def explain(
+        self, query: str, *, start: int = 0, rows: int = 10, source: str | Mapping[str, str] | None = None
+    ) -> tuple[BoundPlan, Mapping[str, object]]:
+        """Return the plan of a query, bound to its sources as in `search`, and the request that runs it."""
+        _, plan = self._bound(query, source)
         return plan, self.engine.explain(plan, start=start, rows=rows)
 
     def delete(self, ids: Collection[str]) -> int:
@@ -127,10 +143,17 @@ class Store:
     ) -> None:
         self.close()
 
-    def _bound(self, query: str) -> tuple[Mapping[str, Signature], BoundPlan]:
+    def _bound(
+        self, query: str, source: str | Mapping[str, str] | None = None
+    ) -> tuple[Mapping[str, Signature], BoundPlan]:
         plan = make_plan(parse(query))
+        texts = {SOURCE: source} if isinstance(source, str) else source or {}
         wanted = references(plan)
-        sources = self.engine.signatures(wanted) if wanted else {}
+        stored = {reference: order for reference, order in wanted.items() if reference not in texts}
+        sources = {
+            **(self.engine.signatures(stored) if stored else {}),
+            **{name: self.engine.sign(text) for name, text in texts.items() if name in wanted},
+        }
         return sources, bind(plan, sources)
 
     def _with_shared(self, page: Page, source: Signature) -> Page:
@@ -145,21 +168,24 @@ class Store:
         )
 
 
-def open_store(store: str | Path | None = None, settings: Settings | None = None) -> Store:
+def open_store(store: str | Path | None = None, settings: Settings | None = None, *, create: bool = True) -> Store:
     """Open a store by name.
 
     Args:
         store: An http(s) URL of a Solr core or collection, or the path of a folder, which is made when it is not
             there. None means the configured one: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
         settings: Field names, time limits and credentials; read from the environment where None.
+        create: Whether to make a folder that is not there; without it, that is an error.
 
     Raises:
         ParameterError: The URL is not one of a core or collection.
-        StoreError: The folder cannot be used.
+        StoreError: The folder cannot be used, or is not there.
     """
     settings = settings or Settings.load()
     name = str(store) if store is not None else settings.store
-    if name.startswith(("http://", "https://")):
+    if not name or _HOST_AND_PORT.match(name):
+        raise ParameterError(f"a store is a Solr URL (http://localhost:8983/solr/NAME) or a folder, got {name!r}")
+    if "://" in name:
         from whorl.engine.solr import SolrEngine
         from whorl.solr.client import SolrClient
 
@@ -167,4 +193,8 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
         return Store(SolrEngine(client, settings.fields))
     from whorl.engine.embedded import EmbeddedEngine
 
-    return Store(EmbeddedEngine(Path(name).expanduser()))
+    try:
+        folder = Path(name).expanduser()
+    except RuntimeError as error:
+        raise StoreError(f"{name} cannot be used as a store: {error}") from error
+    return Store(EmbeddedEngine(folder, create=create))

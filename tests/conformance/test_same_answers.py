@@ -152,3 +152,24 @@ def test_explain_shows_the_numbers(store: Store) -> None:
     plan, request = store.explain("FINGERPRINT:f4-0_70")
     assert plan.root.min_should_match == 359  # type: ignore[union-attr]
     assert request
+
+
+@pytest.mark.parametrize("name", ["f4-0", "f6-1", "words-5", "scripts"])
+@pytest.mark.parametrize("numbers", ["", "_20", "_50_90"])
+def test_a_text_as_the_source(store: Store, by_reference: dict[str, Document], name: str, numbers: str) -> None:
+    """
+    A document's text, given beside the query, finds what its id finds.
+    """
+    expected = scores(store.search(f"FINGERPRINT:{name}{numbers}", rows=SIZE))
+    text = by_reference[name].text
+    assert scores(store.search(f"FINGERPRINT:source{numbers}", rows=SIZE, source=text)) == expected
+    assert scores(store.search(f"FINGERPRINT:mine{numbers}", rows=SIZE, source={"mine": text})) == expected
+
+
+def test_a_short_text_as_the_source(store: Store) -> None:
+    """
+    A text without a fingerprint is told as a document without one is.
+    """
+    page = store.search("FINGERPRINT:source_20", source="four words are few")
+    assert page.total == 0
+    assert "fewer than 5 words" in page.warnings[0]

@@ -1,6 +1,5 @@
 """What an embedded store survives: crashes at any moment, broken and lost files, a full disk."""
 
-import os
 import random
 import re
 import shutil
@@ -27,17 +26,17 @@ def test_kill_while_indexing(path, start, seed):
         child = start("write", path, done)
         acknowledged = [child.stdout.readline() for _ in range(chosen.randrange(0, 14))]
         child.kill()
-        output, errors = child.communicate()
-        assert errors == ""
-        numbers = [int(line) for line in [*acknowledged, *output.splitlines(keepends=True)] if line.endswith("\n")]
+        acknowledged += child.stdout.readlines()
+        assert child.stderr.read() == ""
+        numbers = [int(line) for line in acknowledged if line.endswith("\n")]
         assert numbers == list(range(done, done + len(numbers)))
         done += len(numbers)
         with opened(path) as engine:
             assert_state(engine, state_after(done), state_after(done + 1))
             # What came after the last word from the child is brought to an end, to go on from there.
-            for stored, deleted in [step(done)]:
-                engine.index(stored)
-                engine.delete(deleted)
+            stored, deleted = step(done)
+            engine.index(stored)
+            engine.delete(deleted)
             done += 1
 
 
@@ -81,16 +80,25 @@ def index_files(path):
     return sorted({file.suffix or file.name for file in files if file.suffix != ".lock"})
 
 
+def replace(file, content):
+    """
+    Not in place: that would pull a file from under who reads it through memory.
+    """
+    new = file.with_name("new")
+    new.write_bytes(content)
+    new.replace(file)
+
+
 def damage_garbage(file):
-    file.write_bytes(random.Random(1).randbytes(max(file.stat().st_size, 100)))
+    replace(file, random.Random(1).randbytes(max(file.stat().st_size, 100)))
 
 
 def damage_end(file):
-    os.truncate(file, file.stat().st_size // 2)
+    replace(file, file.read_bytes()[: file.stat().st_size // 2])
 
 
 def damage_empty(file):
-    os.truncate(file, 0)
+    replace(file, b"")
 
 
 DAMAGES = [damage_garbage, damage_end, damage_empty, Path.unlink]
@@ -147,6 +155,23 @@ def test_a_lost_index_is_made_again(path, change, is_open):
         change(path)
         with opened(path) as engine:
             assert_state(engine, state_after(8))
+
+
+def test_an_index_made_again_beside_readers(path):
+    """
+    Who has the store open finds all in the new folder, and can write to it.
+    """
+    fill(path)
+    with opened(path) as one:
+        assert_state(one, state_after(8))
+        for stamp in ("again", "and again"):
+            shutil.rmtree(path / INDEX)
+            with opened(path) as other:
+                other.index([document("d7", stamp)])
+            assert_state(one, state_after(8) | {"d7": stamp})
+        one.delete(["d7"])
+        with opened(path) as other:
+            assert found(other) == found(one) == sorted(state_after(8).keys() - {"d7"})
 
 
 @pytest.mark.parametrize("part", [INDEX, RECORDS])

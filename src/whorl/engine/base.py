@@ -158,6 +158,10 @@ class Engine(Protocol):
         """
         ...
 
+    def sign(self, text: str) -> Signature:
+        """Return the signature that a text would have in this store, its tokens spelled as the store spells them."""
+        ...
+
     def search(self, plan: BoundPlan, *, start: int, rows: int) -> Page:
         """Run a bound plan."""
         ...

@@ -24,7 +24,7 @@ from whorl.engine.records import Record, Records, WriteLock
 from whorl.engine.reference import Role, candidates
 from whorl.engine.translation import Translation, translate
 from whorl.errors import StoreError
-from whorl.fingerprint.minhash import Scheme, Signature, minima, spell, well_formed
+from whorl.fingerprint.minhash import Scheme, Signature, minima, sign, spell, well_formed
 from whorl.fingerprint.text import tokens
 from whorl.plan import BoundPlan
 
@@ -67,6 +67,7 @@ class EmbeddedEngine:
             self._records = Records(self.path / RECORDS, scheme, wait_seconds=wait_seconds)
             opened.callback(self._records.close)
             self._index = InvertedIndex(self.path / INDEX, self._records.store)
+            opened.callback(self._index.close)
             self._catch_up()
             self._opened = opened.pop_all()
 
@@ -289,6 +290,10 @@ class EmbeddedEngine:
             if numbers is not None:
                 return numbers
         return None
+
+    def sign(self, text: str) -> Signature:
+        """Return the signature that a text would have in this store."""
+        return sign(text, self._scheme)
 
     def search(self, plan: BoundPlan, *, start: int, rows: int) -> Page:
         """Run a bound plan."""

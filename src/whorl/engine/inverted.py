@@ -89,16 +89,27 @@ class InvertedIndex:
 
     def applied(self) -> int | None:
         """Return the journal number that the index is at, None when it is not a sound index of this store."""
-        try:
-            with _failures(self._folder):
-                # Opened anew, since another process may have put another folder here.
-                self._reader = _open(self._folder)
-                searcher = self._reader.searcher()
+        for _ in range(2):
+            with suppress(IndexBrokenError), _failures(self._folder):
+                searcher = self._searcher()
                 count, hits = _search(searcher, Query.term_query(SCHEMA, "store", self._mark, "basic"), 1)
-                number: int | None = searcher.doc(hits[0][1]).get_first("applied") if count == 1 else None
-                return number
-        except IndexBrokenError:
-            return None
+                if count == 1:
+                    number: int | None = searcher.doc(hits[0][1]).get_first("applied")
+                    return number
+            # Once more with a new reader, since another process may have put another folder here.
+            self._reader = None
+        return None
+
+    def _searcher(self) -> tantivy.Searcher:
+        reader = self._reader or _open(self._folder)
+        # Else commits of other processes would not be seen.
+        reader.reload()
+        self._reader = reader
+        return reader.searcher()
+
+    def close(self) -> None:
+        """Let go of the files that are open for reading."""
+        self._reader = None
 
     def writer(self) -> IndexWriter:
         """Start writing; the caller sees to it that nobody else does."""
@@ -137,11 +148,7 @@ class InvertedIndex:
             ranked: False where every match has the same score, which saves the sorting of all of them.
         """
         with _failures(self._folder):
-            if self._reader is None:
-                self._reader = _open(self._folder)
-            # Else commits of other processes would not be seen.
-            self._reader.reload()
-            searcher = self._reader.searcher()
+            searcher = self._searcher()
             # tantivy makes room for as many hits as it is asked for.
             wanted = min(start + rows, searcher.num_docs)
             if not rows or wanted <= start:
@@ -228,7 +235,7 @@ class IndexWriter:
 def _open(folder: Path) -> tantivy.Index:
     # Given a schema, tantivy refuses a folder of another one.
     index = tantivy.Index(SCHEMA, str(folder))
-    # Else a thread would look out for commits; we look when we search.
+    # Else a thread would look out for commits now and then; we look when we search.
     index.config_reader("manual")
     words = tantivy.Tokenizer.regex(f"[^{_BETWEEN_WORDS}]+")
     index.register_tokenizer("words", tantivy.TextAnalyzerBuilder(words).build())

@@ -104,6 +104,9 @@ class SolrEngine:
             found |= self._signatures(some)
         return found
 
+    def sign(self, text: str) -> Signature:
+        return sign(text, self.collection.scheme, self.collection.spelling)
+
     def _signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
         documents, vectors = self._sources(wanted)
         key = self.collection.names.key

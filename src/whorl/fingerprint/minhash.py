@@ -10,13 +10,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Self
 
 import mmh3
 import numpy as np
 import numpy.typing as npt
 
-from whorl.errors import SchemeMismatchError
-from whorl.fingerprint.text import DEFAULT_PROFILE, shingles, tokens
+from whorl.errors import ParameterError, SchemeMismatchError
+from whorl.fingerprint.text import DEFAULT_PROFILE, PROFILES, shingles, tokens
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 #: Lucene folds the hash number into every hash (combineOrdered), also when there is only number 0.
@@ -44,6 +45,20 @@ class Scheme:
     def name(self) -> str:
         """The scheme in one word, as stored and shown: `minhash1-icu74-w5-b512`."""
         return f"minhash{self.version}-{self.profile}-w{self.shingle_size}-b{self.bucket_count}"
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Return the scheme of a name: a whole one, or the word-break profile alone.
+
+        Raises:
+            ParameterError: There is no such scheme.
+        """
+        whole = re.fullmatch(r"minhash1-(\w+)-w([1-9]\d{0,2})-b([1-9]\d{0,4})", name)
+        profile = whole[1] if whole else name
+        if profile not in PROFILES:
+            known = ", ".join(PROFILES)
+            raise ParameterError(f"there is no scheme {name!r}; name {known}, or a whole one as {cls().name}")
+        return cls(profile, int(whole[2]), int(whole[3])) if whole else cls(profile)
 
     def require(self, other: Scheme) -> None:
         """Raise SchemeMismatchError, naming every differing part, unless both schemes are equal."""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from whorl.errors import (
@@ -42,11 +43,12 @@ def create_app(store: Store, *, api_key: str | None = None) -> FastAPI:
 
     @app.middleware("http")
     async def authorised(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        # Headers come as Latin-1; the path is the one that chooses the route, which no Host header can change.
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ").encode("latin-1")
         if (
             api_key
-            and request.url.path.startswith("/api/")
-            and not secrets.compare_digest(given.encode(), api_key.encode())
+            and request.scope["path"].startswith("/api/")
+            and not secrets.compare_digest(given, api_key.encode())
         ):
             return _error(401, "this service wants Authorization: Bearer KEY")
         return await proceed(request)
@@ -59,6 +61,11 @@ def create_app(store: Store, *, api_key: str | None = None) -> FastAPI:
             details = {"span": asdict(error.span), "hint": error.hint}
         message = error.message if isinstance(error, QueryError) else str(error)
         return _error(status, message, details, {"Retry-After": "5"} if status == 503 else {})
+
+    @app.exception_handler(RequestValidationError)
+    async def misused(_: Request, error: RequestValidationError) -> JSONResponse:
+        told = [f"{each['loc'][-1]}: {each['msg']}" for each in error.errors()]
+        return _error(400, "; ".join(told))
 
     @app.get("/healthz")
     def health() -> dict[str, str]:

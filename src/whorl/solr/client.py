@@ -6,12 +6,13 @@ separated lists would damage.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from typing import Any, NoReturn
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import pysolr
 import requests
@@ -23,6 +24,8 @@ from whorl.errors import EngineError, EngineResponseError, EngineUnavailableErro
 Json = dict[str, Any]
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+#: What may be a user and a password, also where characters in them break the address.
+_CREDENTIALS = re.compile("//.*@", re.DOTALL)
 
 # pysolr logs what it also raises; without a handler of its own the message would go to standard error as well.
 logging.getLogger("pysolr").addHandler(logging.NullHandler())
@@ -33,7 +36,7 @@ class SolrClient:
 
     Args:
         url: Base URL; `user:password@` before the host becomes basic authentication and is never shown.
-        timeout_seconds: How long one answer may take; connecting may take five seconds of it.
+        timeout_seconds: How long Solr may be silent within one answer; connecting may take five seconds of it.
         auth: User and password, where the URL holds none.
 
     Raises:
@@ -41,94 +44,135 @@ class SolrClient:
     """
 
     def __init__(self, url: str, *, timeout_seconds: float = 60.0, auth: tuple[str, str] | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or len(parts.path.strip("/").split("/")) < 2:
-            raise ParameterError(
-                f"{_without_password(url)!r} is not the address of a Solr core or collection; "
-                "it looks like http://localhost:8983/solr/NAME"
-            )
+        parts = _address(url)
         if parts.username is not None:
             auth = (unquote(parts.username), unquote(parts.password or ""))
-        self.url = _without_password(url).rstrip("/")
+        self.url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
         self._timeout = (min(5.0, timeout_seconds), timeout_seconds)
         self._session = requests.Session()
         self._session.auth = auth
         # Solr and its user sit on a trusted path that the user named; a proxy from the environment is not part of it.
         self._session.trust_env = False
         self._session.mount("http", HTTPAdapter(pool_maxsize=16))
+        # Or Solr replaces ${…} in ids, words and tokens by the request's own parameters.
+        self._session.params = {"expandMacros": "false"}
+        # One place that judges every answer, pysolr's too, before anything else sees it.
+        self._session.hooks["response"].append(self._judge)
         self._pysolr = pysolr.Solr(self.url, timeout=self._timeout, session=self._session, auth=auth)
 
     def get(self, path: str, **params: str | int) -> Json:
         """Fetch `path` under the collection's URL."""
-        return self._send("GET", f"{self.url}/{path}", params=params)
+        return self._send("GET", path, params=params)
 
     def post(self, path: str, body: object, **params: str | int) -> Json:
         """Send `body` as JSON to `path` under the collection's URL."""
-        return self._send("POST", f"{self.url}/{path}", json=body, params=params)
+        return self._send("POST", path, json=body, params=params)
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Send documents; Solr has written them to its log when this returns, a commit makes them searchable."""
         with self._translated("indexing"):
-            self._pysolr.add(documents, commit=False)
+            self._object(self._pysolr.add(documents, commit=False))
 
     def commit(self) -> None:
         """Make everything sent so far searchable."""
-        with self._translated("commit"):
-            self._pysolr.commit()
+        # Not pysolr's, which sends XML and so gets XML back.
+        self.post("update", {"commit": {}})
 
     def close(self) -> None:
         """Close the connections."""
         self._session.close()
 
-    def _send(self, method: str, url: str, **arguments: Any) -> Json:
-        with self._translated(url.removeprefix(self.url)):
-            response = self._session.request(method, url, timeout=self._timeout, **arguments)
-        detail = _detail(response)
+    def _send(self, method: str, path: str, **arguments: Any) -> Json:
+        with self._translated(path):
+            response = self._session.request(method, f"{self.url}/{path}", timeout=self._timeout, **arguments)
+        return self._object(response.content)
+
+    def _judge(self, response: requests.Response, **_: object) -> None:
         if response.status_code != 200:
-            raise _response_error(self.url, response.status_code, detail)
+            raise _response_error(self.url, response)
+
+    def _object(self, body: str | bytes) -> Json:
+        """Return the JSON object that a body holds; whatever is looked up in it and missing is an error of ours."""
+
+        def answer(told: Json) -> Json:
+            return _Answer(self._strange, told)
+
         try:
-            answer = response.json()
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
-            raise EngineResponseError(
-                f"{self.url} answered, but not as a Solr does (no JSON object): is this a Solr's address? "
-                f"It said: {detail}",
-                status=response.status_code,
-                detail=detail,
-            )
-        return answer
+            told = json.loads(body, object_hook=answer)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            text = body if isinstance(body, str) else body.decode(errors="replace")
+            self._strange(f"no JSON object: {_words(text) or 'nothing'}")
+        return told
+
+    def _strange(self, what: str) -> NoReturn:
+        raise EngineResponseError(
+            f"{self.url} answers, but not as a Solr does ({what}); is this a Solr's address?", status=200, detail=what
+        )
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:
         """Turn the libraries' errors into ours."""
         try:
             yield
-        except requests.Timeout as error:
-            raise EngineUnavailableError(
+        except requests.RequestException as error:
+            raise self._unavailable(error, doing) from error
+        except pysolr.SolrError as error:
+            # pysolr chains the transport's error; answers have been judged before it sees them.
+            raise self._unavailable(error.__context__, doing) from error
+        except ValueError as error:
+            # Of urllib3, which requests lets through: a host name that cannot be one.
+            raise self._unavailable(error, doing) from error
+
+    def _unavailable(self, error: BaseException | None, doing: str) -> EngineUnavailableError:
+        if isinstance(error, requests.Timeout):
+            return EngineUnavailableError(
                 f"Solr at {self.url} did not answer within {self._timeout[1]:g} s ({doing}); "
                 "try again, or allow it more time with WHORL_TIMEOUT"
-            ) from error
-        except requests.RequestException as error:
-            raise _unreachable(self.url) from error
-        except pysolr.SolrError as error:
-            raise _from_pysolr(self.url, error) from error
+            )
+        return EngineUnavailableError(f"no Solr answers at {self.url}; is it running, and is the address right?")
 
 
-def _unreachable(url: str) -> EngineUnavailableError:
-    return EngineUnavailableError(f"no Solr answers at {url}; is it running, and is the address right?")
+class _Answer(Json):
+    """An object in Solr's answer; what is missing in it is told, instead of a KeyError."""
+
+    def __init__(self, strange: Callable[[str], NoReturn], told: Json) -> None:
+        super().__init__(told)
+        self._strange = strange
+
+    def __missing__(self, key: str) -> NoReturn:
+        self._strange(f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
 
 
-def _from_pysolr(url: str, error: Exception) -> EngineError:
-    """Tell pysolr's one exception apart by what it was raised from: it chains the transport's error."""
-    if isinstance(error.__context__, requests.Timeout):
-        return EngineUnavailableError(f"Solr at {url} did not answer in time; try again, or raise WHORL_TIMEOUT")
-    if isinstance(error.__context__, requests.RequestException):
-        return _unreachable(url)
-    return EngineResponseError(f"Solr at {url} refused the documents: {error}", detail=str(error))
+def _address(url: str) -> SplitResult:
+    """Return the parts of a collection's URL, or raise ParameterError with a message that shows no password."""
+    shown = _CREDENTIALS.sub("//", url)
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        # Brackets that do not close, a port that is no number.
+        parts, is_address = SplitResult("", "", "", "", ""), False
+    path = parts.path.strip("/").split("/")
+    if not is_address or len(path) < 2 or parts.query or parts.fragment or "@" in parts.path:
+        raise ParameterError(
+            f"{shown!r} is not the address of a Solr core or collection; it looks like http://localhost:8983/solr/NAME"
+            + ("; in a password, write / # ? @ as %2F %23 %3F %40, or use WHORL_SOLR_AUTH" if shown != url else "")
+        )
+    return parts
 
 
-def _response_error(url: str, status: int, detail: str) -> EngineError:
+def _response_error(url: str, response: requests.Response) -> EngineError:
+    status = response.status_code
+    detail = _detail(response)
+    if response.is_redirect:
+        to = _CREDENTIALS.sub("//", response.headers["Location"])
+        return EngineResponseError(
+            f"{url} answers {status}, to be asked at {to} instead; name the address that answers itself",
+            status=status,
+            detail=to,
+        )
     if status == 404:
         return EngineResponseError(
             f"{url} answers 404, so there is no such core or collection, or it lacks a request handler ({detail})",
@@ -148,25 +192,26 @@ def _response_error(url: str, status: int, detail: str) -> EngineError:
             status=status,
             detail=detail,
         )
-    if status == 503:
-        return EngineUnavailableError(f"Solr at {url} is there but cannot answer now (503): {detail}")
+    if status in (502, 503, 504):
+        # The last but one from Solr, the others from a proxy that has lost it.
+        return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}")
     return EngineResponseError(f"Solr at {url} answers {status}: {detail}", status=status, detail=detail)
 
 
 def _detail(response: requests.Response) -> str:
     """Return the server's own words, short and on one line."""
-    if response.status_code == 200 and "json" in response.headers.get("Content-Type", ""):
-        return ""
     try:
         error = response.json()["error"]
-        words = str(error.get("msg") or error.get("trace", ""))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        # A proxy's or Jetty's page: its title says what there is to say.
-        title = _TITLE.search(response.text)
-        words = title[1] if title else response.text
+        return _short(str(error.get("msg") or error.get("trace", "")))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return _words(response.text)
+
+
+def _words(page: str) -> str:
+    """Return what a proxy's or Jetty's page says: its title says what there is to say."""
+    title = _TITLE.search(page)
+    return _short(title[1] if title else page)
+
+
+def _short(words: str) -> str:
     return " ".join(words.split())[:300]
-
-
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -1,0 +1,48 @@
+"""A text's fingerprint in the forms that other programs read."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.fingerprint.minhash import Scheme, Spelling, full_minima, spell
+from whorl.fingerprint.text import shingles, tokens
+
+
+def as_json(text: str, scheme: Scheme, codec: str) -> str:
+    """Return `{"scheme", "size", "tokens"}`: size is the number of distinct shingles.
+
+    Args:
+        text: Any text; with fewer words than one shingle it has no tokens.
+        scheme: What the tokens depend on.
+        codec: "u64" (unsigned integers), "lucene" (terms of eight UTF-16 units, U+FFFD for lone surrogates, as an
+            index holds them) or "alfresco" (units in hexadecimal without leading zeros).
+    """
+    words = tokens(text, scheme.profile)
+    size = len(set(shingles(words, scheme.shingle_size)))
+    told = {"scheme": scheme.name, "size": size, "tokens": _tokens(full_minima(words, scheme), codec)}
+    return json.dumps(told)
+
+
+def as_text(text: str, scheme: Scheme, codec: str) -> str:
+    """Return one token a line; Lucene's terms, which hold control characters, as JSON strings."""
+    found = _tokens(full_minima(tokens(text, scheme.profile), scheme), codec)
+    return "\n".join(json.dumps(token) if codec == "lucene" else str(token) for token in found)
+
+
+def as_npy(text: str, scheme: Scheme, codec: str) -> bytes:
+    """Return a numpy file: uint64 of shape (buckets,), or of (buckets, 2) with the low halves for the longer codecs."""
+    halves = full_minima(tokens(text, scheme.profile), scheme)
+    file = io.BytesIO()
+    np.save(file, halves[:, 0] if codec == "u64" else halves)
+    return file.getvalue()
+
+
+def _tokens(halves: npt.NDArray[np.uint64], codec: str) -> list[int] | list[str]:
+    if codec == "u64":
+        numbers: list[int] = halves[:, 0].tolist()
+        return numbers
+    return list(spell(halves, Spelling.UNITS_8 if codec == "lucene" else Spelling.HEX))
