@@ -157,7 +157,7 @@ class Store:
         return sources, bind(plan, sources)
 
     def _with_shared(self, page: Page, source: Signature) -> Page:
-        signatures = self.engine.signatures({hit.id: False for hit in page.hits})
+        signatures = self.engine.signatures({hit.id: False for hit in page.hits}, are_ids=True)
         return replace(
             page,
             asked=len(source.tokens),

@@ -16,7 +16,7 @@ from whorl.plan import BoundPlan
 PropertyValue: TypeAlias = str | int | float | bool
 
 #: Names that the stores use for themselves; `text` is the key that documents bring their content under.
-RESERVED_FIELDS = frozenset({"id", "name", "text", "content", "MINHASH", "whorl_digest", "_version_", "_root_"})
+RESERVED_FIELDS = frozenset({"id", "name", "text", "TEXT", "content", "MINHASH", "whorl_digest", "_version_", "_root_"})
 #: A longer id would not fit a term of either engine in every script.
 MAX_ID_LENGTH = 1000
 
@@ -82,6 +82,8 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
                 f"property {name!r} of document {document_id!r} must be text, numbers, true, false or a list of "
                 f"those, got {single!r:.80}"
             )
+        if isinstance(single, int) and not -(1 << 63) <= single < 1 << 63:
+            raise DocumentError(f"property {name!r} of document {document_id!r} is a number of more than 64 bits")
     return tuple(well_formed(single) if isinstance(single, str) else single for single in values)
 
 
@@ -147,11 +149,12 @@ class Engine(Protocol):
         """Return the digests that the documents were stored with, for those that have one."""
         ...
 
-    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+    def signatures(self, wanted: Mapping[str, bool], *, are_ids: bool = False) -> Mapping[str, Signature]:
         """Return the signatures of the documents that references name.
 
         Args:
             wanted: References, each with whether the order of its tokens matters to the caller.
+            are_ids: Whether they are ids of hits, which name nothing else.
 
         Returns:
             By reference; a reference that names no document is absent, a text too short has no tokens.

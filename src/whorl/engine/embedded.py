@@ -271,10 +271,12 @@ class EmbeddedEngine:
         self._require_usable()
         return self._records.digests([document_id for document_id in ids if document_id == well_formed(document_id)])
 
-    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+    def signatures(self, wanted: Mapping[str, bool], *, are_ids: bool = False) -> Mapping[str, Signature]:
         """Return the signatures of the documents that references name, always in order and with their repeats."""
         self._require_usable()
-        found = {reference: self._minima(reference) for reference in wanted}
+        found = {
+            reference: self._records.minima(reference) if are_ids else self._minima(reference) for reference in wanted
+        }
         return {
             reference: Signature(self._scheme, spell(numbers))
             for reference, numbers in found.items()

@@ -96,42 +96,44 @@ class SolrEngine:
         body = search_request(self._prepared(plan), self.collection.names, start=start, rows=rows)
         return {"method": "POST", "url": f"{self._client.url}/select", "json": body}
 
-    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+    def signatures(self, wanted: Mapping[str, bool], *, are_ids: bool = False) -> Mapping[str, Signature]:
         found: dict[str, Signature] = {}
         references = list(wanted)
         for at in range(0, len(references), _REFERENCES_AT_ONCE):
             some = {reference: wanted[reference] for reference in references[at : at + _REFERENCES_AT_ONCE]}
-            found |= self._signatures(some)
+            found |= self._signatures(some, are_ids)
         return found
 
     def sign(self, text: str) -> Signature:
         return sign(text, self.collection.scheme, self.collection.spelling)
 
-    def _signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        documents, vectors = self._sources(wanted)
+    def _signatures(self, wanted: Mapping[str, bool], are_ids: bool) -> dict[str, Signature]:
+        looked_up = {reference: self._looked_up(reference, are_ids) for reference in wanted}
+        documents, vectors = self._sources(looked_up, with_text=any(wanted.values()))
         key = self.collection.names.key
         signatures = {}
         for reference, order_matters in wanted.items():
-            document = self._resolved(reference, documents)
+            document = _resolved(looked_up[reference], documents)
             if document is not None:
                 repeats = vectors.get(str(document[key]), {})
                 signatures[reference] = self._signature(document, repeats, order_matters)
         return signatures
 
-    def _sources(self, wanted: Mapping[str, bool]) -> tuple[list[Json], dict[str, dict[str, int]]]:
+    def _sources(
+        self, looked_up: Mapping[str, list[tuple[str, str]]], *, with_text: bool
+    ) -> tuple[list[Json], dict[str, dict[str, int]]]:
         """Fetch the documents that references name, in one request, and their term vectors where those are read."""
         collection, source = self.collection, self._token_source
         names = collection.names
         values: dict[str, list[str]] = {}
-        for reference in wanted:
-            for field, value in self._looked_up(reference):
-                values.setdefault(field, []).append(value)
+        for field, value in (each for pairs in looked_up.values() for each in pairs):
+            values.setdefault(field, []).append(value)
         if not values:
             return [], {}
         fields = [name for name in (names.key, collection.dbid, collection.noderef) if name]
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
             fields.append(names.minhash)
-        elif collection.content and (source is TokenSource.TEXT or any(wanted.values())):
+        elif collection.content and (source is TokenSource.TEXT or with_text):
             fields.append(collection.content)
         body = documents_request(values, fields)
         if source is not TokenSource.TERM_VECTORS:
@@ -175,22 +177,14 @@ class SolrEngine:
         found = self._documents({key: [document_id]}, [content])
         return found[0].get(content) if found else None
 
-    def _looked_up(self, reference: str) -> list[tuple[str, str]]:
+    def _looked_up(self, reference: str, is_id: bool) -> list[tuple[str, str]]:
         """Return the fields and values under which a reference is looked for, the most telling first."""
-        by_role = {
-            "key": self.collection.names.key,
-            "dbid": self.collection.dbid,
-            "noderef": self.collection.noderef,
-        }
+        key = self.collection.names.key
+        if is_id:
+            return [(key, reference)]
+        by_role = {"key": key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in candidates(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
-
-    def _resolved(self, reference: str, documents: list[Json]) -> Json | None:
-        for field, value in self._looked_up(reference):
-            for document in documents:
-                if _first_text(document.get(field)) == value:
-                    return document
-        return None
 
     def _documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Json]:
         found: list[Json] = []
@@ -251,6 +245,15 @@ class SolrEngine:
             return node
         warnings.append(reason)
         return Nothing(reason)
+
+
+def _resolved(looked_up: list[tuple[str, str]], documents: list[Json]) -> Json | None:
+    """Return the document that the first field and value with any has found, or None."""
+    for field, value in looked_up:
+        for document in documents:
+            if _first_text(document.get(field)) == value:
+                return document
+    return None
 
 
 def _stored_signature(stored: object, scheme: Scheme, order_matters: bool) -> Signature:
