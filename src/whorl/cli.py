@@ -228,7 +228,7 @@ def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> No
     scheme = Scheme.named(scheme_name) if scheme_name else Scheme()
     text = source_text(file)
     if form == "npy":
-        sys.stdout.buffer.write(as_npy(text, scheme, codec))
+        click.echo(as_npy(text, scheme, codec), nl=False)
     else:
         click.echo((as_json if form == "json" else as_text)(text, scheme, codec))
 
@@ -335,16 +335,26 @@ def solr_init(url: str, dry_run: bool) -> None:
 
 @solr.command("check")
 @click.argument("url")
+@click.option(
+    "--sample",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Also fingerprint N stored texts here and compare them with the collection's own tokens.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def solr_check(url: str, as_json: bool) -> None:
+def solr_check(url: str, sample: int | None, as_json: bool) -> None:
     """Say whether and how a collection can be searched by fingerprint, and warn of every trap that can be seen.
 
     The exit code is 1 when fingerprint search cannot work.
     """
     from whorl.settings import Settings
     from whorl.solr.doctor import Level, check
+    from whorl.solr.sample import compare_sample
 
-    findings = check(_client(url), Settings.load().fields)
+    client, fields = _client(url), Settings.load().fields
+    findings = check(client, fields)
+    if sample and all(finding.code != "no-fingerprints" for finding in findings):
+        findings.append(compare_sample(client, fields, sample))
     if as_json:
         click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
     else:

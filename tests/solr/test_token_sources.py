@@ -15,6 +15,8 @@ from whorl.errors import SchemaError
 from whorl.fingerprint.minhash import Scheme, Spelling, full_minima, spell
 from whorl.fingerprint.text import tokens
 from whorl.solr.client import SolrClient
+from whorl.solr.doctor import Level
+from whorl.solr.sample import compare_sample
 from whorl.solr.schema import FieldNames, TokenSource
 
 LONG = [f"word{number % 700}{'x' * (number // 700)}" for number in range(1500)]
@@ -148,6 +150,16 @@ def test_the_same_hits_from_every_source(collection_url: str, field: str, query:
             assert page == expected
 
 
+@pytest.mark.parametrize("field", VARIANTS)
+def test_a_text_as_the_source(collection_url: str, field: str) -> None:
+    """
+    A text that is not stored is spelled as the field spells its tokens.
+    """
+    with opened(collection_url, field) as store:
+        page = store.search("FINGERPRINT:source_90", source=TEXTS["1234"])
+        assert [(hit.id, hit.score) for hit in page.hits] == [("_DEFAULT_!1234", 512.0)]
+
+
 @pytest.mark.parametrize("reference", ["1234", lid("1234"), lid("1234").rpartition("/")[2], "_DEFAULT_!1234"])
 def test_ways_to_name_a_document(collection_url: str, reference: str) -> None:
     """
@@ -156,6 +168,29 @@ def test_ways_to_name_a_document(collection_url: str, reference: str) -> None:
     literal = reference.replace("_", "\\_")
     with opened(collection_url, "alfresco") as store:
         assert store.search(f'FINGERPRINT:"{literal}"_90').hits[0].id == "_DEFAULT_!1234"
+
+
+@pytest.mark.parametrize(
+    "field", ["MINHASH", "whole", "no_rotation", "alfresco", "hex_values", "short_stored", "short_values"]
+)
+def test_a_sample_agrees(collection_url: str, field: str) -> None:
+    """
+    Fingerprints made here are those in the index; a text that is changed behind the index's back is shown.
+    """
+    finding = compare_sample(SolrClient(collection_url), FieldNames(minhash=field), 200)
+    assert (finding.code, finding.message.split()[0]) == ("sample-agrees", "5")
+
+
+def test_a_sample_that_differs(collection_url: str) -> None:
+    """
+    The first differing document is named, with how many tokens are the same.
+    """
+    changed = {"id": "0-changed", "content": "one two three four five six", "short_stored": ["abcd", "efgh"]}
+    requests.post(f"{collection_url}/update?commit=true", json=[changed], timeout=60).raise_for_status()
+    finding = compare_sample(SolrClient(collection_url), FieldNames(minhash="alfresco"), 200)
+    assert (finding.level, finding.code) == (Level.WARNING, "sample-differs")
+    assert "'0-changed'" in finding.message
+    requests.post(f"{collection_url}/update?commit=true", json={"delete": ["0-changed"]}, timeout=60).raise_for_status()
 
 
 def test_no_source_at_all(collection_url: str) -> None:

@@ -15,13 +15,14 @@ from typing import Any
 
 from whorl.engine.base import Document, Hit, Page
 from whorl.engine.reference import candidates
-from whorl.errors import EngineResponseError, SchemaError
+from whorl.errors import SchemaError
 from whorl.fingerprint.minhash import Scheme, Signature, sign
 from whorl.fingerprint.recovery import from_distinct
 from whorl.fingerprint.text import tokens
 from whorl.plan import Bool, BoundPlan, Nothing, PlanNode, Words
+from whorl.solr.answer import first_text, vectors
 from whorl.solr.client import Json, SolrClient
-from whorl.solr.request import documents_request, search_request
+from whorl.solr.request import documents_request, search_request, vector_parameters
 from whorl.solr.schema import Collection, FieldNames, TokenSource, inspect
 
 #: The field that holds what a document looked like when it was indexed, so that it is not indexed twice.
@@ -87,7 +88,7 @@ class SolrEngine:
         names = self.collection.names
         answer = self._client.post("select", search_request(prepared, names, start=start, rows=rows))["response"]
         hits = tuple(
-            Hit(str(each[names.key]), _first_text(each.get(names.name or "")), float(each["score"]))
+            Hit(str(each[names.key]), first_text(each.get(names.name or "")), float(each["score"]))
             for each in answer["docs"]
         )
         return Page(int(answer["numFound"]), hits, prepared.warnings)
@@ -109,13 +110,13 @@ class SolrEngine:
 
     def _signatures(self, wanted: Mapping[str, bool], are_ids: bool) -> dict[str, Signature]:
         looked_up = {reference: self._looked_up(reference, are_ids) for reference in wanted}
-        documents, vectors = self._sources(looked_up, with_text=any(wanted.values()))
+        documents, repeats_by_id = self._sources(looked_up, with_text=any(wanted.values()))
         key = self.collection.names.key
         signatures = {}
         for reference, order_matters in wanted.items():
             document = _resolved(looked_up[reference], documents)
             if document is not None:
-                repeats = vectors.get(str(document[key]), {})
+                repeats = repeats_by_id.get(str(document[key]), {})
                 signatures[reference] = self._signature(document, repeats, order_matters)
         return signatures
 
@@ -138,9 +139,8 @@ class SolrEngine:
         body = documents_request(values, fields)
         if source is not TokenSource.TERM_VECTORS:
             return self._client.post("select", body)["response"]["docs"], {}
-        asked = {"tv": "true", "tv.fl": names.minhash, "tv.tf": "true", "json.nl": "map"}
-        answer = self._client.post(str(collection.vector_handler), body, **asked)
-        return answer["response"]["docs"], _vectors(answer, names.minhash)
+        answer = self._client.post(str(collection.vector_handler), body, **vector_parameters(names.minhash))
+        return answer["response"]["docs"], vectors(answer, names.minhash)
 
     @property
     def _token_source(self) -> TokenSource:
@@ -156,7 +156,7 @@ class SolrEngine:
         collection, source = self.collection, self._token_source
         scheme, names = collection.scheme, collection.names
         if source is TokenSource.TEXT:
-            return sign(_first_text(document.get(str(collection.content))), scheme, collection.spelling)
+            return sign(first_text(document.get(str(collection.content))), scheme, collection.spelling)
         if source is TokenSource.STORED:
             return _stored_signature(document.get(names.minhash, []), scheme, order_matters)
         if source is TokenSource.DOC_VALUES:
@@ -168,7 +168,7 @@ class SolrEngine:
         text = document.get(collection.content)
         if text is None:
             text = self._text(str(document[names.key]))
-        made = sign(_first_text(text), scheme, collection.spelling)
+        made = sign(first_text(text), scheme, collection.spelling)
         # The text tells the order only where it makes the very tokens that the index holds.
         return made if set(made.tokens) == set(recovered.tokens) else recovered
 
@@ -251,7 +251,7 @@ def _resolved(looked_up: list[tuple[str, str]], documents: list[Json]) -> Json |
     """Return the document that the first field and value with any has found, or None."""
     for field, value in looked_up:
         for document in documents:
-            if _first_text(document.get(field)) == value:
+            if first_text(document.get(field)) == value:
                 return document
     return None
 
@@ -264,18 +264,6 @@ def _stored_signature(stored: object, scheme: Scheme, order_matters: bool) -> Si
     return from_distinct(dict.fromkeys(values, 1), scheme, has_repeats=False, order_matters=order_matters)
 
 
-def _vectors(answer: Json, field: str) -> dict[str, dict[str, int]]:
-    """Return each document's tokens with their frequencies, by unique key."""
-    vectors = answer.get("termVectors", {})
-    if not isinstance(vectors, dict):
-        raise EngineResponseError("Solr's term vectors came in an unknown shape (json.nl=map was asked for)")
-    return {
-        str(each["uniqueKey"]): {token: int(told.get("tf", 1)) for token, told in each.get(field, {}).items()}
-        for each in vectors.values()
-        if isinstance(each, dict) and "uniqueKey" in each
-    }
-
-
 def _fits(field: str, value: str, collection: Collection) -> bool:
     """Say whether a field can hold a value: a number field refuses anything else with an error."""
     described = collection.describe(field)
@@ -283,13 +271,6 @@ def _fits(field: str, value: str, collection: Collection) -> bool:
         return False
     is_number = any(kind in collection.types[described["type"]]["class"] for kind in ("Point", "Trie"))
     return not is_number or (value.isascii() and value.isdigit() and int(value) < 1 << 63)
-
-
-def _first_text(value: object) -> str:
-    """Return a field's value, the first of several, as text."""
-    if isinstance(value, list):
-        value = value[0] if value else ""
-    return "" if value is None else str(value)
 
 
 def _nearest(name: str, collection: Collection) -> str:

@@ -154,6 +154,10 @@ def well_formed(text: str) -> str:
     return _LONE_SURROGATE.sub("\ufffd", joined)
 
 
+#: Alfresco's spelling of a token: eight units of up to four digits, of which few begin with zeros.
+ALFRESCO_TOKEN = re.compile(r"[0-9a-f]{20,32}")
+
+
 class Spelling(Enum):
     """How an index writes a token."""
 

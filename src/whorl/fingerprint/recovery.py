@@ -10,18 +10,15 @@ Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from itertools import pairwise
 
-from whorl.fingerprint.minhash import Scheme, Signature
+from whorl.fingerprint.minhash import ALFRESCO_TOKEN, Scheme, Signature
 
 #: UTF-16 units that cannot stand alone; a token that begins with one is written with U+FFFD instead.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
 _UNITS = 0x10000
-#: Alfresco's spelling of a token whose eight units lost at most four leading zeros.
-_HEX = re.compile(r"[0-9a-f]{28,32}")
 
 
 def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool) -> Signature:
@@ -56,7 +53,7 @@ def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bo
 
 def _bucket(token: str, bucket_count: int) -> int | None:
     """Return the bucket that a token's first unit names, or None where the unit cannot be read."""
-    if _HEX.fullmatch(token):
+    if ALFRESCO_TOKEN.fullmatch(token):
         # With a leading zero gone somewhere the units' borders are unknown.
         return int(token[:4], 16) * bucket_count // _UNITS if len(token) == 32 else None
     if token[0] == _REPLACEMENT:
@@ -77,7 +74,7 @@ def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str,
 
 def _possible(token: str, bucket_count: int) -> list[int]:
     """Return the buckets that a token with a lost first unit can be from, the likeliest first."""
-    if _HEX.fullmatch(token):
+    if ALFRESCO_TOKEN.fullmatch(token):
         # The first unit has four digits unless it is the one that lost a zero.
         return [int(token[:digits], 16) * bucket_count // _UNITS for digits in (4, 3, 2, 1)]
     first, last = (unit * bucket_count // _UNITS for unit in _SURROGATES)

@@ -76,6 +76,11 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dic
     }
 
 
+def vector_parameters(field: str) -> dict[str, str]:
+    """Return the parameters that ask a handler for a field's term vectors, in the shape that `answer.vectors` reads."""
+    return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
+
+
 def _apart(root: PlanNode, names: Names) -> frozenset[int]:
     """Choose the fingerprints that are evaluated apart, so that the query stays within Lucene's clause limit.
 

@@ -13,8 +13,9 @@ from enum import Enum
 from typing import Any, Literal
 
 from whorl.errors import SchemaError
-from whorl.fingerprint.minhash import Scheme, Spelling
+from whorl.fingerprint.minhash import ALFRESCO_TOKEN, Scheme, Spelling
 from whorl.fingerprint.text import DEFAULT_PROFILE
+from whorl.solr.answer import first_text
 from whorl.solr.client import Json, SolrClient
 from whorl.solr.request import Names
 
@@ -121,7 +122,7 @@ def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
         noderef=wanted.noderef if wanted.noderef in fields else None,
         content=content,
         sources=_token_sources(minhash, types, vector_handler, content),
-        spelling=_spelling(chain),
+        spelling=_spelling(chain) if chain else _spelling_seen(client, wanted.minhash),
         scheme=_scheme(chain, profile_of(version)),
         vector_handler=vector_handler,
         lucene_version=version,
@@ -202,9 +203,6 @@ def _token_sources(
 
 
 def _spelling(chain: list[Json]) -> Spelling:
-    if not chain:
-        # A string field is filled from outside: by Alfresco, or with our own tokens, told apart when they are read.
-        return Spelling.HEX
     truncate = truncate_filter(chain)
     if truncate is None:
         return Spelling.UNITS_8
@@ -214,6 +212,17 @@ def _spelling(chain: list[Json]) -> Spelling:
         f"the tokens are cut to {truncate.get('prefixLength')} units; whorl reads tokens of 4 units (prefixLength=4) "
         "or whole ones"
     )
+
+
+def _spelling_seen(client: SolrClient, field: str) -> Spelling:
+    """Return how the tokens of a field that is filled from outside are spelled: one document's tell."""
+    any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": [field]}
+    found = client.post("select", any_document)["response"]["docs"]
+    token = first_text(found[0].get(field)) if found else ""
+    # An empty collection, or one whose tokens cannot be read: Alfresco is who fills such a field.
+    if not token or ALFRESCO_TOKEN.fullmatch(token):
+        return Spelling.HEX
+    return Spelling.UNITS_4 if len(token.encode("utf-16-be")) == 8 else Spelling.UNITS_8
 
 
 def _scheme(chain: list[Json], profile: str) -> Scheme:
