@@ -23,8 +23,28 @@ from numpy.typing import NDArray
 TABLES = Path(__file__).parents[2] / "src" / "whorl" / "fingerprint" / "tables"
 CODE_POINTS = 0x110000
 CJK_ENGINE = 5
+#: The profile whose icu4j jar holds ICU's licence; the one of icu77 leaves it out.
+LICENSED = "icu74"
+NOTICE = """\
+The files in this folder are data, made by tools/wordbreak/build_tables.py from released jars:
+
+    icu70.npz  lucene-analysis-icu 9.10.0  icu4j 70.1
+    icu74.npz  lucene-analysis-icu 9.12.2  icu4j 74.2
+    icu77.npz  lucene-analysis-icu 10.3.2  icu4j 77.1
+
+Each .npz names its jars and their SHA-256 in "about". The word-break rules of Apache Lucene (Default.brk) are
+
+    Copyright 2001-2025 The Apache Software Foundation
+
+and are used under the Apache License, Version 2.0. Everything else, the .dict.gz files included, comes from ICU,
+under the terms below, which are ICU's own.
+
+======================================================================
+
+{terms}
+"""
 DEFAULT_RULES = "org/apache/lucene/analysis/icu/segmentation/Default.brk"
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Any]
 
 
 def runs(values: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
@@ -116,7 +136,7 @@ def compositions(path: Path) -> NDArray[np.int32]:
 
 
 def engines(folder: Path) -> Arrays:
-    """Return which dictionary engine knows each character, its role there, and NFKC for the characters of CJK_ENGINE."""
+    """Return which dictionary engine knows each character, its role there, and NFKC for those of CJK_ENGINE."""
     engine = np.frombuffer((folder / "engine.bin").read_bytes(), np.uint8)
     role = np.frombuffer((folder / "role.bin").read_bytes(), np.uint8)
     joint = np.frombuffer((folder / "joint.bin").read_bytes(), np.uint8)
@@ -134,20 +154,30 @@ def write_dictionaries(icu_jar: Path, profile: str) -> tuple[dict[str, str], dic
     A dictionary that is the same, byte for byte, in an earlier profile is not written again.
     """
     files, checksums = {}, {}
+    order = list(VERSIONS)
     with zipfile.ZipFile(icu_jar) as archive:
         for member in archive.namelist():
-            if member.endswith(".dict"):
-                raw, name = archive.read(member), Path(member).stem
-                packed = gzip.compress(raw, mtime=0)
-                for candidate in list(VERSIONS)[: list(VERSIONS).index(profile) + 1]:
-                    path = TABLES / f"{name}-{candidate}.dict.gz"
-                    if candidate == profile:
-                        path.write_bytes(packed)
-                    elif not path.exists() or path.read_bytes() != packed:
-                        continue
-                    files[name], checksums[name] = path.name, hashlib.sha256(raw).hexdigest()
+            if not member.endswith(".dict"):
+                continue
+            raw, name = archive.read(member), Path(member).stem
+            for candidate in order[: order.index(profile) + 1]:
+                path = TABLES / f"{name}-{candidate}.dict.gz"
+                if path.exists() and gzip.decompress(path.read_bytes()) == raw:
                     break
+            else:
+                path.write_bytes(gzip.compress(raw, mtime=0))
+            files[name], checksums[name] = path.name, hashlib.sha256(raw).hexdigest()
     return files, checksums
+
+
+def write_notice(jar_folder: Path) -> None:
+    """Write where the tables come from and under which terms, ICU's in its own words."""
+    (icu_jar,) = (jar for jar in fetch(LICENSED, jar_folder) if jar.name.startswith("icu4j"))
+    with zipfile.ZipFile(icu_jar) as archive:
+        terms = archive.read("LICENSE").decode()
+    # What follows the dictionaries there is about parts of ICU that are not used here.
+    terms = terms[: terms.index("Time Zone Database")].rstrip("-\n")
+    (TABLES / "NOTICE").write_text(NOTICE.format(terms=terms), encoding="utf-8")
 
 
 def build(profile: str, jar_folder: Path) -> None:
@@ -195,11 +225,12 @@ def build(profile: str, jar_folder: Path) -> None:
 def main() -> None:
     """Build the profiles named on the command line, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("profiles", nargs="*", choices=[[], *VERSIONS], metavar="PROFILE")
+    parser.add_argument("profiles", nargs="*", default=list(VERSIONS), metavar="PROFILE", help=", ".join(VERSIONS))
     parser.add_argument("--jars", type=Path, default=Path("jars"), help="where Maven copies the jars")
     arguments = parser.parse_args()
-    for profile in arguments.profiles or VERSIONS:
+    for profile in arguments.profiles:
         build(profile, arguments.jars)
+    write_notice(arguments.jars)
 
 
 if __name__ == "__main__":

@@ -66,12 +66,15 @@ class Dictionaries:
             if not asks(segment[start]):
                 start += 1
                 continue
-            group = number if number[start] else self.tables.script[list(map(ord, segment))].tolist()
             end = start + 1
-            while end < limit and group[end] == group[start]:
-                end += 1
             if number[start]:
+                while end < limit and number[end] == number[start]:
+                    end += 1
                 breaks.extend(start + place for place in self.engine(number[start]).breaks(segment[start:end]))
+            else:
+                script = self.tables.script
+                while end < limit and script[ord(segment[end])] == script[ord(segment[start])]:
+                    end += 1
             start = end
         return breaks
 
@@ -109,7 +112,7 @@ class LeastCost:
 
     def word_ends(self, text: str) -> list[int]:
         """Return where each word of the cheapest division of a normalized text ends."""
-        codes = list(map(ord, text))
+        codes = self.trie.units(text)
         limit = len(codes)
         unreached = 1 << 31
         cost, before = [0] + [unreached] * limit, [-1] * (limit + 1)
@@ -216,11 +219,15 @@ class _Words:
 
     def __init__(self, trie: Trie, span: str) -> None:
         self.trie, self.units, self.limit = trie, trie.units(span), len(span)
-        self.at = cache(self._at)
+        self._known: dict[int, tuple[list[int], int]] = {}
 
-    def _at(self, start: int) -> tuple[list[int], int]:
-        words, prefix = self.trie.words(self.units, start, self.limit)
-        return [length for length, _ in words[:POSSIBLE_WORDS]], prefix
+    def at(self, start: int) -> tuple[list[int], int]:
+        """Return the lengths of the words at a place, shortest first, and the length of the prefix looked at."""
+        known = self._known.get(start)
+        if known is None:
+            words, prefix = self.trie.words(self.units, start, self.limit)
+            known = self._known[start] = [length for length, _ in words[:POSSIBLE_WORDS]], prefix
+        return known
 
     def best(self, start: int) -> int:
         """Return the end of the word to take at a place, which is the place itself if no word begins there.
@@ -259,15 +266,11 @@ class Trie:
         self.nodes: dict[int, tuple[int | None, Mapping[int, int], int, int]] = {}
 
     def units(self, text: str) -> Sequence[int]:
-        """Return a text in the units that words are stored in: DictionaryData's transform."""
-        return list(map(ord, text)) if self.wide else [self._narrow(ord(character)) for character in text]
+        """Return a text in the units that words are stored in: BytesDictionaryMatcher.transform.
 
-    def _narrow(self, code: int) -> int:
-        if code == 0x200C:
-            return 0xFE
-        narrow = code - self.offset
-        # ICU4J passes -1 for a foreign character, and its BytesTrie reads that as 0xFF, which is U+200D.
-        return narrow if 0 <= narrow <= 0xFD else 0xFF
+        The joiners that ICU4J treats apart stand in no span, and foreign characters have units that no word has.
+        """
+        return [ord(character) - self.offset for character in text]
 
     def words(self, units: Sequence[int], start: int, limit: int) -> tuple[list[tuple[int, int]], int]:
         """Return length and value of each word that stands at a place, shortest first, and the prefix length.
@@ -285,9 +288,9 @@ class Trie:
                 place += 1
                 stretch -= 1
             else:
-                if unit not in choices:
+                place = choices.get(unit, -1)
+                if place < 0:
                     return found, count
-                place = choices[unit]
             if not stretch:
                 value, choices, begin, stretch = nodes.get(place) or self._read(place)
                 if value is not None:
@@ -378,9 +381,7 @@ def _read_bytes_node(data: Sequence[int], place: int) -> _Node:
     return value, choices, 0, 0
 
 
-def _compact(
-    data: Sequence[int], place: int, lead: int, one: int, limits: tuple[int, int, int]
-) -> tuple[int, int]:
+def _compact(data: Sequence[int], place: int, lead: int, one: int, limits: tuple[int, int, int]) -> tuple[int, int]:
     """Return a number of one to five bytes whose lead is already read, and the place after it."""
     two, three, four = limits
     if lead < two:

@@ -3,11 +3,16 @@
 The words of a text decide its fingerprint, and they differ between Lucene releases. A *profile* names the releases
 whose words are the same, by the ICU they carry:
 
-=======  ==================  ==========================================================
-icu70    Lucene 9.4 to 9.10  ``a:b`` is one word
-icu74    Lucene 9.11 to 10.1  ``a:b`` is two words (Solr 9.7 to 9.10)
-icu77    Lucene 10.2 on      ``a:b`` is one word
-=======  ==================  ==========================================================
+=======  ===================  ==================  ====================
+profile  Lucene               Solr                ``a:b`` is
+=======  ===================  ==================  ====================
+icu70    9.1 to 9.10          9.1 to 9.6          one word
+icu74    9.11 to 9.12, 10.0,  9.7 to 9.10         two words
+         10.1
+icu77    10.2 on              10.0 on             one word
+=======  ===================  ==================  ====================
+
+The words of Chinese, Japanese, Thai and Lao, whose dictionaries change, and of new scripts and emoji differ as well.
 
 >>> tokens("Straße: don't PANIC")
 ['strasse', "don't", 'panic']
@@ -19,12 +24,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import chain
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.dictionary import Dictionaries
-from whorl.fingerprint.wordbreak import JAPANESE, StateMachine, Tables, character_class, tables
+from whorl.fingerprint.wordbreak import JAPANESE, LONGEST_KEPT, StateMachine, Tables, character_class, tables
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
@@ -34,15 +39,15 @@ BUFFER_UNITS = 4096
 #: All but the last line of a buffer, as ICUTokenizer.findSafeEnd cuts it: up to the last white space, which is what
 #: ICU4J's UCharacter.isWhitespace calls so.
 _SAFE_END = re.compile("(?s:.*)[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
-#: Chunks longer than this are not remembered, and no more of them than this.
-_LONGEST_KEPT, _MOST_KEPT = 32, 1 << 16
+#: How many chunks are remembered: some 20 MB at most.
+_MOST_KEPT = 1 << 16
 
 
 def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     """Return the folded words of a text, in order.
 
     The same words as Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf). A word may be empty: a
-    lone soft hyphen is a word to the tokenizer, and folding removes it. Surrogates that stand alone stay as they are.
+    Hangul filler that stands alone is a word to the tokenizer, and folding removes it. Lone surrogates stay.
 
     Args:
         text: Any text.
@@ -86,7 +91,7 @@ def _buffers(text: str) -> Iterator[str]:
     yield units[start:].decode(encoding, "surrogatepass")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _segmenter(profile: str) -> _Segmenter:
     if profile not in PROFILES:
         raise ParameterError(f"no word-break profile {profile!r}; there are {', '.join(PROFILES)}")
@@ -109,8 +114,7 @@ class _Segmenter:
             return self.default.words(buffer)
         runs = self.tables.script_runs(buffer)
         return chain.from_iterable(
-            (self.cjk if script == JAPANESE else self.default).words(buffer[start:end])
-            for start, end, script in runs
+            (self.cjk if script == JAPANESE else self.default).words(buffer[start:end]) for start, end, script in runs
         )
 
 
@@ -121,14 +125,10 @@ class _Chunks(dict[str, tuple[str, ...]]):
     have been seen before.
     """
 
-    def __init__(
-        self, tables: Tables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold
-    ) -> None:
+    def __init__(self, tables: Tables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:
         super().__init__()
         self.machine, self.dictionaries, self.fold = machine, dictionaries, fold
-        self.emoji = dict(
-            zip(map(chr, tables.emoji.nonzero()[0]), tables.emoji[tables.emoji > 0].tolist(), strict=True)
-        )
+        self.emoji = {chr(c): int(tables.emoji[c]) for c in tables.emoji.nonzero()[0].tolist()}
         separator, joiner = map(character_class, machine.separators(tables.emoji))
         # A joiner (a combining mark, say) makes one segment with the separators before it, so a chunk holds them too.
         joiner += "\U00010000-\U0010ffff"
@@ -142,7 +142,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         words = tuple(map(self.fold, self.raw_words(chunk)))
-        if len(chunk) <= _LONGEST_KEPT:
+        if len(chunk) <= LONGEST_KEPT:
             if len(self) >= _MOST_KEPT:
                 self.clear()
             self[chunk] = words
@@ -163,7 +163,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
 
 def is_emoji(segment: str, kind: int) -> bool:
-    """Return whether a segment is an emoji, by the kind of its first character: Lucene's BreakIteratorWrapper.isEmoji."""
+    """Return whether a segment is an emoji, by its first character's kind: Lucene's BreakIteratorWrapper.isEmoji."""
     return kind == 1 or segment[1:2] in ("\ufe0f", "\u20e3")
 
 

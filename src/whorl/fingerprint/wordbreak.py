@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,10 @@ INHERITED, JAPANESE = 1, 105
 STOP, START = 0, 1
 
 TABLES = Path(__file__).with_name("tables")
+#: Longer texts than this are read anew each time, so that what is remembered stays small.
+LONGEST_KEPT = 32
 
-
+#: Start, end, and whether it is a word.
 Segment = tuple[int, int, bool]
 
 
@@ -65,7 +67,7 @@ class StateMachine:
             categories = text.encode().translate(self._category[:256])
         else:
             categories = bytes([self._category[ord(character)] for character in text])
-        segments = self.scan(categories)
+        segments = self.scan(categories) if len(categories) <= LONGEST_KEPT else self._scan(categories)
         if max(categories, default=0) < self.dictionary_start:
             return segments
         return [
@@ -74,7 +76,7 @@ class StateMachine:
             for begin, stop in pairwise([start, *(start + place for place in divide(text[start:end])), end])
         ]
 
-    def _scan(self, categories: bytes) -> list[Segment]:
+    def _scan(self, categories: bytes) -> Sequence[Segment]:
         """Return the segments of a text given as categories: RuleBasedBreakIterator.handleNext, to the end."""
         rows, accepting, word = self._rows, self._accepting, self._word
         segments = []
@@ -116,9 +118,7 @@ class StateMachine:
         cut = np.array([~following[after].any(axis=0) for after in states])
         first_plane = self.categories[:FIRST_PLANE]
         beyond = set(np.flatnonzero(np.bincount(self.categories[FIRST_PLANE:])).tolist())
-        excluded = set(self.categories[emoji == 1].tolist()) | set(
-            range(self.dictionary_start, len(categories))
-        )
+        excluded = set(self.categories[emoji == 1].tolist()) | set(range(self.dictionary_start, len(categories)))
         separators = {c for c in categories if c not in excluded and not self.word[states[c]].any()}
         dropped = {-1}
         while dropped:
@@ -159,7 +159,7 @@ class Tables:
         self.cjk = StateMachine(arrays, "cjk")
         self.script = spread(arrays["script_starts"], arrays["script_values"])
         self.mark = spread(arrays["mark_starts"], arrays["mark_values"])
-        self.joins = frozenset((c << 8 | script) for c, script in arrays["joins"].tolist())
+        self.joins = frozenset(c << 8 | script for c, script in arrays["joins"].tolist())
         self.emoji = spread(arrays["emoji_starts"], arrays["emoji_values"])
         self.fold = _mapping(arrays, "fold")
         self.decompositions = _mapping(arrays, "decompose")
@@ -200,7 +200,7 @@ class Tables:
         return [*runs, (start, len(text), current)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def tables(profile: str) -> Tables:
     """Return the tables of a profile, read once."""
     return Tables(profile)

@@ -1,0 +1,238 @@
+"""Words against what Lucene made of the same texts, against rules a reader can check, and against slower selves."""
+
+import json
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.text import (
+    BUFFER_UNITS,
+    DEFAULT_PROFILE,
+    PROFILES,
+    _buffers,
+    _segmenter,
+    compose_hangul,
+    shingles,
+    tokens,
+)
+from whorl.fingerprint.wordbreak import tables
+
+VECTORS = Path(__file__).parents[1] / "vectors"
+profiles = pytest.mark.parametrize("profile", PROFILES)
+
+#: What this package has to get right, in one script or another, most of it beside something it has to leave alone.
+GLUE = (
+    "'.:,;_-\" \n\t\0#*19aZéßﬁя漢カーｶﾞﾟ゛ไก한한\u00ad\u200b\u200d\u2019\u0301\u0327\u3099\ufe0f\u20e3\ud83d\ude00😀🇫🇷𐐀"
+)
+any_text = st.text(st.one_of(st.sampled_from(GLUE), st.characters(exclude_categories=())), max_size=60)
+#: A text near the size of Lucene's buffer: few spaces, characters of one or of two UTF-16 units.
+long_text = st.builds(
+    lambda unit, count, tail: unit * (count // len(unit)) + tail,
+    st.sampled_from(["a", "é", "😀", "漢字", "ab ", "é 😀"]),
+    st.integers(BUFFER_UNITS - 3, 2 * BUFFER_UNITS + 3),
+    any_text,
+)
+
+
+@profiles
+def test_words_are_those_of_lucene(profile: str) -> None:
+    """
+    Every text of the vectors has the words that the released jars gave it.
+    """
+    vectors = json.loads((VECTORS / f"words-{profile}.json").read_text())["words"]
+    assert len(vectors) > 400
+    assert {text: tokens(text, profile) for text, _ in vectors} == dict(vectors)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("one two three four", ["one", "two", "three", "four"]),
+        ("don't 'quote' l’été", ["don't", "quote", "l’été"]),
+        ("1,000.50 12:30 v2.0 a,b", ["1,000.50", "12", "30", "v2.0", "a", "b"]),
+        ("e-mail snake_case _ __", ["e", "mail", "snake_case", "__"]),
+        ("ﬁve STRAẞE Straße", ["five", "strasse", "strasse"]),
+        ("soft\u00adhyphen", ["softhyphen"]),
+        ("cafe\u0301 café", ["café", "café"]),  # the accent of its own becomes part of the letter
+        ("e\u0327\u0301 e\u0301\u0327", ["ȩ́", "ȩ́"]),  # the order of two marks does not matter
+        ("👩\u200d👩\u200d👧 #️⃣ # 1️⃣", ["👩👩👧", "#\u20e3", "1\u20e3"]),  # joiner and selector fold away
+        ("helloмир", ["hello", "мир"]),  # a change of script ends a word
+        ("ไทย123ไทย", ["ไทย123ไทย"]),  # digits are common to all scripts
+        ("한국어 \u1112\u1161\u11ab", ["한국어", "한"]),  # jamo compose
+        ("日本語の文章", ["日本語", "の", "文章"]),
+        ("ｶﾀｶﾅ ＡＢＣ １２", ["カタカナ", "abc", "12"]),
+        ("ภาษาไทย", ["ภาษา", "ไทย"]),
+        ("ພາສາລາວ", ["ພາສາ", "ລາວ"]),
+        ("សួស្តីពិភពលោក", ["សួស្តី", "ពិភពលោក"]),
+        ("မြန်မာဘာသာစကား", ["မြန်မာဘာသာ", "စကား"]),
+        ("a\0b", ["a", "b"]),
+        ("a\ud800b", ["a", "b"]),
+        ("x \ud83d\ude00", ["x", "😀"]),  # two halves side by side are the pair they would be in Java
+        ("\u3164", [""]),  # a Hangul filler is a letter to the tokenizer and nothing to the fold
+        ("ﷺ", ["صلى الله عليه وسلم"]),  # one character, one word, three spaces
+    ],
+)
+def test_words(text: str, words: list[str]) -> None:
+    """
+    The default profile breaks and folds as Solr 9.7 to 9.10 do.
+    """
+    assert tokens(text) == words
+
+
+@pytest.mark.parametrize(
+    ("profile", "words"),
+    [("icu70", ["url:http"]), ("icu74", ["url", "http"]), ("icu77", ["url:http"])],
+)
+def test_a_colon_between_letters_depends_on_the_release(profile: str, words: list[str]) -> None:
+    """
+    ICU 72 to 75 end a word at a colon between letters; before and after, it joins them.
+    """
+    assert tokens("url:http", profile) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "lengths"),
+    [
+        ("a" * 5000, [4096, 904]),
+        ("word " + "a" * 4090, [4, 4090]),  # 4,095 units: read at once
+        ("word " + "a" * 4096, [4, 4096]),  # the first buffer ends after the space
+        ("😀" * 3000, [1] * 3000),
+        ("a" + "𐐀" * 3000, [1, 2047, 952]),  # the cut parts a pair; its halves are no letters
+    ],
+)
+def test_a_buffer_without_white_space_ends_a_word(text: str, lengths: list[int]) -> None:
+    """
+    Lucene reads 4,096 UTF-16 units at a time, and a word does not go on in the next ones.
+    """
+    assert [len(word) for word in tokens(text)] == lengths
+
+
+@pytest.mark.parametrize("space", "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2006\u2008\u200a\u2028\u2029\u205f\u3000")
+def test_a_buffer_ends_after_white_space(space: str) -> None:
+    """
+    What ICU4J's isWhitespace accepts is where a buffer may end.
+    """
+    assert [len(word) for word in tokens("a" * 4000 + space + "b" * 200)] == [4000, 200]
+
+
+@pytest.mark.parametrize("other", "\0\x85\xa0\u2007\u200b\u202f\ufeff")
+def test_a_buffer_does_not_end_after_other_blanks(other: str) -> None:
+    """
+    Next line, no-break spaces and zero-width space are not white space to ICU4J: the buffer is cut at its full length.
+    """
+    assert len(tokens("a" * 4000 + other + "b" * 200)[-1]) == 105
+
+
+@given(long_text)
+def test_buffers_are_the_text(text: str) -> None:
+    """
+    Nothing is lost between buffers, and none is larger than Lucene's.
+    """
+    buffers = [buffer.encode("utf-16-le", "surrogatepass") for buffer in _buffers(text)]
+    assert b"".join(buffers) == text.encode("utf-16-le", "surrogatepass")
+    assert all(len(buffer) <= 2 * BUFFER_UNITS for buffer in buffers)
+
+
+@profiles
+@given(text=any_text)
+@example(text="  \u200d\u2139a")  # space, joiner and a letter that is a pictograph: one segment
+@example(text="a #\ufe0f b")
+def test_cutting_beforehand_changes_nothing(profile: str, text: str) -> None:
+    """
+    The pieces between separators, remembered from other texts, have the words of the whole run.
+    """
+    segmenter = _segmenter(profile)
+    for chunks in (segmenter.default, segmenter.cjk):
+        assert list(chunks.words(text)) == [chunks.fold(word) for word in chunks.raw_words(text)]
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=200), st.sampled_from(PROFILES))
+def test_ascii_words_are_one_regular_expression(text: str, profile: str) -> None:
+    """
+    In ASCII the rules are short: letters, digits and underscores; points and quotes inside; the colon by release.
+    """
+    colon = "" if profile == "icu74" else ":"
+    letters, digits = rf"(?<=[a-z])[.'{colon}](?=[a-z])", r"(?<=[0-9])[.',;](?=[0-9])"
+    words = re.findall(rf"(?:[a-z0-9_]|{letters}|{digits})+", text.lower())
+    assert tokens(text, profile) == [word for word in words if word != "_"]
+
+
+@given(st.lists(st.text(st.characters(max_codepoint=127), max_size=2000), max_size=6))
+def test_paragraphs_of_one_script_keep_their_words(paragraphs: list[str]) -> None:
+    """
+    A blank line parts the words of two texts, also where a buffer ends; with one script it does nothing else.
+    """
+    assert tokens("\n\n".join(paragraphs)) == [word for text in paragraphs for word in tokens(text)]
+
+
+#: Assigned in Unicode 3.2, so that every later version composes them alike.
+old_characters = st.characters(exclude_categories=("Cs", "Cn")).filter(
+    lambda character: unicodedata.ucd_3_2_0.category(character) != "Cn"
+)
+marks = st.sampled_from("aeoA\u0300\u0301\u0308\u0323\u0327\u0345\u05b0\u05bc\u0653가각\u1100\u1161\u11a8ྲ\u0f71\u0f80")
+
+
+@profiles
+@given(text=st.text(st.one_of(old_characters, marks), max_size=20))
+def test_composition_is_nfc(profile: str, text: str) -> None:
+    """
+    The profile's own composition gives what Python's gives, where their Unicode versions agree.
+    """
+    assert _segmenter(profile).default.fold.compose(text) == unicodedata.normalize("NFC", text)
+
+
+def test_hangul_composes_by_arithmetic() -> None:
+    """
+    Every syllable is its jamo put together; other pairs are not syllables.
+    """
+    for code in range(0xAC00, 0xD7A4):
+        *first, last = unicodedata.normalize("NFD", chr(code))
+        assert compose_hangul(unicodedata.normalize("NFC", "".join(first)), last) == chr(code)
+    assert compose_hangul("각", "\u11a8") is None
+    assert compose_hangul("a", "\u1161") is None
+
+
+@profiles
+def test_ascii_folds_to_lower_case(profile: str) -> None:
+    """
+    The fold's short way for ASCII is what the tables say.
+    """
+    for code in range(128):
+        assert tables(profile).fold.get(code, chr(code)) == chr(code).lower()
+
+
+def test_shingles() -> None:
+    """
+    A shingle is a window of words; a text with fewer words has none.
+    """
+    assert shingles(["a", "b", "c", "d"]) == []
+    assert shingles(["a", "b", "", "d", "e", "f"]) == ["a b  d e", "b  d e f"]
+    assert shingles(["a", "b", "c"], 1) == ["a", "b", "c"]
+
+
+def test_what_is_outside_the_range_is_refused() -> None:
+    """
+    The error names the value and what there is.
+    """
+    assert DEFAULT_PROFILE in PROFILES
+    with pytest.raises(ParameterError, match=r"'icu99'; there are icu70, icu74, icu77"):
+        tokens("text", "icu99")
+    with pytest.raises(ParameterError, match="got size 0"):
+        shingles(["a"], 0)
+
+
+@profiles
+def test_tables_name_their_source(profile: str) -> None:
+    """
+    Tables say which jars they were made from, and every dictionary they name is there.
+    """
+    about = tables(profile).about
+    assert about["profile"] == profile
+    assert {f"lucene-analysis-icu-{about['lucene']}.jar", f"icu4j-{about['icu4j']}.jar"} <= about["sha256"].keys()
+    assert sorted(about["dictionaries"]) == ["burmesedict", "cjdict", "khmerdict", "laodict", "thaidict"]
