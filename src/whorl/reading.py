@@ -91,7 +91,11 @@ def source_text(named: str) -> str:
         ParameterError: It cannot be read, or is not text.
     """
     try:
-        return decode(sys.stdin.buffer.read()) if named == "-" else _text(Path(named).read_bytes(), Path(named))
+        if named != "-":
+            return _text(Path(named).read_bytes(), Path(named))
+        if sys.stdin is None:
+            raise ParameterError("- is standard input, and that is closed; name a file")
+        return decode(sys.stdin.buffer.read())
     except OSError as error:
         raise ParameterError(f"{named} cannot be read: {error.strerror or error}") from error
     except DocumentError as error:

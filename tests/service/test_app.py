@@ -1,0 +1,316 @@
+"""The HTTP service: what each route answers, what each failure looks like, and a real process over a real socket."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+pytest.importorskip("fastapi")
+
+with warnings.catch_warnings():
+    # Its newest releases would rather have httpx2.
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+from whorl import Document, Store, open_store
+from whorl.errors import SchemaError, WhorlError
+from whorl.service.app import create_app
+
+WHORL = Path(sys.executable).parent / "whorl"
+FIRST = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the warm sun."
+SECOND = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the cold rain."
+_DEADLINE_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(tmp_path_factory.mktemp("service") / "store") as opened:
+        opened.index([Document("a", FIRST, "A"), Document("b", SECOND, "B"), Document("日本 \x9b", "other", "C")])
+        yield opened
+
+
+@pytest.fixture
+def client(store: Store) -> Iterator[TestClient]:
+    with TestClient(create_app(store), raise_server_exceptions=False) as made:
+        yield made
+
+
+@pytest.fixture
+def away() -> Iterator[TestClient]:
+    """A service whose Solr is not there."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://admin:s3cret@127.0.0.1:{closed.getsockname()[1]}/solr/whorl"
+        with open_store(url) as opened, TestClient(create_app(opened), raise_server_exceptions=False) as made:
+            yield made
+
+
+def test_search(client: TestClient) -> None:
+    """
+    query, total, warnings and hits of id, name, score and shared tokens.
+    """
+    answer = client.get("/api/search", params={"q": "FINGERPRINT:a_20"})
+    assert answer.status_code == 200
+    told = answer.json()
+    assert list(told) == ["query", "total", "warnings", "hits"]
+    assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:a_20", 2, [])
+    assert told["hits"][0] == {"id": "a", "name": "A", "score": 512.0, "shared": 512}
+    assert [hit["id"] for hit in told["hits"]] == ["a", "b"]
+
+
+def test_pages(client: TestClient) -> None:
+    """
+    start and rows cut the list; total stays.
+    """
+    told = client.get("/api/search", params={"q": "*", "start": 1, "rows": 1}).json()
+    assert (told["total"], [hit["id"] for hit in told["hits"]]) == (3, ["b"])
+    assert client.get("/api/search", params={"q": "*", "rows": 0}).json()["hits"] == []
+
+
+def test_an_unknown_source_is_a_warning(client: TestClient) -> None:
+    """
+    Status 200, nothing found, and the id in the warning.
+    """
+    answer = client.get("/api/search", params={"q": "FINGERPRINT:gone"})
+    assert (answer.status_code, answer.json()["total"]) == (200, 0)
+    assert "'gone'" in answer.json()["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("query", "span", "message"),
+    [
+        ("FINGERPRINT:a_140", [14, 17], "140"),
+        ('a "open', [2, 3], "never closed"),
+        ("", [0, 0], "empty"),
+        ("{!lucene}*:*", [0, 1], "brace"),
+        ("fox\0", [3, 4], "control character"),
+        ("(" * 500 + "x" + ")" * 500, [100, 101], "levels deep"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(client: TestClient, query: str, span: list[int], message: str) -> None:
+    """
+    Status 400; message, span and hint are parts of the answer, so that a page can mark the place.
+    """
+    answer = client.get("/api/search", params={"q": query})
+    error = answer.json()["error"]
+    assert answer.status_code == error["statusCode"] == 400
+    assert list(error) == ["statusCode", "message", "span", "hint"]
+    assert [error["span"]["start"], error["span"]["end"]] == span
+    assert message in error["message"]
+    assert "\n" not in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        ({}, "q"),
+        ({"q": "*", "rows": "-1"}, "rows"),
+        ({"q": "*", "rows": "10001"}, "rows"),
+        ({"q": "*", "rows": "many"}, "rows"),
+        ({"q": "*", "start": "1000001"}, "start"),
+    ],
+)
+def test_bad_parameters_have_the_same_shape(client: TestClient, params: dict[str, str], named: str) -> None:
+    """
+    Status 400 and the parameter's name, in the shape of every other error.
+    """
+    answer = client.get("/api/search", params=params)
+    error = answer.json()["error"]
+    assert answer.status_code == error["statusCode"] == 400
+    assert error["message"].startswith(f"{named}: ")
+
+
+@pytest.mark.parametrize("raw", ["%ff", "%ED%A0%80", "%00", "fox%1b[31m"])
+def test_bytes_that_are_no_text(client: TestClient, raw: str) -> None:
+    """
+    They are a mistake or a word that nothing holds, never a failure.
+    """
+    assert client.get(f"/api/search?q={raw}").status_code in (200, 400)
+
+
+def test_health_and_readiness(client: TestClient, away: TestClient) -> None:
+    """
+    A process without its engine lives, but is not ready.
+    """
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {"status": "ok", "documents": 3}
+    assert away.get("/healthz").status_code == 200
+    assert away.get("/readyz").status_code == 503
+
+
+def test_an_engine_that_is_away(away: TestClient) -> None:
+    """
+    503 says when to come back and which address is silent, without its password.
+    """
+    for path in ("/readyz", "/api/search?q=FINGERPRINT:a"):
+        answer = away.get(path)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+        assert answer.json()["error"]["message"].startswith("no Solr answers at http://127.0.0.1:")
+        assert "s3cret" not in answer.text
+
+
+def test_a_mistake_is_one_although_the_engine_is_away(away: TestClient) -> None:
+    """
+    A query that cannot be read is the user's to mend.
+    """
+    assert away.get("/api/search", params={"q": "("}).status_code == 400
+
+
+class Failing(Store):
+    """A store that fails in one way."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def count(self) -> int:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(SchemaError("no field"), 502), (WhorlError("other"), 500), (RuntimeError("s3cret"), 500)]
+)
+def test_other_failures(error: Exception, status: int) -> None:
+    """
+    A collection that cannot serve is a bad gateway; a defect of ours shows nothing of itself.
+    """
+    answer = TestClient(create_app(Failing(error)), raise_server_exceptions=False).get("/readyz")
+    assert answer.status_code == status
+    assert "Retry-After" not in answer.headers
+    assert "s3cret" not in answer.text
+
+
+KEY = "correct hörse"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": ""},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Bearer correct"},
+        {"Authorization": "Basic Y29ycmVjdA=="},
+        {"Host": "x/?"},
+        {"Host": "x/y"},
+        {"Host": "x#"},
+    ],
+    ids=str,
+)
+def test_without_the_key_nothing_is_searched(store: Store, headers: dict[str, str]) -> None:
+    """
+    401 on every route under /api, whatever else the request says; health needs no key.
+    """
+    client = TestClient(create_app(store, api_key=KEY))
+    for path in ("/api/search?q=*", "/api/search?q=(", "/api/search", "/%61pi/search?q=*", "/api/none"):
+        answer = client.get(path, headers=headers)
+        assert answer.status_code == answer.json()["error"]["statusCode"] == 401
+    assert client.get("/healthz", headers=headers).status_code == 200
+
+
+def test_with_the_key(store: Store) -> None:
+    """
+    A key may hold any characters.
+    """
+    client = TestClient(create_app(store, api_key=KEY))
+    headers = {b"Authorization": f"Bearer {KEY}".encode()}
+    assert client.get("/api/search?q=*", headers=headers).json()["total"] == 3  # type: ignore[arg-type]
+
+
+def test_requests_at_the_same_time(client: TestClient) -> None:
+    """
+    The routes run in threads that share the store.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: client.get("/api/search?q=FINGERPRINT:a").json(), range(40)))
+    assert all(answer == answers[0] for answer in answers)
+    assert answers[0]["total"] == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve(tmp_path: Path, number: int) -> None:
+    """
+    `whorl serve` answers over HTTP with the key of its environment; a signal ends it in order, and the store is sound.
+    """
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", FIRST)])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(WHORL), "serve", "--store", str(tmp_path / "store"), "--port", str(port)]
+    environment = {**os.environ, "WHORL_API_KEY": "key"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until_it_listens(port, process)
+        url = f"http://127.0.0.1:{port}"
+        assert requests.get(f"{url}/healthz", timeout=60).json() == {"status": "ok"}
+        assert requests.get(f"{url}/api/search?q=*", timeout=60).status_code == 401
+        bearer = {"Authorization": "Bearer key"}
+        answer = requests.get(f"{url}/api/search", params={"q": "FINGERPRINT:a"}, headers=bearer, timeout=60)
+        assert [hit["id"] for hit in answer.json()["hits"]] == ["a"]
+        # Longer than any server reads: refused, with the connection if need be, and the next request is answered.
+        with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
+            long = requests.get(f"{url}/api/search", params={"q": "x" * 200_000}, headers=bearer, timeout=60)
+            assert long.status_code in (400, 414, 431)
+        assert requests.get(f"{url}/readyz", timeout=60).json()["documents"] == 1
+    finally:
+        process.send_signal(number)
+        out, error = process.communicate(timeout=_DEADLINE_SECONDS)
+    assert "Traceback" not in out + error
+    assert process.returncode in (0, -number, 128 + number, 1)
+    with open_store(tmp_path / "store", create=False) as store:
+        assert store.count() == 1
+
+
+def wait_until_it_listens(port: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + _DEADLINE_SECONDS
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "nobody listens"
+        time.sleep(0.02)
+
+
+def test_serve_says_that_it_is_open(tmp_path: Path) -> None:
+    """
+    Without a key it listens on this machine alone, or says that anybody can search; a taken port is one message.
+    """
+    open_store(tmp_path / "store").close()
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        command = [str(WHORL), "serve", "--store", str(tmp_path / "store"), "--port", str(taken.getsockname()[1])]
+        environment = {name: value for name, value in os.environ.items() if name != "WHORL_API_KEY"}
+        done = subprocess.run(
+            [*command, "--host", "0.0.0.0"], env=environment, capture_output=True, text=True, check=False, timeout=60
+        )
+    assert done.returncode != 0
+    assert "anyone who reaches 0.0.0.0 can search; set WHORL_API_KEY" in done.stderr
+    assert "address already in use" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_description_is_served(client: TestClient) -> None:
+    """
+    /openapi.json names the routes, and their bounds.
+    """
+    described = client.get("/openapi.json").json()
+    assert {"/api/search", "/healthz", "/readyz"} <= set(described["paths"])
+    assert "maximum" in json.dumps(described["paths"]["/api/search"])

@@ -1,0 +1,235 @@
+"""The environment and whorl.toml: every entry arrives, every bad one is named, no secret is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from whorl import open_store
+from whorl.errors import ParameterError, StoreError
+from whorl.settings import Settings
+from whorl.solr.schema import FieldNames
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, without a whorl.toml."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def configured(text: str) -> Settings:
+    """Settings of a whorl.toml alone."""
+    Path("whorl.toml").write_text(text, encoding="utf-8")
+    return Settings.load({})
+
+
+def test_nothing_is_needed() -> None:
+    """
+    Without a variable or a file there are a folder of one's own, a minute, whorl's field names, and no secret.
+    """
+    settings = Settings.load({})
+    assert settings.store == str(platformdirs.user_data_path("whorl") / "store")
+    assert settings.timeout_seconds == 60
+    assert settings.solr_auth is None
+    assert settings.fields == FieldNames()
+    assert settings.solr_cache == platformdirs.user_cache_path("whorl") / "solr"
+    assert settings.api_key is None
+
+
+def test_every_variable_arrives() -> None:
+    """
+    Each sets what it says; only the first colon parts user and password.
+    """
+    settings = Settings.load(
+        {
+            "WHORL_STORE": "http://localhost:8983/solr/whorl",
+            "WHORL_SOLR_AUTH": "user:pass:word",
+            "WHORL_TIMEOUT": "2.5",
+            "WHORL_API_KEY": "key",
+            "WHORL_SOLR_CACHE": "jars",
+        }
+    )
+    assert settings == Settings(
+        "http://localhost:8983/solr/whorl", 2.5, ("user", "pass:word"), FieldNames(), Path("jars"), "key"
+    )
+
+
+def test_empty_variables_are_unset() -> None:
+    """
+    `WHORL_STORE= whorl …` is as if the variable was not there.
+    """
+    names = ("STORE", "SOLR_AUTH", "TIMEOUT", "API_KEY", "CONFIG", "SOLR_CACHE")
+    assert Settings.load({f"WHORL_{name}": "" for name in names}) == Settings.load({})
+
+
+def test_every_entry_of_the_file_arrives() -> None:
+    """
+    store, timeout and all fields of a collection.
+    """
+    settings = configured(
+        'store = "notes"\ntimeout = 5\n[fields]\nminhash = "H"\ncontent = "text_en"\nname = "title"\n'
+        'dbid = "NUMBER"\nnoderef = "REF"\n'
+    )
+    assert (settings.store, settings.timeout_seconds) == ("notes", 5)
+    assert settings.fields == FieldNames("H", "text_en", "title", "NUMBER", "REF")
+
+
+def test_the_environment_wins() -> None:
+    """
+    Over the file; what the environment does not say is the file's.
+    """
+    Path("whorl.toml").write_text('store = "of-file"\ntimeout = 5', encoding="utf-8")
+    settings = Settings.load({"WHORL_STORE": "of-environment"})
+    assert (settings.store, settings.timeout_seconds) == ("of-environment", 5)
+
+
+def test_another_file_can_be_named() -> None:
+    """
+    WHORL_CONFIG is read instead of ./whorl.toml.
+    """
+    Path("whorl.toml").write_text('store = "of-whorl.toml"', encoding="utf-8")
+    Path("other.toml").write_text('store = "of-other"', encoding="utf-8")
+    assert Settings.load({"WHORL_CONFIG": "other.toml"}).store == "of-other"
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "1e9", "ten", "1 s", "86400"])
+def test_a_bad_timeout_is_named(seconds: str) -> None:
+    """
+    The message says which variable, what it is, and what may be given.
+    """
+    with pytest.raises(ParameterError, match=f"WHORL_TIMEOUT must be seconds.*'{seconds}'"):
+        Settings.load({"WHORL_TIMEOUT": seconds})
+
+
+@pytest.mark.parametrize("auth", ["user", ":password", "user password"])
+def test_bad_credentials_are_named_and_not_shown(auth: str) -> None:
+    """
+    Whatever it was, it was meant as a secret.
+    """
+    with pytest.raises(ParameterError, match="WHORL_SOLR_AUTH must be user:password") as caught:
+        Settings.load({"WHORL_SOLR_AUTH": auth})
+    assert auth not in str(caught.value).replace("user:password", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("timeout = 0", "timeout must be seconds.*got 0"),
+        ("timeout = true", "timeout must be seconds.*got True"),
+        ("timeout = []", "timeout must be seconds"),
+        (f"timeout = {'9' * 400}", "timeout must be seconds"),
+        ("store = 5", "store must be a Solr URL or a folder, got 5"),
+        ("stroe = 'x'", r"unknown entries \['stroe'\]; known are store"),
+        ("fields = 'x'", r"\[fields\] maps minhash, content, name, dbid, noderef"),
+        ("[fields]\nminhsah = 'x'", r"\[fields\] maps minhash.*'minhsah'"),
+        ("[fields]\nminhash = 5", r"\[fields\] maps minhash"),
+        ("[fields]\nminhash = ''", r"\[fields\] maps minhash"),
+        ("store = ", "cannot be read"),
+        ("store = 'a'\nstore = 'b'", "cannot be read"),
+    ],
+)
+def test_a_bad_entry_is_named_with_its_file(text: str, named: str) -> None:
+    """
+    The message says which file, which entry, and what is known.
+    """
+    with pytest.raises(ParameterError, match=f"whorl.toml.*{named}"):
+        configured(text)
+
+
+def test_a_file_that_is_no_text() -> None:
+    """
+    Bytes that are no UTF-8 are told, not thrown.
+    """
+    Path("whorl.toml").write_bytes(b"store = '\xff'")
+    with pytest.raises(ParameterError, match=r"whorl.toml cannot be read.*utf-8"):
+        Settings.load({})
+
+
+@pytest.mark.parametrize("name", ["gone.toml", "."])
+def test_a_named_file_must_be_there(name: str) -> None:
+    """
+    A missing ./whorl.toml is usual; a missing WHORL_CONFIG is a mistake.
+    """
+    with pytest.raises(ParameterError, match="WHORL_CONFIG: "):
+        Settings.load({"WHORL_CONFIG": name})
+
+
+def test_secrets_are_never_shown() -> None:
+    """
+    Neither repr nor str hold the password of either place, or the service's key.
+    """
+    settings = Settings.load(
+        {
+            "WHORL_STORE": "https://admin:s3cret@host:8983/solr/whorl",
+            "WHORL_SOLR_AUTH": "admin:s3cret",
+            "WHORL_API_KEY": "s3cret",
+        }
+    )
+    shown = f"{settings!r} {settings} {[settings]}"
+    assert "s3cret" not in shown
+    assert "https://host:8983/solr/whorl" in shown
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "",
+        "localhost:8983/solr/whorl",
+        "zk://localhost:8983/solr/whorl",
+        "http://localhost:8983",
+        "http://localhost:8983/solr",
+        "http://localhost:8983/solr/",
+        "http://localhost:8983/solr/#/whorl/core-overview",
+        "http://localhost:8983/solr/whorl/select?q=*:*",
+        "http://:8983/solr/whorl",
+        "http://[::1/solr/whorl",
+        "http://localhost:many/solr/whorl",
+        "http://localhost:99999/solr/whorl",
+    ],
+)
+def test_what_is_no_store_is_not_made_a_folder(store: str, folder: Path) -> None:
+    """
+    A mistyped URL is refused with an example, and nothing is created under its name.
+    """
+    with pytest.raises(ParameterError, match="http://localhost:8983/solr/NAME"):
+        open_store(store, Settings.load({}))
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("mark", "/#?@")
+def test_a_password_with_a_mark_in_it_is_not_shown(mark: str) -> None:
+    """
+    Unquoted, it makes the URL unreadable; the message says how to write it, without repeating it.
+    """
+    with pytest.raises(ParameterError) as caught:
+        open_store(f"http://admin:s3{mark}cret@@localhost:8983/solr/whorl/@", Settings.load({}))
+    assert "cret" not in str(caught.value)
+    assert "%2F" in str(caught.value)
+
+
+def test_urls_are_known_in_capitals() -> None:
+    """
+    HTTP:// is a URL as http:// is.
+    """
+    with open_store("HTTP://user:s3cret@localhost:8983/solr/whorl/", Settings.load({})) as store:
+        assert store.engine._client.url == "http://localhost:8983/solr/whorl"  # type: ignore[attr-defined]
+
+
+def test_a_folder_of_nobody() -> None:
+    """
+    ~name of an unknown user is an error of ours.
+    """
+    with pytest.raises(StoreError, match="~no-such-user/store cannot be used as a store"):
+        open_store("~no-such-user/store", Settings.load({}))
+
+
+def test_asking_does_not_make_a_store(folder: Path) -> None:
+    """
+    With create=False a folder that is not there stays so, and the message says how one is made.
+    """
+    with pytest.raises(StoreError, match="there is no store at typo; make one by indexing: whorl index --store typo"):
+        open_store("typo", Settings.load({}), create=False)
+    assert list(folder.iterdir()) == []
