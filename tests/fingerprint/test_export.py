@@ -7,8 +7,8 @@ import json
 
 import numpy as np
 import pytest
-from plain import plain_minima, plain_token
 
+from plain import plain_minima, plain_token
 from whorl.errors import ParameterError
 from whorl.fingerprint.export import as_json, as_npy, as_text
 from whorl.fingerprint.minhash import Scheme

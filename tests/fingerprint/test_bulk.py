@@ -1,0 +1,143 @@
+"""Many texts at once: the same numbers by every route, in order, no more in hand than needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from whorl.errors import ParameterError
+from whorl.fingerprint import bulk, kernel
+from whorl.fingerprint.bulk import fingerprints, signatures_of
+from whorl.fingerprint.minhash import Scheme, minima
+from whorl.fingerprint.text import tokens
+
+needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
+
+TEXTS = [
+    "",
+    "only four words here",
+    *(f"text number {n} of {n % 7}: naïve e\u0301 日本語 \ud800 😀" for n in range(300)),
+]
+
+
+def expected(texts: list[str], scheme: Scheme) -> list[list[int]]:
+    return [minima(tokens(text, scheme.profile), scheme).tolist() for text in texts]
+
+
+@pytest.mark.parametrize("route", ["plain", "processes", pytest.param("threads", marks=needs_numba)])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_route_gives_the_same(route: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Threads, processes and this thread alone return the plain route's numbers, in order.
+    """
+    monkeypatch.setattr(kernel, "is_available", lambda: route == "threads")
+    monkeypatch.setattr(bulk, "LARGE", 1 << 40 if route == "plain" else 1)
+    if route == "threads":
+        monkeypatch.setattr(kernel, "is_loaded", lambda: True)
+    monkeypatch.setattr(bulk, "BATCH_TEXTS", 16)
+    scheme = Scheme("icu77", 4, 64)
+    found = list(signatures_of(TEXTS, scheme, workers=workers))
+    assert [row.tolist() for row in found] == expected(TEXTS, scheme)
+    assert {row.dtype for row in found} == {np.dtype(np.uint64)}
+    assert {row.shape for row in found} == {(0,), (64,)}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_texts_are_taken_as_results_are(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Of an endless stream no more texts are held than the workers can have in hand.
+    """
+    monkeypatch.setattr(bulk, "LARGE", 1000)
+    monkeypatch.setattr(bulk, "BATCH_TEXTS", 8)
+    if not kernel.is_available():
+        pytest.skip("numba is not installed (whorl[fast])")
+    taken = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield f"a b c d e f {taken}"
+
+    results = signatures_of(endless(), workers=workers)
+    for done in range(1, 200):
+        next(results)
+        assert taken - done <= 1000 // 64 + 8 * (workers * bulk.BATCHES_PER_WORKER + 2)
+    results.close()
+
+
+def test_progress_counts_texts() -> None:
+    """
+    Progress is told in this thread, rises, and ends with the number of texts.
+    """
+    told: list[int] = []
+    assert len(list(signatures_of(iter(TEXTS), progress=told.append))) == len(TEXTS)
+    assert told == sorted(told)
+    assert told[-1] == len(TEXTS)
+
+
+def test_the_array_of_a_collection() -> None:
+    """
+    A text too short has a row of zeros and is marked, also where the number of texts is not known beforehand.
+    """
+    for texts in (TEXTS, (text for text in TEXTS)):
+        rows, has_any = fingerprints(texts)
+        assert rows.shape == (len(TEXTS), 512)
+        assert has_any.tolist() == [False, False] + [True] * (len(TEXTS) - 2)
+        assert not rows[:2].any()
+        assert rows[2:].tolist() == expected(TEXTS[2:], Scheme())
+    rows, has_any = fingerprints([])
+    assert rows.shape == (0, 512)
+    assert has_any.shape == (0,)
+
+
+def test_errors_of_a_text_reach_the_caller() -> None:
+    """
+    What the texts raise is raised, and what is wrong with the parameters is said at once.
+    """
+
+    def broken() -> Iterator[str]:
+        yield "a b c d e"
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="disk"):
+        list(signatures_of(broken()))
+    with pytest.raises(ParameterError, match="icu99"):
+        signatures_of([], Scheme("icu99"))
+    with pytest.raises(ParameterError, match="at least 1, got 0"):
+        signatures_of([], workers=0)
+
+
+def test_a_few_texts_import_no_numba() -> None:
+    """
+    A small amount of text is done before numba would have been imported.
+    """
+    program = """
+import sys
+from whorl.fingerprint.bulk import fingerprints
+fingerprints(["a small text of seven words altogether"] * 100)
+print("numba" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+def test_a_script_without_main_guard_still_gets_its_answer(tmp_path: Path) -> None:
+    """
+    Where no processes can be started, the work is done in this one, with a warning that says what to change.
+    """
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        "from whorl.fingerprint import bulk, kernel\n"
+        "kernel.is_available = lambda: False\n"
+        "bulk.LARGE, bulk.BATCH_TEXTS = 1, 2\n"
+        "print(sum(map(len, bulk.signatures_of(['a b c d e f'] * 9, workers=2))))\n"
+    )
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert run.stdout.split()[-1] == str(9 * 512)
+    assert "__main__" in run.stderr
