@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from whorl.errors import EngineUnavailableError, ParameterError, QueryError, WhorlError
+from whorl.errors import DocumentError, EngineUnavailableError, ParameterError, QueryError, WhorlError
 
 _STORE = click.option(
     "--store",
@@ -62,13 +62,15 @@ def main() -> None:
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…", type=click.Path(path_type=Path))
 @_STORE
 @click.option("--batch", default=256, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
-def index(paths: tuple[Path, ...], store: str | None, batch: int) -> None:
+@click.option("--all", "again", is_flag=True, help="Also what is there unchanged, as after a change of the schema.")
+def index(paths: tuple[Path, ...], store: str | None, batch: int, again: bool) -> None:
     """Put files and folders into a store.
 
     Reads text, Markdown, HTML (.html, .htm) and JSON lines (.jsonl, .ndjson: one {"id", "text", …} a line, further
     keys become fields). A file's id is its path as given. What is there unchanged is left alone, so an interrupted
     run is completed by running it again; a document of the same id is replaced.
     """
+    from whorl.engine.base import Document
     from whorl.reading import Problem, documents_in, files_under
     from whorl.show import problem_lines
     from whorl.store import Indexed, open_store
@@ -81,20 +83,24 @@ def index(paths: tuple[Path, ...], store: str | None, batch: int) -> None:
             nonlocal done
             done = so_far
 
+        def refused(document: Document, error: DocumentError) -> None:
+            problems.append(Problem(document.id, str(error)))
+
         files = list(files_under(paths, problems.append))
         try:
             with _progress(len(files)) as advance:
                 documents = (document for file in advance(files) for document in documents_in(file, problems.append))
-                opened.index(documents, batch=batch, progress=note)
+                opened.index(documents, batch=batch, again=again, progress=note, on_refused=refused)
         except (WhorlError, KeyboardInterrupt):
             click.echo(f"stopped: {_told(done)}. Run the same command again to complete it.")
             raise
         else:
             click.echo(f"{_told(done)}.")
         finally:
-            for line in problem_lines(problems, "could not be read"):
+            for line in problem_lines(problems, "could not be stored"):
                 click.echo(line, err=True)
-    if problems and not (done.stored or done.unchanged):
+    is_empty = problems and not (done.stored or done.unchanged)
+    if is_empty or not all(path.exists() for path in paths):
         sys.exit(1)
 
 
@@ -327,9 +333,10 @@ def solr_init(url: str, dry_run: bool) -> None:
     Fields, types and a term vector handler that are missing are added through the Schema and Config APIs. What is
     there is never changed; where it differs from what is needed, that is said. Running it again adds nothing.
     """
+    from whorl.settings import Settings
     from whorl.solr.setup import initialise
 
-    for line in initialise(_client(url), dry_run=dry_run):
+    for line in initialise(_client(url), Settings.load().fields, dry_run=dry_run):
         click.echo(line)
 
 

@@ -16,10 +16,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from whorl.errors import Span
+from whorl.errors import ParameterError, Span
 from whorl.fingerprint.banding import band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.minhash import Signature
 from whorl.query import ast
+
+#: Beyond these, 32-bit scores lose what a boost was meant to say.
+SMALLEST_BOOST, LARGEST_BOOST = 1e-6, 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,12 @@ def _plan(node: ast.Node, boost: float | None, *, counts_words: bool) -> PlanNod
                 node.span,
             )
         case ast.Boost(child=child, factor=factor):
-            return _plan(child, float(factor) * (1.0 if boost is None else boost), counts_words=counts_words)
+            product = float(factor) * (1.0 if boost is None else boost)
+            if not SMALLEST_BOOST <= product <= LARGEST_BOOST:
+                raise ParameterError(
+                    f"boosts within each other come to {product:g}; they can be {SMALLEST_BOOST:g} to {LARGEST_BOOST:g}"
+                )
+            return _plan(child, product, counts_words=counts_words)
         case ast.Or(children=members):
             return Bool(should=tuple(below(member) for member in members), min_should_match=1)
         case ast.And(children=members):
@@ -209,10 +217,10 @@ def no_source(reference: str) -> str:
 
 
 def no_tokens(reference: str, signature: Signature) -> str:
-    """Say that a document is too short for a fingerprint."""
+    """Say that a document has no fingerprint."""
     return (
-        f"document {reference!r} has no fingerprint: it holds fewer than "
-        f"{signature.scheme.shingle_size} words, so there is nothing to compare"
+        f"document {reference!r} has no fingerprint: its text has fewer than {signature.scheme.shingle_size} words, "
+        "or it was indexed before this store made fingerprints"
     )
 
 

@@ -58,7 +58,8 @@ def _bar(shared: int, asked: int) -> Text:
     fraction = min(1.0, shared / asked)
     full = round(fraction * _BAR_WIDTH)
     bar = Text("█" * full, style="green")
-    return bar.append("░" * (_BAR_WIDTH - full), style="dim").append(f" {fraction:4.0%}", style="none")
+    # Rounded down: only all of the tokens are 100 %.
+    return bar.append("░" * (_BAR_WIDTH - full), style="dim").append(f" {int(fraction * 100):3}%", style="none")
 
 
 def page_json(query: str, page: Page) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from whorl.engine.base import Document, Engine, Page
-from whorl.errors import ParameterError, StoreError
+from whorl.errors import DocumentError, ParameterError, StoreError
 from whorl.fingerprint.minhash import Signature
 from whorl.fingerprint.similarity import shared_tokens
 from whorl.plan import BoundPlan, bind, make_plan, references
@@ -20,6 +20,8 @@ from whorl.settings import Settings
 
 #: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
 DEFAULT_BATCH = 256
+#: Characters of text in a batch, about: one request then takes seconds, not minutes.
+BATCH_CHARACTERS = 4_000_000
 #: What a query calls a text that is given beside it.
 SOURCE = "source"
 #: The deepest hit that can be asked for; engines sort everything before it.
@@ -49,14 +51,20 @@ class Store:
         documents: Iterable[Document],
         *,
         batch: int = DEFAULT_BATCH,
+        again: bool = False,
         progress: Callable[[Indexed], None] | None = None,
+        on_refused: Callable[[Document, DocumentError], None] | None = None,
     ) -> Indexed:
         """Store documents, replacing those of the same id and leaving alone those that are there unchanged.
 
         Args:
             documents: Any number, read as they are needed.
-            batch: Documents stored at once, at least 1; each batch is safe before the next is read.
+            batch: Documents stored at once, at least 1, fewer where they are long; each batch is safe before the next
+                is read.
+            again: Whether to store unchanged ones, too.
             progress: Called after every batch with what is safe by then.
+            on_refused: Called with a document that the engine cannot store, and why; without it such a document ends
+                the run.
 
         Returns:
             What was done; everything in it is searchable.
@@ -67,11 +75,11 @@ class Store:
         remaining = iter(documents)
         try:
             # The last of several documents with one id in a batch is the one that counts.
-            while group := {document.id: document for document in islice(remaining, batch)}:
-                there = self.engine.digests(group)
+            while group := _group(remaining, batch):
+                there = {} if again else self.engine.digests(group)
                 fresh = [document for document in group.values() if there.get(document.id) != document.digest]
-                self.engine.index(fresh)
-                done = Indexed(done.stored + len(fresh), done.unchanged + len(group) - len(fresh))
+                stored = self._index(fresh, on_refused)
+                done = Indexed(done.stored + stored, done.unchanged + len(group) - len(fresh))
                 if progress:
                     progress(done)
         finally:
@@ -79,6 +87,19 @@ class Store:
             if done.stored:
                 self.engine.refresh()
         return done
+
+    def _index(self, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None) -> int:
+        """Store documents and return how many; where one is refused, the others are stored one by one."""
+        try:
+            self.engine.index(documents)
+        except DocumentError as error:
+            if on_refused is None:
+                raise
+            if len(documents) > 1:
+                return sum(self._index([document], on_refused) for document in documents)
+            on_refused(documents[0], error)
+            return 0
+        return len(documents)
 
     def search(
         self,
@@ -166,6 +187,18 @@ class Store:
                 for hit in page.hits
             ),
         )
+
+
+def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
+    """Take the next documents, by id: at most so many, and no more once they are long enough together."""
+    group: dict[str, Document] = {}
+    characters = 0
+    for document in islice(documents, most):
+        group[document.id] = document
+        characters += len(document.text)
+        if characters >= BATCH_CHARACTERS:
+            break
+    return group
 
 
 def open_store(store: str | Path | None = None, settings: Settings | None = None, *, create: bool = True) -> Store:

@@ -22,6 +22,10 @@ ODD_IDS = [
 ]
 
 
+#: The UUID of a document whose id is another.
+NODE = "aaaabbbb-cccc-4ddd-8eee-ffff00001111"
+
+
 def documents() -> list[Document]:
     """Return about 150 documents, the same ones at every call."""
     chance = random.Random(2024)
@@ -37,6 +41,13 @@ def documents() -> list[Document]:
     base = chance.choices(VOCABULARY, k=50)
     for number, odd in enumerate(ODD_IDS):
         made.append(_document(odd, [*base, *VOCABULARY[number * 5 : number * 5 + 10]], chance))
+    made.append(
+        Document(
+            "a node",
+            " ".join(base),
+            properties={"DBID": 4242, "LID": f"workspace://SpacesStore/{NODE}", "big": 1e20, "small": 1e-05},
+        )
+    )
     made.append(
         Document("scripts", "Ünïcode ﬁsh STRASSE straße Привет мир как дела сегодня hello ελληνικά κείμενο εδώ " * 3)
     )

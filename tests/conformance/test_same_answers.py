@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from collection import NODE
 from oracle import Oracle
 from plain import plain_signature
 from queries import generated
@@ -87,6 +88,32 @@ def test_a_document_is_its_own_best_match(store: Store) -> None:
     """
     page = store.search("FINGERPRINT:f4-0_20", with_shared=True)
     assert (page.hits[0].id, page.hits[0].score, page.hits[0].shared, page.asked) == ("f4-0", 512.0, 512, 512)
+
+
+@pytest.mark.parametrize("reference", ["4242", NODE, f"workspace://SpacesStore/{NODE}", '"a node"'])
+def test_ways_to_name_a_document(store: Store, reference: str) -> None:
+    """
+    A DBID, a UUID, a node reference and the id name the same document.
+    """
+    expected = scores(store.search('FINGERPRINT:"a node"_20'))
+    assert ("a node", 512.0) in expected
+    assert scores(store.search(f"FINGERPRINT:{reference}_20")) == expected
+
+
+@pytest.mark.parametrize("query", ['big:"1e+20"', 'small:"1e-05"', "DBID:4242"])
+def test_numbers_are_found_as_they_are_written(store: Store, query: str) -> None:
+    """
+    Every engine indexes a number as Python writes it.
+    """
+    assert [hit.id for hit in store.search(query).hits] == ["a node"]
+
+
+@pytest.mark.parametrize("boost", ["0.00001", "1000"])
+def test_boosts_of_any_size(store: Store, boost: str) -> None:
+    """
+    A boost is that many points, however small or large.
+    """
+    assert store.search(f"id:f0-0^{boost}").hits[0].score == pytest.approx(float(boost))
 
 
 def test_unknown_source(store: Store) -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from whorl.errors import EngineResponseError
+from whorl.errors import ParameterError
 from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, SharedBands, SharedTokens, Words
 from whorl.solr.request import Names, band_parameters, overlap_similarity, search_request
 
@@ -81,7 +81,7 @@ def test_more_clauses_than_solr_takes() -> None:
     """
     What cannot be moved apart is refused before it is sent, with the number.
     """
-    with pytest.raises(EngineResponseError, match="1,200 clauses"):
+    with pytest.raises(ParameterError, match="1,200 clauses"):
         body(*(Words("x", "f") for _ in range(600)))
 
 

@@ -80,15 +80,15 @@ def test_init_makes_a_bare_collection_searchable(collections: Collections) -> No
     """
     url = collections.make()
     assert codes(url) == {"no-fingerprints": Level.ERROR}
-    planned = list(initialise(SolrClient(url), dry_run=True))
+    planned = list(initialise(SolrClient(url), FieldNames(), dry_run=True))
     assert any("MINHASH" in line for line in planned)
     before = schema_of(url)
-    assert list(initialise(SolrClient(url), dry_run=True)) == planned
+    assert list(initialise(SolrClient(url), FieldNames(), dry_run=True)) == planned
     assert schema_of(url) == before
 
-    assert any("added MINHASH" in line for line in initialise(SolrClient(url), dry_run=False))
+    assert any("added MINHASH" in line for line in initialise(SolrClient(url), FieldNames(), dry_run=False))
     assert next(each for each in before["fields"] if each["name"] == "content") in schema_of(url)["fields"]  # type: ignore[attr-defined,operator]
-    assert any(line.startswith("nothing to add") for line in initialise(SolrClient(url), dry_run=False))
+    assert any(line.startswith("nothing to add") for line in initialise(SolrClient(url), FieldNames(), dry_run=False))
     assert Level.ERROR not in codes(url).values()
 
     text = " ".join(f"word{number}" for number in range(300))
@@ -105,12 +105,43 @@ def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:
     """
     A collection made from the configset lacks nothing, and its definitions are the ones that init would add.
     """
-    lines = list(initialise(SolrClient(solr_cloud_url), dry_run=True))
+    lines = list(initialise(SolrClient(solr_cloud_url), FieldNames(), dry_run=True))
     assert lines == ["nothing to add: all is there"]
     schema = schema_of(solr_cloud_url)
     types = {each["name"]: each for each in schema["fieldTypes"]}  # type: ignore[attr-defined]
     for definition in setup.TYPES:
         assert types[definition["name"]] == definition
+
+
+def test_init_uses_the_users_names(collections: Collections) -> None:
+    """
+    With names of one's own, these are the fields that are made, copied and searched.
+    """
+    url = collections.make()
+    names = FieldNames(minhash="tokens", content="body", name="title", dbid="nr", noderef="ref")
+    initialise(SolrClient(url), names, dry_run=False)
+    assert initialise(SolrClient(url), names, dry_run=False) == ["nothing to add: all is there"]
+    assert Level.ERROR not in {finding.level for finding in check(SolrClient(url), names)}
+    with Store(SolrEngine(SolrClient(url), names)) as store:
+        text = "one two three four five six seven"
+        store.index([Document("a", text, properties={"nr": 12}), Document("b", f"{text} eight")])
+        assert [hit.id for hit in store.search("FINGERPRINT:12_20").hits] == ["a", "b"]
+
+
+def test_init_leaves_what_a_dynamic_field_holds(collections: Collections) -> None:
+    """
+    A name that a dynamic field covers gets no field of its own, and a field that is filled no second copy.
+    """
+    dynamic = """<dynamicField name="*" type="plain" stored="true" multiValued="true"/>
+    <field name="MINHASH" type="text_min_hash" indexed="true" stored="false" termVectors="true"/>
+    <copyField source="body" dest="MINHASH"/>
+    <fieldType name="text_min_hash" class="solr.TextField"><analyzer><tokenizer class="solr.StandardTokenizerFactory"/>
+    <filter class="solr.ShingleFilterFactory" minShingleSize="5" maxShingleSize="5" outputUnigrams="false"/>
+    <filter class="solr.MinHashFilterFactory" bucketCount="512"/></analyzer></fieldType>"""
+    url = collections.make(dynamic)
+    lines = "\n".join(initialise(SolrClient(url), FieldNames(), dry_run=True))
+    assert '"name": "name"' not in lines
+    assert "add-copy-field" not in lines
 
 
 def test_init_on_a_schema_that_cannot_change(collections: Collections) -> None:
@@ -119,7 +150,7 @@ def test_init_on_a_schema_that_cannot_change(collections: Collections) -> None:
     """
     url = collections.make(mutable=False)
     with pytest.raises(Exception, match="solr/configset"):
-        list(initialise(SolrClient(url), dry_run=False))
+        list(initialise(SolrClient(url), FieldNames(), dry_run=False))
 
 
 def test_doctor_finds_whorls_own_collection_well(solr_standalone_url: str) -> None:
@@ -143,6 +174,7 @@ def test_doctor_sees_every_trap(collections: Collections) -> None:
     assert {code for code, level in found.items() if level is Level.WARNING} == expected
     assert found["buckets"] is Level.NOTE
     assert found["no-dbid"] is Level.NOTE
+    assert found["no-noderef"] is Level.NOTE
 
 
 def test_doctor_without_any_source(collections: Collections) -> None:
@@ -172,6 +204,19 @@ def test_doctor_sees_uncommitted_documents(solr_standalone_url: str) -> None:
         store.engine.refresh()
         store.delete(["pending"])
     assert "uncommitted" not in codes(solr_standalone_url)
+
+
+def test_doctor_counts_documents_without_fingerprint(solr_standalone_url: str) -> None:
+    """
+    Those of four words are counted.
+    """
+    with open_store(solr_standalone_url) as store:
+        store.index([Document("few", "one two three four"), Document("enough", "one two three four five")])
+        try:
+            found = [each for each in check(SolrClient(solr_standalone_url), FieldNames()) if "without" in each.code]
+            assert found[0].message.startswith("1 documents have no fingerprint")
+        finally:
+            store.delete(["few", "enough"])
 
 
 def test_findings_as_json() -> None:

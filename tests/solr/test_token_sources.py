@@ -72,8 +72,7 @@ def collection_url(solr_cloud_url: str) -> Iterator[str]:
     commands = [
         {"add-field-type": whole_type("whole_min_hash", "true")},
         {"add-field-type": whole_type("still_min_hash", "false")},
-        {"add-field": {"name": "DBID", "type": "plong", "stored": True, "indexed": True}},
-        {"add-field": {"name": "LID", "type": "string", "stored": True}},
+        {"replace-field": {"name": "DBID", "type": "plong", "stored": True, "indexed": True}},
         *({"add-field": {"name": name, **definition}} for name, (definition, _, _) in VARIANTS.items()),
         *({"add-copy-field": {"source": "content", "dest": name}} for name in ("whole", "no_rotation", "text_only")),
     ]
@@ -197,7 +196,7 @@ def test_no_source_at_all(collection_url: str) -> None:
     """
     Without vectors, stored tokens or stored text, the error says what to do.
     """
-    engine = SolrEngine(SolrClient(collection_url), FieldNames(minhash="text_only", content="nowhere"))
+    engine = SolrEngine(SolrClient(collection_url), FieldNames(minhash="text_only", content="MINHASH"))
     with pytest.raises(SchemaError, match="whorl solr check"):
         engine.signatures({"1234": False})
 

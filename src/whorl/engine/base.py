@@ -16,7 +16,9 @@ from whorl.plan import BoundPlan
 PropertyValue: TypeAlias = str | int | float | bool
 
 #: Names that the stores use for themselves; `text` is the key that documents bring their content under.
-RESERVED_FIELDS = frozenset({"id", "name", "text", "TEXT", "content", "MINHASH", "whorl_digest", "_version_", "_root_"})
+RESERVED_FIELDS = frozenset(
+    {"id", "name", "text", "TEXT", "content", "MINHASH", "whorl_digest", "_version_", "_root_", "_childDocuments_"}
+)
 #: A longer id would not fit a term of either engine in every script.
 MAX_ID_LENGTH = 1000
 
@@ -75,7 +77,7 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
         raise DocumentError(f"a property cannot be called {name!r} (document {document_id!r}); choose another name")
     if any(ord(char) < 32 for char in name):
         raise DocumentError(f"a property's name holds no control characters, got {name!r} (document {document_id!r})")
-    values = tuple(value) if isinstance(value, list | tuple) else (value,)
+    values = tuple(each for each in value if each is not None) if isinstance(value, list | tuple) else (value,)
     for single in values:
         if not isinstance(single, str | int | float) or (isinstance(single, float) and not math.isfinite(single)):
             raise DocumentError(
@@ -134,7 +136,11 @@ class Engine(Protocol):
         ...
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store documents, replacing those of the same id; they are safe when this returns."""
+        """Store documents, replacing those of the same id; they are safe when this returns.
+
+        Raises:
+            DocumentError: At least one of them cannot be stored here.
+        """
         ...
 
     def refresh(self) -> None:

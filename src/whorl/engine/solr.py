@@ -15,7 +15,7 @@ from typing import Any
 
 from whorl.engine.base import Document, Hit, Page
 from whorl.engine.reference import candidates
-from whorl.errors import SchemaError
+from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fingerprint.minhash import Scheme, Signature, sign
 from whorl.fingerprint.recovery import from_distinct
 from whorl.fingerprint.text import tokens
@@ -56,8 +56,14 @@ class SolrEngine:
 
     def index(self, documents: Iterable[Document]) -> None:
         batch = [self._solr_document(document) for document in documents]
-        if batch:
+        if not batch:
+            return
+        try:
             self._client.add(batch)
+        except EngineResponseError as error:
+            if error.status == 400:
+                raise DocumentError(f"Solr refuses it: {error.detail}") from error
+            raise
 
     def refresh(self) -> None:
         self._client.commit()
@@ -158,17 +164,22 @@ class SolrEngine:
         if source is TokenSource.TEXT:
             return sign(first_text(document.get(str(collection.content))), scheme, collection.spelling)
         if source is TokenSource.STORED:
-            return _stored_signature(document.get(names.minhash, []), scheme, order_matters)
+            return self._from_text(document, _stored_signature(document.get(names.minhash, []), scheme, order_matters))
         if source is TokenSource.DOC_VALUES:
             ones = dict.fromkeys(document.get(names.minhash, []), 1)
-            return from_distinct(ones, scheme, has_repeats=False, order_matters=order_matters)
-        recovered = from_distinct(repeats, scheme, has_repeats=True, order_matters=order_matters)
+            recovered = from_distinct(ones, scheme, has_repeats=False, order_matters=order_matters)
+            return self._from_text(document, recovered)
+        return self._from_text(document, from_distinct(repeats, scheme, has_repeats=True, order_matters=order_matters))
+
+    def _from_text(self, document: Json, recovered: Signature) -> Signature:
+        """Return what the text tells exactly in the place of what the index does not."""
+        collection = self.collection
         if recovered.is_exact or collection.content is None:
             return recovered
         text = document.get(collection.content)
         if text is None:
-            text = self._text(str(document[names.key]))
-        made = sign(first_text(text), scheme, collection.spelling)
+            text = self._text(str(document[collection.names.key]))
+        made = sign(first_text(text), collection.scheme, collection.spelling)
         # The text tells the order only where it makes the very tokens that the index holds.
         return made if set(made.tokens) == set(recovered.tokens) else recovered
 
@@ -197,7 +208,7 @@ class SolrEngine:
     def _solr_document(self, document: Document) -> dict[str, Any]:
         collection = self.collection
         names, text_field = collection.names, self._wanted_fields.content
-        if text_field not in collection.fields:
+        if collection.describe(text_field) is None:
             raise SchemaError(
                 f"{self._client.url} has no field {text_field!r} for the text; "
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
@@ -207,13 +218,16 @@ class SolrEngine:
             fields[names.name] = document.name
         if DIGEST_FIELD in collection.fields:
             fields[DIGEST_FIELD] = document.digest
-        for name, values in document.properties.items():
+        if not collection.is_text(names.minhash):
+            # Nothing in Solr makes the tokens of a string field.
+            fields[names.minhash] = list(self.sign(document.text).tokens)
+        for name, values in document.values().items():
             if collection.describe(name) is None:
-                raise SchemaError(
-                    f"{self._client.url} has no field {name!r} (document {document.id!r}){_nearest(name, collection)}; "
+                raise DocumentError(
+                    f"the collection has no field {name!r} (document {document.id!r}){_nearest(name, collection)}; "
                     "add the field, or a dynamic one, to its schema"
                 )
-            fields[name] = list(values) if isinstance(values, tuple) else values
+            fields[name] = values[0] if len(values) == 1 else list(values)
         return fields
 
     def _prepared(self, plan: BoundPlan) -> BoundPlan:
@@ -237,6 +251,8 @@ class SolrEngine:
             node = replace(node, field=self._wanted_fields.content)
         if node.field is not None and collection.describe(node.field) is None:
             reason = f"the collection has no field {node.field!r}{_nearest(node.field, collection)}"
+        elif node.field is not None and not _fits(node.field, node.text, collection):
+            reason = f"field {node.field!r} holds whole numbers, and {node.text!r} is none, so it matches nothing"
         elif (node.field is None or collection.is_text(node.field)) and not any(tokens(node.text)):
             reason = f"{node.text!r} holds no words, so it matches nothing"
         elif node.field is None and not collection.names.text:
@@ -265,11 +281,12 @@ def _stored_signature(stored: object, scheme: Scheme, order_matters: bool) -> Si
 
 
 def _fits(field: str, value: str, collection: Collection) -> bool:
-    """Say whether a field can hold a value: a number field refuses anything else with an error."""
+    """Say whether a field can hold a value: a field of whole numbers refuses anything else with an error."""
     described = collection.describe(field)
     if described is None:
         return False
-    is_number = any(kind in collection.types[described["type"]]["class"] for kind in ("Point", "Trie"))
+    kind = collection.types[described["type"]]["class"]
+    is_number = any(name in kind for name in ("LongPoint", "IntPoint", "TrieLong", "TrieInt"))
     return not is_number or (value.isascii() and value.isdigit() and int(value) < 1 << 63)
 
 

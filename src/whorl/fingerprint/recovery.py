@@ -44,7 +44,9 @@ def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bo
     if not (has_repeats and sum(repeats.values()) == scheme.bucket_count):
         repeats = _runs([buckets[token] for token in placed], placed, scheme.bucket_count)
         has_repeats = len(repeats) == scheme.bucket_count
-    is_exact = not unsure or (has_repeats and not order_matters)
+    # Several values of one field make a signature each, so that a bucket holds several tokens.
+    is_one_signature = len(set(buckets.values())) == len(buckets)
+    is_exact = is_one_signature and (not unsure or (has_repeats and not order_matters))
     ordered = [token for token in placed for _ in range(repeats[token])]
     # The buckets behind the last filled one are empty and repeat the first token: rotation wraps round.
     behind = max(0, repeats[placed[0]] - buckets[placed[0]] - 1)
@@ -84,4 +86,4 @@ def _possible(token: str, bucket_count: int) -> list[int]:
 def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
     """Return how often rotation repeats each token: for its own bucket and for the empty ones before it."""
     borders = pairwise([buckets[-1] - bucket_count, *buckets])
-    return {token: after - before for token, (before, after) in zip(placed, borders, strict=True)}
+    return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}

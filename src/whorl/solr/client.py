@@ -48,7 +48,7 @@ class SolrClient:
         if parts.username is not None:
             auth = (unquote(parts.username), unquote(parts.password or ""))
         self.url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
-        self._timeout = (min(5.0, timeout_seconds), timeout_seconds)
+        self._timeout_seconds = timeout_seconds
         self._session = requests.Session()
         self._session.auth = auth
         # Solr and its user sit on a trusted path that the user named; a proxy from the environment is not part of it.
@@ -58,7 +58,7 @@ class SolrClient:
         self._session.params = {"expandMacros": "false"}
         # One place that judges every answer, pysolr's too, before anything else sees it.
         self._session.hooks["response"].append(self._judge)
-        self._pysolr = pysolr.Solr(self.url, timeout=self._timeout, session=self._session, auth=auth)
+        self._pysolr = pysolr.Solr(self.url, timeout=timeout_seconds, session=self._session, auth=auth)
 
     def get(self, path: str, **params: str | int) -> Json:
         """Fetch `path` under the collection's URL."""
@@ -84,7 +84,7 @@ class SolrClient:
 
     def _send(self, method: str, path: str, **arguments: Any) -> Json:
         with self._translated(path):
-            response = self._session.request(method, f"{self.url}/{path}", timeout=self._timeout, **arguments)
+            response = self._session.request(method, f"{self.url}/{path}", timeout=self._timeout_seconds, **arguments)
         return self._object(response.content)
 
     def _judge(self, response: requests.Response, **_: object) -> None:
@@ -93,18 +93,14 @@ class SolrClient:
 
     def _object(self, body: str | bytes) -> Json:
         """Return the JSON object that a body holds; whatever is looked up in it and missing is an error of ours."""
-
-        def answer(told: Json) -> Json:
-            return _Answer(self._strange, told)
-
         try:
-            told = json.loads(body, object_hook=answer)
+            told = json.loads(body)
         except (ValueError, RecursionError):
             told = None
         if not isinstance(told, dict):
             text = body if isinstance(body, str) else body.decode(errors="replace")
             self._strange(f"no JSON object: {_words(text) or 'nothing'}")
-        return told
+        return _Answer(self._strange, told)
 
     def _strange(self, what: str) -> NoReturn:
         raise EngineResponseError(
@@ -126,9 +122,10 @@ class SolrClient:
             raise self._unavailable(error, doing) from error
 
     def _unavailable(self, error: BaseException | None, doing: str) -> EngineUnavailableError:
-        if isinstance(error, requests.Timeout):
+        # Python's own: a body that could not be sent in time.
+        if isinstance(error, requests.Timeout) or "TimeoutError" in repr(error):
             return EngineUnavailableError(
-                f"Solr at {self.url} did not answer within {self._timeout[1]:g} s ({doing}); "
+                f"Solr at {self.url} did not answer within {self._timeout_seconds:g} s ({doing}); "
                 "try again, or allow it more time with WHORL_TIMEOUT"
             )
         return EngineUnavailableError(f"no Solr answers at {self.url}; is it running, and is the address right?")
@@ -140,6 +137,13 @@ class _Answer(Json):
     def __init__(self, strange: Callable[[str], NoReturn], told: Json) -> None:
         super().__init__(told)
         self._strange = strange
+
+    def __getitem__(self, key: str) -> Any:
+        # Only what is looked up is wrapped: term vectors hold thousands of objects.
+        value = super().__getitem__(key)
+        if isinstance(value, list):
+            return [_Answer(self._strange, each) if isinstance(each, dict) else each for each in value]
+        return _Answer(self._strange, value) if isinstance(value, dict) else value
 
     def __missing__(self, key: str) -> NoReturn:
         self._strange(f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")

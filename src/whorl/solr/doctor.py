@@ -23,6 +23,7 @@ from whorl.solr.schema import (
     truncate_filter,
 )
 
+_OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
 _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")
 
 
@@ -72,6 +73,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
         *_analysis(collection),
         *_content(client, collection, wanted),
         *_identifiers(collection, wanted),
+        *_without_fingerprint(client, collection),
         *_uncommitted(client),
     ]
     order = [Level.ERROR, Level.OK, Level.WARNING, Level.NOTE]
@@ -97,14 +99,14 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
             f"no source of tokens: {name!r} has no term vectors with a handler to read them, is no stored string "
             "field, and the text is not stored",
             f"whorl solr init {client.url}, then set termVectors=true on {name!r} or stored=true on the text, "
-            "and index again",
+            "and index again (whorl index --all)",
         )
     if collection.sources == (TokenSource.TEXT,):
         yield Finding(
             Level.WARNING,
             "text-only",
             "the source's whole text is fetched and fingerprinted for every query, which takes longer for long texts",
-            f"set termVectors=true on {name!r} and index again",
+            f"set termVectors=true on {name!r} and index again (whorl index --all)",
         )
     if collection.fields[name].get("termVectors") and collection.vector_handler is None:
         yield Finding(
@@ -124,7 +126,7 @@ def _field(collection: Collection) -> Iterator[Finding]:
             Level.ERROR,
             "not-indexed",
             f"{name!r} is not indexed, so nothing can match",
-            "set indexed=true, index again",
+            "set indexed=true, index again (whorl index --all)",
         )
     if is_text and not described.get("omitNorms"):
         yield Finding(
@@ -172,7 +174,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
             Level.ERROR,
             "wrong-analyzer",
             f"the index analysis of {name!r} (type {field_type['name']!r}) makes no MinHash tokens",
-            "give the field the type text_min_hash of solr/configset and index again",
+            _OUR_TYPE,
         )
         return
     if minhash_filter(analyzer(field_type, "query").get("filters", [])) is not None:
@@ -190,7 +192,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
             "tokenizer",
             f"the words come from {tokenizer.get('name', tokenizer.get('class'))}, not from ICU: fingerprints made by "
             "whorl from a text do not match this index",
-            "give the field the type text_min_hash of solr/configset and index again",
+            _OUR_TYPE,
         )
     yield from _filters(collection, chain, minhash)
     if truncate_filter(chain) is None:
@@ -198,7 +200,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
             Level.WARNING,
             "no-truncation",
             f"{name!r} keeps tokens of 128 bits; 64 find the same documents in half the index",
-            "add TruncateTokenFilterFactory prefixLength=4 after MinHashFilterFactory and index again",
+            "add TruncateTokenFilterFactory prefixLength=4 after MinHashFilterFactory, then whorl index --all",
         )
 
 
@@ -210,7 +212,7 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
             Level.WARNING,
             "no-folding",
             f"{name!r} does not fold with nfkc_cf: capitals and ligatures make different fingerprints",
-            'add ICUNormalizer2FilterFactory form="nfkc_cf" mode="compose" before the shingles and index again',
+            'add ICUNormalizer2FilterFactory form="nfkc_cf" mode="compose" before the shingles, then whorl index --all',
         )
     rotates = str(minhash.get("withRotation", "true")) == "true"
     buckets = int(minhash.get("bucketCount", 512))
@@ -235,6 +237,12 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
             "no-rotation",
             f"{name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, and "
             "Solr's own parser counts each once",
+        )
+    if collection.scheme.shingle_size != 5:
+        yield Finding(
+            Level.NOTE,
+            "shingles",
+            f"{name!r} has shingles of {collection.scheme.shingle_size} words; 5 is what Alfresco and whorl use",
         )
     if buckets != 512:
         yield Finding(Level.NOTE, "buckets", f"{name!r} has {buckets} buckets; 512 is what Alfresco and whorl use")
@@ -277,8 +285,28 @@ def _identifiers(collection: Collection, wanted: FieldNames) -> Iterator[Finding
             f"there is no field {wanted.dbid!r}: FINGERPRINT:1234 is looked up as the unique key "
             f"{collection.names.key!r} instead",
         )
+    if collection.noderef is None:
+        yield Finding(
+            Level.NOTE,
+            "no-noderef",
+            f"there is no field {wanted.noderef!r}: node references and UUIDs are looked up as unique keys",
+        )
     if collection.names.name is None:
         yield Finding(Level.NOTE, "no-name", f"there is no stored field {wanted.name!r} to show beside an id")
+
+
+def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+    has_tokens = {"prefix": {"f": collection.names.minhash, "query": ""}}
+    bare = {"bool": {"must": ["*:*"], "must_not": [has_tokens]}}
+    without = int(client.post("select", {"query": bare, "limit": 0})["response"]["numFound"])
+    if without:
+        yield Finding(
+            Level.NOTE,
+            "without-fingerprint",
+            f"{without:,} documents have no fingerprint: their text has fewer than {collection.scheme.shingle_size} "
+            f"words, or they were indexed before {collection.names.minhash!r} was filled",
+            "index those again (whorl index --all)",
+        )
 
 
 def _uncommitted(client: SolrClient) -> Iterator[Finding]:

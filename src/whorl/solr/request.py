@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from whorl.errors import EngineResponseError
+from whorl.errors import ParameterError
 from whorl.fingerprint.banding import band_match_probability
 from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Words, nodes
 
@@ -97,7 +98,7 @@ def _apart(root: PlanNode, names: Names) -> frozenset[int]:
         total += _LEAVES_OF_A_FUNCTION - size
         moved.add(node)
     if total > MAX_CLAUSES:
-        raise EngineResponseError(
+        raise ParameterError(
             f"the query comes to {total:,} clauses, and Solr takes {MAX_CLAUSES:,} at once; ask in several queries"
         )
     return frozenset(moved)
@@ -190,7 +191,8 @@ def _constant(query: dict[str, Any], weight: float) -> dict[str, Any]:
     """Match as `query` does, each document with the score `weight`."""
     if weight == 0.0:
         return {"bool": {"filter": [query]}}
-    return {"bool": {"must": [f"*:*^={weight!r}"], "filter": [query]}}
+    # Without an exponent, which Lucene's syntax does not know.
+    return {"bool": {"must": [f"*:*^={Decimal(repr(weight)):f}"], "filter": [query]}}
 
 
 def _separator(tokens: tuple[str, ...]) -> str:

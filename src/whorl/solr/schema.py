@@ -29,8 +29,8 @@ class TokenSource(Enum):
     """Where the tokens of a stored document can be read."""
 
     STORED = "a stored token field"
-    DOC_VALUES = "a token field with docValues"
     TERM_VECTORS = "term vectors"
+    DOC_VALUES = "a token field with docValues"
     TEXT = "the stored text, fingerprinted here"
 
 
@@ -73,16 +73,12 @@ class Collection:
 
     def describe(self, name: str) -> Json | None:
         """Return a field's properties, also those of a dynamic field that `name` falls under, or None."""
-        if name in self.fields:
-            return self.fields[name]
-        # Solr takes the longest pattern that fits.
-        fitting = [pattern for pattern in self.dynamic if fnmatch.fnmatchcase(name, pattern)]
-        return self.dynamic[max(fitting, key=len)] if fitting else None
+        return described(name, self.fields, self.dynamic)
 
     def is_text(self, name: str) -> bool:
         """Say whether a field's values are split into words."""
-        described = self.describe(name)
-        return described is not None and "TextField" in self.types[described["type"]]["class"]
+        found = self.describe(name)
+        return found is not None and "TextField" in self.types[found["type"]]["class"]
 
 
 def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
@@ -99,13 +95,14 @@ def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
     handlers = config.get("requestHandler", {})
     version = lucene_version(client)
     vector_handler = _vector_handler(handlers, config.get("searchComponent", {}))
-    content = wanted.content if fields.get(wanted.content, {}).get("stored") else None
+    content = wanted.content if described(wanted.content, fields, dynamic) else None
+    name = wanted.name if described(wanted.name, fields, dynamic) else None
     minhash = fields.get(wanted.minhash)
     names = Names(
         key=schema.get("uniqueKey", "id"),
         minhash=wanted.minhash,
-        text=tuple(name for name in (wanted.name, wanted.content) if name in fields),
-        name=wanted.name if fields.get(wanted.name, {}).get("stored") else None,
+        text=tuple(each for each in (name, content) if each),
+        name=name if _is_stored(name, fields, dynamic) else None,
     )
     if minhash is None:
         raise SchemaError(
@@ -118,16 +115,36 @@ def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
         fields=fields,
         dynamic=dynamic,
         types=types,
-        dbid=wanted.dbid if wanted.dbid in fields else None,
-        noderef=wanted.noderef if wanted.noderef in fields else None,
-        content=content,
-        sources=_token_sources(minhash, types, vector_handler, content),
+        dbid=_offered(wanted.dbid, fields, dynamic),
+        noderef=_offered(wanted.noderef, fields, dynamic),
+        content=content if _is_stored(content, fields, dynamic) else None,
+        sources=_token_sources(minhash, types, vector_handler, has_text=_is_stored(content, fields, dynamic)),
         spelling=_spelling(chain) if chain else _spelling_seen(client, wanted.minhash),
         scheme=_scheme(chain, profile_of(version)),
         vector_handler=vector_handler,
         lucene_version=version,
         handlers=handlers,
     )
+
+
+def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> Json | None:
+    """Return the properties of a field, or of the dynamic field that its name falls under, or None."""
+    if name in fields:
+        return fields[name]
+    # Solr takes the longest pattern that fits.
+    fitting = [pattern for pattern in dynamic if fnmatch.fnmatchcase(name, pattern)]
+    return dynamic[max(fitting, key=len)] if fitting else None
+
+
+def _offered(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> str | None:
+    """Return a field's name if the schema means it: one that takes any name does not tell that this one is used."""
+    named = {pattern: field for pattern, field in dynamic.items() if pattern != "*"}
+    return name if described(name, fields, named) else None
+
+
+def _is_stored(name: str | None, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> bool:
+    found = described(name, fields, dynamic) if name else None
+    return found is not None and bool(found.get("stored", True))
 
 
 def lucene_version(client: SolrClient) -> str:
@@ -188,16 +205,16 @@ def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]
 
 
 def _token_sources(
-    minhash: Json, types: Mapping[str, Json], vector_handler: str | None, content: str | None
+    minhash: Json, types: Mapping[str, Json], vector_handler: str | None, *, has_text: bool
 ) -> tuple[TokenSource, ...]:
     """Return the ways to a document's tokens, the cheapest and most exact first."""
     # Only in a string field is what is stored also what is indexed; a text field stores the text.
     is_string = "StrField" in types[minhash["type"]]["class"]
     found = [
         (is_string and minhash.get("stored"), TokenSource.STORED),
-        (is_string and minhash.get("docValues"), TokenSource.DOC_VALUES),
         (minhash.get("termVectors") and vector_handler, TokenSource.TERM_VECTORS),
-        (content, TokenSource.TEXT),
+        (is_string and minhash.get("docValues"), TokenSource.DOC_VALUES),
+        (has_text, TokenSource.TEXT),
     ]
     return tuple(source for is_there, source in found if is_there)
 

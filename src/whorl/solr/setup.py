@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.solr.client import Json, SolrClient
+from whorl.solr.schema import FieldNames, described
 
 _ICU = "icu"
 _FOLD: Json = {"class": "solr.ICUNormalizer2FilterFactory", "form": "nfkc_cf", "mode": "compose"}
@@ -66,10 +67,10 @@ FIELDS: tuple[Json, ...] = (
         "omitNorms": True,
         "omitTermFreqAndPositions": True,
     },
+    {"name": "DBID", "type": "string", "indexed": True, "stored": True},
+    {"name": "LID", "type": "string", "indexed": True, "stored": True},
     {"name": "whorl_digest", "type": "string", "indexed": False, "stored": True, "docValues": False},
 )
-
-COPIES: tuple[Json, ...] = ({"source": "content", "dest": "MINHASH"},)
 
 VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
 VECTOR_HANDLER: Json = {
@@ -80,8 +81,13 @@ VECTOR_HANDLER: Json = {
 }
 
 
-def initialise(client: SolrClient, *, dry_run: bool) -> list[str]:
+def initialise(client: SolrClient, wanted: FieldNames, *, dry_run: bool) -> list[str]:
     """Add what is missing; return a line for each thing added, kept or found to differ.
+
+    Args:
+        client: Where the collection is.
+        wanted: What it calls, or shall call, its fields.
+        dry_run: Say what would be added, and add nothing.
 
     Raises:
         SchemaError: The schema cannot be changed, or Solr lacks the ICU classes.
@@ -89,36 +95,48 @@ def initialise(client: SolrClient, *, dry_run: bool) -> list[str]:
     schema = client.get("schema")["schema"]
     config = client.get("config")["config"]
     lines = []
-    steps = [*_schema_steps(schema), *_config_steps(config)]
+    definitions = _definitions(wanted)
+    steps = [*_schema_steps(schema, wanted, definitions), *_config_steps(config)]
     for path, command, body in steps:
         if dry_run:
             lines.append(f"would send to {client.url}/{path}: {json.dumps({command: body})}")
         else:
             _send(client, path, command, body)
             lines.append(f"added {body.get('name', body.get('dest'))} ({command})")
-    lines += _differences(schema)
+    lines += _differences(schema, definitions)
     if not steps:
         return [*lines, "nothing to add: all is there"]
     lines.append(f"{len(steps)} things {'would be ' if dry_run else ''}added")
     if not dry_run:
-        lines.append("documents that are there already get a fingerprint when they are indexed again")
+        lines.append(
+            "documents that are there already get a fingerprint when they are indexed again (whorl index --all)"
+        )
     return lines
 
 
-def _schema_steps(schema: Json) -> Iterator[tuple[str, str, Json]]:
-    kinds = (("fieldTypes", "add-field-type", TYPES), ("fields", "add-field", FIELDS))
-    for kind, command, definitions in kinds:
-        there = {each["name"] for each in schema.get(kind, [])}
-        for definition in definitions:
-            if definition["name"] not in there:
-                yield "schema", command, definition
-    copies = {(each["source"], each["dest"]) for each in schema.get("copyFields", [])}
-    types = {each["name"]: each["type"] for each in schema["fields"]}
-    # An Alfresco collection fills a MINHASH of strings by itself; copying the text into it would ruin it.
-    is_ours = types.get("MINHASH", "text_min_hash") == "text_min_hash"
-    for definition in COPIES:
-        if is_ours and (definition["source"], definition["dest"]) not in copies:
-            yield "schema", "add-copy-field", definition
+def _definitions(wanted: FieldNames) -> list[Json]:
+    """Return the fields under the names that the user has for them."""
+    names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
+    names["LID"] = wanted.noderef
+    return [{**field, "name": names.get(field["name"], field["name"])} for field in FIELDS]
+
+
+def _schema_steps(schema: Json, wanted: FieldNames, definitions: list[Json]) -> Iterator[tuple[str, str, Json]]:
+    types = {each["name"] for each in schema.get("fieldTypes", [])}
+    for field_type in TYPES:
+        if field_type["name"] not in types:
+            yield "schema", "add-field-type", field_type
+    fields = {each["name"]: each for each in schema["fields"]}
+    dynamic = {each["name"]: each for each in schema.get("dynamicFields", [])}
+    for definition in definitions:
+        # A dynamic field may hold data under this name already, which a field of its own would read otherwise.
+        is_covered = definition["name"] in (wanted.name, wanted.content) and described(definition["name"], {}, dynamic)
+        if definition["name"] not in fields and not is_covered:
+            yield "schema", "add-field", definition
+    sources = [each["source"] for each in schema.get("copyFields", []) if each["dest"] == wanted.minhash]
+    # A field that something fills already stays as it is: Alfresco's, filled from outside, or one with another copy.
+    if not sources and fields.get(wanted.minhash, {"type": "text_min_hash"})["type"] == "text_min_hash":
+        yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}
 
 
 def _config_steps(config: Json) -> Iterator[tuple[str, str, Json]]:
@@ -136,10 +154,10 @@ def _components(handler: Json) -> list[str]:
     return [*handler.get("last-components", []), *handler.get("components", [])]
 
 
-def _differences(schema: Json) -> Iterator[str]:
+def _differences(schema: Json, definitions: list[Json]) -> Iterator[str]:
     """Say where a field that is there is not what we would have made: it is kept, the doctor says what it means."""
     there = {each["name"]: each for each in schema["fields"]}
-    for definition in FIELDS:
+    for definition in definitions:
         found = there.get(definition["name"])
         if found is None:
             continue

@@ -1,0 +1,60 @@
+"""Documents that Solr refuses: told one by one, and no reason to stop."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl import Document, open_store
+from whorl.errors import DocumentError
+from whorl.store import BATCH_CHARACTERS
+
+#: Longer than Lucene lets a term of a string field be.
+TOO_LONG = "x" * 40_000
+DOCUMENTS = [
+    Document("good-1", "one two three four five"),
+    Document("bad", "one two three four five", properties={"DBID": TOO_LONG}),
+    Document("good-2", "one two three four six"),
+]
+
+
+def test_the_others_are_stored(solr_cloud_url: str) -> None:
+    """
+    The refused one is named with Solr's reason, and a second run leaves the stored ones alone.
+    """
+    refused: list[tuple[str, str]] = []
+    with open_store(solr_cloud_url) as store:
+        try:
+            done = store.index(DOCUMENTS, on_refused=lambda each, error: refused.append((each.id, str(error))))
+            assert done.stored == 2
+            assert [name for name, _ in refused] == ["bad"]
+            assert "DBID" in refused[0][1]
+            assert {hit.id for hit in store.search("FINGERPRINT:good-1").hits} >= {"good-1"}
+            again = store.index(DOCUMENTS, on_refused=lambda *_: None)
+            assert (again.stored, again.unchanged) == (0, 2)
+            everything = store.index(DOCUMENTS, again=True, on_refused=lambda *_: None)
+            assert (everything.stored, everything.unchanged) == (2, 0)
+        finally:
+            store.delete([each.id for each in DOCUMENTS])
+
+
+def test_without_anyone_to_tell_it_is_an_error(solr_standalone_url: str) -> None:
+    """
+    Python callers get the error, unless they say where refused documents go.
+    """
+    with open_store(solr_standalone_url) as store, pytest.raises(DocumentError, match="refuses"):
+        store.index(DOCUMENTS[1:2])
+
+
+def test_long_documents_make_small_batches(solr_standalone_url: str) -> None:
+    """
+    A batch ends where its texts are long enough together, whatever number was asked for.
+    """
+    text = "word " * (BATCH_CHARACTERS // 10)
+    documents = [Document(f"long-{number}", f"{number} {text}") for number in range(5)]
+    seen: list[int] = []
+    with open_store(solr_standalone_url) as store:
+        try:
+            store.index(documents, batch=256, progress=lambda done: seen.append(done.stored))
+        finally:
+            store.delete([each.id for each in documents])
+    assert seen == [2, 4, 5]
