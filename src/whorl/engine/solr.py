@@ -163,25 +163,28 @@ class SolrEngine:
         scheme, names = collection.scheme, collection.names
         if source is TokenSource.TEXT:
             return sign(first_text(document.get(str(collection.content))), scheme, collection.spelling)
-        if source is TokenSource.STORED:
-            return self._from_text(document, _stored_signature(document.get(names.minhash, []), scheme, order_matters))
-        if source is TokenSource.DOC_VALUES:
-            ones = dict.fromkeys(document.get(names.minhash, []), 1)
-            recovered = from_distinct(ones, scheme, has_repeats=False, order_matters=order_matters)
-            return self._from_text(document, recovered)
-        return self._from_text(document, from_distinct(repeats, scheme, has_repeats=True, order_matters=order_matters))
+        stored = document.get(names.minhash, [])
+        tokens_there = [str(each) for each in (stored if isinstance(stored, list) else [stored])]
+        if source is TokenSource.STORED and len(tokens_there) == scheme.bucket_count:
+            # A whole list, in order and with its repeats, as Alfresco writes it.
+            return Signature(scheme, tuple(tokens_there))
+        has_repeats = source is TokenSource.TERM_VECTORS
+        repeats = repeats if has_repeats else dict.fromkeys(tokens_there, 1)
+        if order_matters and (made := self._made(document, repeats)):
+            return made
+        recovered = from_distinct(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
+        return recovered if recovered.is_exact else self._made(document, repeats) or recovered
 
-    def _from_text(self, document: Json, recovered: Signature) -> Signature:
-        """Return what the text tells exactly in the place of what the index does not."""
+    def _made(self, document: Json, indexed: Mapping[str, int]) -> Signature | None:
+        """Return the signature that the stored text gives, if it gives the very tokens that the index holds."""
         collection = self.collection
-        if recovered.is_exact or collection.content is None:
-            return recovered
+        if collection.content is None:
+            return None
         text = document.get(collection.content)
         if text is None:
             text = self._text(str(document[collection.names.key]))
         made = sign(first_text(text), collection.scheme, collection.spelling)
-        # The text tells the order only where it makes the very tokens that the index holds.
-        return made if set(made.tokens) == set(recovered.tokens) else recovered
+        return made if set(made.tokens) == indexed.keys() else None
 
     def _text(self, document_id: str) -> object:
         content, key = str(self.collection.content), self.collection.names.key
@@ -270,14 +273,6 @@ def _resolved(looked_up: list[tuple[str, str]], documents: list[Json]) -> Json |
             if first_text(document.get(field)) == value:
                 return document
     return None
-
-
-def _stored_signature(stored: object, scheme: Scheme, order_matters: bool) -> Signature:
-    """Return the signature of stored tokens: whole and in order as Alfresco writes them, or distinct ones."""
-    values = tuple(str(token) for token in stored) if isinstance(stored, list) else (str(stored),)
-    if len(values) == scheme.bucket_count:
-        return Signature(scheme, values)
-    return from_distinct(dict.fromkeys(values, 1), scheme, has_repeats=False, order_matters=order_matters)
 
 
 def _fits(field: str, value: str, collection: Collection) -> bool:

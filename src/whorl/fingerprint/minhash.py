@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 from typing import Self
 
 import mmh3
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.text import DEFAULT_PROFILE, PROFILES, shingles, tokens
+from whorl.fingerprint.text import DEFAULT_PROFILE, PROFILES, tokens
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 #: Lucene folds the hash number into every hash (combineOrdered), also when there is only number 0.
@@ -112,11 +113,14 @@ def full_minima(words: Sequence[str], scheme: Scheme) -> npt.NDArray[np.uint64]:
 
     Source: MinHashFilter.incrementToken and its `withRotation` branch.
     """
-    grams = shingles(words, scheme.shingle_size)
-    if not grams:
+    size = scheme.shingle_size
+    if len(words) < size:
         return np.empty((0, 2), dtype=np.uint64)
+    # All words encoded once; a shingle is a slice of that, from the start of one word to the end of another.
+    encoded = java_utf16(" ".join(words))
+    starts = _starts(words, len(encoded))
     digest = mmh3.mmh3_x64_128_digest
-    raw = b"".join([digest(java_utf16(gram), 0) for gram in grams])
+    raw = b"".join([digest(encoded[at : end - 2], 0) for at, end in zip(starts, starts[size:], strict=False)])
     # murmur's second half leads: it decides the bucket and the order, the first half breaks ties.
     hashes = (np.frombuffer(raw, dtype="<u8").reshape(-1, 2) * _MULTIPLIER + _NUMBER_0)[:, ::-1]
     high, low = hashes[:, 0], hashes[:, 1]
@@ -127,6 +131,16 @@ def full_minima(words: Sequence[str], scheme: Scheme) -> npt.NDArray[np.uint64]:
     is_smallest = high == smallest[buckets, 0]
     np.minimum.at(smallest[:, 1], buckets[is_smallest], low[is_smallest])
     return rotate(smallest, np.unique(buckets))
+
+
+def _starts(words: Sequence[str], encoded_bytes: int) -> list[int]:
+    """Return where each word starts in the words joined by blanks, in bytes of UTF-16, and where one more would."""
+    characters = list(accumulate((len(word) + 1 for word in words), initial=0))
+    if 2 * (characters[-1] - 1) == encoded_bytes:
+        return [2 * at for at in characters]
+    # Some character is a surrogate pair.
+    sizes = (len(word.encode("utf-16-le", "surrogatepass")) + 2 for word in words)
+    return list(accumulate(sizes, initial=0))
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:

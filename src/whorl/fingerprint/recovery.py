@@ -28,10 +28,14 @@ def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bo
         repeats: How often each token stands in the signature, as far as the index knows.
         scheme: Of the collection.
         has_repeats: Whether the numbers are the signature's (an index made with rotation), or all 1.
-        order_matters: Whether the caller cuts bands, so that a guessed order makes the signature inexact.
+        order_matters: Whether the caller cuts bands: a guessed order then makes the signature inexact, and else the
+            tokens may come in any order.
     """
     if not repeats:
         return Signature(scheme, ())
+    counts_known = has_repeats and sum(repeats.values()) == scheme.bucket_count
+    if counts_known and not order_matters:
+        return Signature(scheme, tuple(token for token, count in repeats.items() for _ in range(count)))
     known, unsure = {}, []
     for token in repeats:
         bucket = _bucket(token, scheme.bucket_count)
@@ -41,12 +45,12 @@ def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bo
             known[token] = bucket
     buckets = known | _guessed(unsure, set(known.values()), scheme.bucket_count)
     placed = sorted(repeats, key=lambda token: (buckets[token], token))
-    if not (has_repeats and sum(repeats.values()) == scheme.bucket_count):
+    if not counts_known:
         repeats = _runs([buckets[token] for token in placed], placed, scheme.bucket_count)
-        has_repeats = len(repeats) == scheme.bucket_count
     # Several values of one field make a signature each, so that a bucket holds several tokens.
     is_one_signature = len(set(buckets.values())) == len(buckets)
-    is_exact = is_one_signature and (not unsure or (has_repeats and not order_matters))
+    is_whole = len(repeats) == scheme.bucket_count and not order_matters
+    is_exact = is_one_signature and (not unsure or is_whole)
     ordered = [token for token in placed for _ in range(repeats[token])]
     # The buckets behind the last filled one are empty and repeat the first token: rotation wraps round.
     behind = max(0, repeats[placed[0]] - buckets[placed[0]] - 1)
