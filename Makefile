@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix solr clean
+.PHONY: help demo test check fix solr bench-engines prove-identity clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -24,6 +24,15 @@ fix: .venv/developing ## Repair what the linter can, and format
 
 solr: .venv/developing ## Start a real Solr without Docker, on port 8983, until interrupted
 	$(BIN)/whorl solr up
+
+benchmarks/data/main.jsonl: | .venv/developing
+	$(BIN)/python benchmarks/corpus.py benchmarks/data
+
+bench-engines: .venv/developing ## Measure both engines beside each other and beside bare HTTP (about 10 minutes)
+	$(BIN)/python benchmarks/engines.py
+
+prove-identity: .venv/developing benchmarks/data/main.jsonl ## Compare tokens made here with a real Solr's, for all corpora
+	$(BIN)/python benchmarks/identity.py benchmarks/data
 
 clean: ## Remove what was installed and built
 	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
