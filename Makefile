@@ -46,5 +46,5 @@ clean: ## Remove what was installed and built
 	@touch $@
 
 .venv/developing: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[solr,serve,test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,solr,serve,test,check]'
 	@touch .venv/installed $@

@@ -496,9 +496,7 @@ def chosen_corpora(names: str) -> list[Corpus]:
     """Return the corpora of a comma-separated list, each once, in the order they are built in."""
     wanted = [name.strip() for name in names.split(",")]
     if unknown := [name for name in wanted if name not in CORPORA]:
-        raise argparse.ArgumentTypeError(
-            f"no corpus is called {unknown[0]!r}; choose from {', '.join(CORPORA)}"
-        )
+        raise argparse.ArgumentTypeError(f"no corpus is called {unknown[0]!r}; choose from {', '.join(CORPORA)}")
     return [corpus for name, corpus in CORPORA.items() if name in wanted]
 
 
@@ -513,9 +511,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="NAMES",
         help=f"some of {','.join(CORPORA)} (default: all of them)",
     )
-    parser.add_argument(
-        "--mirror", metavar="URI", help="Debian mirror, if not that of this machine's apt sources"
-    )
+    parser.add_argument("--mirror", metavar="URI", help="Debian mirror, if not that of this machine's apt sources")
     options = parser.parse_args(arguments)
     try:
         build(options.directory, options.only, options.mirror)

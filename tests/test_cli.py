@@ -339,20 +339,24 @@ def test_bad_settings_are_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_unreadable_files_are_told_at_the_end(folder: Path) -> None:
     """
-    What can be read is stored, the rest is counted and named on standard error; only if nothing was read it fails.
+    What can be read is stored, the rest is counted and named on standard error. A path that is not there and a run
+    that stores nothing are failures in the end.
     """
     (folder / "a.txt").write_text(FIRST, encoding="utf-8")
     (folder / "b.bin").write_bytes(bytes(1000))
     (folder / "c.jsonl").write_text('{"id": "c", "text": "t"}\nnot json\n', encoding="utf-8")
     result = whorl("index", "--store", "store", "a.txt", "b.bin", "c.jsonl", "gone")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert result.stdout == "2 documents stored.\n"
     head, *told = result.stderr.splitlines()
-    assert head == "3 could not be read:"
+    assert head == "3 could not be stored:"
     assert [line.split(": ")[0].strip() for line in told] == ["gone", "b.bin", "c.jsonl, line 2"]
 
-    result = whorl("index", "--store", "store", "b.bin", "gone")
+    result = whorl("index", "--store", "store", "a.txt", "b.bin", "c.jsonl")
+    assert (result.exit_code, result.stdout) == (0, "0 documents stored, 2 unchanged and left alone.\n")
+    result = whorl("index", "--store", "store", "b.bin", "b" * 5000)
     assert (result.exit_code, result.stdout) == (1, "0 documents stored.\n")
+    assert [line[:2] for line in result.stderr.splitlines()] == ["2 ", "  ", "  "]
 
 
 def test_many_problems_are_counted(folder: Path) -> None:
@@ -361,7 +365,7 @@ def test_many_problems_are_counted(folder: Path) -> None:
     """
     (folder / "a.jsonl").write_text("no\n" * 100, encoding="utf-8")
     lines = whorl("index", "--store", "store", "a.jsonl").stderr.splitlines()
-    assert (lines[0], len(lines), lines[-1]) == ("100 could not be read:", 22, "  … and 80 more")
+    assert (lines[0], len(lines), lines[-1]) == ("100 could not be stored:", 22, "  … and 80 more")
 
 
 def test_a_second_run_leaves_what_is_unchanged_alone(notes: Path) -> None:
@@ -569,7 +573,7 @@ def test_arguments_that_are_no_utf_8(notes: Path) -> None:
     assert done.stderr.startswith(b"whorl: U+DCFF")
     done = in_shell(r"echo x > $'notes/\xff.txt'; whorl index --store store notes")
     assert done.returncode == 0
-    assert b"1 could not be read" in done.stderr
+    assert b"1 could not be stored" in done.stderr
 
 
 # The other commands.

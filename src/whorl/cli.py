@@ -100,7 +100,7 @@ def index(paths: tuple[Path, ...], store: str | None, batch: int, again: bool) -
             for line in problem_lines(problems, "could not be stored"):
                 click.echo(line, err=True)
     is_empty = problems and not (done.stored or done.unchanged)
-    if is_empty or not all(path.exists() for path in paths):
+    if is_empty or not all(map(os.path.exists, paths)):
         sys.exit(1)
 
 

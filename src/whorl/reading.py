@@ -20,6 +20,51 @@ from whorl.engine.base import Document
 from whorl.errors import DocumentError, ParameterError
 
 _HTML = frozenset({".html", ".htm", ".xhtml"})
+#: Elements that stand on lines of their own.
+_BLOCKS = [
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "br",
+    "caption",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hr",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "option",
+    "p",
+    "pre",
+    "section",
+    "select",
+    "table",
+    "td",
+    "textarea",
+    "tfoot",
+    "th",
+    "thead",
+    "title",
+    "tr",
+    "ul",
+]
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 #: Text encodings that announce themselves, those of four bytes first: they begin as the ones of two do.
 _MARKS = (
@@ -191,4 +236,8 @@ def html_text(markup: str) -> str:
         raise DocumentError(f"this HTML cannot be read: {error}") from error
     for unseen in soup(["script", "style", "template", "noscript"]):
         unseen.decompose()
-    return soup.get_text("\n")
+    # Words in a row may be parts of one (un<b>believ</b>able), but blocks are apart.
+    for block in soup.find_all(_BLOCKS):
+        block.insert(0, "\n")
+        block.append("\n")
+    return soup.get_text()

@@ -175,7 +175,10 @@ class Store:
             **(self.engine.signatures(stored) if stored else {}),
             **{name: self.engine.sign(text) for name, text in texts.items() if name in wanted},
         }
-        return sources, bind(plan, sources)
+        bound = bind(plan, sources)
+        unused = [f"the query does not use the source {name!r}: write FINGERPRINT:{name}" for name in texts]
+        unused = [told for told, name in zip(unused, texts, strict=True) if name not in wanted]
+        return sources, replace(bound, warnings=(*bound.warnings, *unused))
 
     def _with_shared(self, page: Page, source: Signature) -> Page:
         signatures = self.engine.signatures({hit.id: False for hit in page.hits}, are_ids=True)

@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
 from whorl.fingerprint import kernel
-from whorl.fingerprint.kernel import WINDOW, Kernel
+from whorl.fingerprint.kernel import Kernel
 from whorl.fingerprint.minhash import Scheme, full_minima, java_utf16
 from whorl.fingerprint.text import BUFFER_UNITS, PROFILES, shingles, tokens
 
 pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
 
+#: Small windows, so that the plain route need not read much to see several.
+WINDOW = 3 * BUFFER_UNITS
 #: Enough for one shingle, so that a text of one odd word has minima to compare.
 AROUND = "one two three four "
 
@@ -131,20 +133,22 @@ def test_the_border_of_a_buffer(length: int, filler: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("filler", ["word ", "x", "слово ", "日本語", "😀", "e\u0301 ", "3.14 don't "])
-def test_the_border_of_a_window(filler: str) -> None:
+def test_the_border_of_a_window(filler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A text that is read in several windows has the words and the shingles of the whole.
     """
+    monkeypatch.setattr(kernel, "WINDOW", WINDOW)
     numbered = "".join(f"{filler}{number} " for number in range(WINDOW // 8))
     for length in (WINDOW - 1, WINDOW, WINDOW + 1, WINDOW + BUFFER_UNITS, 2 * WINDOW + 1):
         assert_same((numbered * 3)[:length], Scheme())
     assert_same((filler * 3 * WINDOW)[: 2 * WINDOW + 5], Scheme(shingle_size=7))
 
 
-def test_many_texts_are_each_their_own() -> None:
+def test_many_texts_are_each_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     No shingle reaches from one text into the next, wherever windows and slow words stand.
     """
+    monkeypatch.setattr(kernel, "WINDOW", WINDOW)
     whole = [
         "",
         "a b c d",

@@ -43,8 +43,9 @@ class Document:
     properties: Mapping[str, PropertyValue | Sequence[PropertyValue]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, str) or not isinstance(self.text, str) or not isinstance(self.name, str):
-            raise DocumentError(f"id, text and name must be text, got {self.id!r:.80}")
+        for part in ("id", "text", "name"):
+            if not isinstance(getattr(self, part), str):
+                raise DocumentError(f"{part} must be text, got {getattr(self, part)!r:.80}")
         if not self.id or len(self.id) > MAX_ID_LENGTH:
             raise DocumentError(f"an id has 1 to {MAX_ID_LENGTH} characters, got {len(self.id)}: {self.id!r:.80}")
         if self.id != well_formed(self.id) or any(ord(char) < 32 or ord(char) == 127 for char in self.id):

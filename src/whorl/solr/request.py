@@ -25,6 +25,8 @@ MAX_CLAUSES = 1024
 _LEAVES_OF_A_FUNCTION = 2
 _FINGERPRINTS = (SharedTokens, SharedBands)
 
+#: Or Solr replaces ${…} in ids, words and tokens by the request's own parameters.
+_LITERALLY = {"expandMacros": "false"}
 _NO_DOCUMENT: dict[str, Any] = {"bool": {"must_not": ["*:*"]}}
 
 
@@ -57,6 +59,7 @@ def search_request(plan: BoundPlan, names: Names, *, start: int, rows: int) -> d
         "limit": rows,
         "fields": fields,
         "sort": f"score desc, {names.key} asc",
+        "params": _LITERALLY,
         **named,
     }
 
@@ -74,6 +77,7 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dic
         "query": {"bool": {"should": clauses, "mm": "1"}},
         "limit": 2 * len(clauses),
         "fields": fields,
+        "params": _LITERALLY,
     }
 
 

@@ -1,0 +1,119 @@
+"""What a run of engines.py measured, as a table to read and as a CSV file to keep."""
+
+from __future__ import annotations
+
+import csv
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from engine_timing import Ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One comparison: `ratio` is the first one's value by the second one's.
+
+    Attributes:
+        measure: What is compared: index speed, size on disk, search.
+        form: Of the query, or "".
+        caches: Solr's: off, on, as configured; or "".
+        first: Its name.
+        second: What it is compared with.
+        ratio: Over queries, their median.
+        low: Over queries, the 10th percentile.
+        high: Over queries, the 90th percentile.
+        first_value: In `unit`; over queries, the median.
+        second_value: In `unit`; over queries, the median.
+        unit: Of the two values.
+    """
+
+    measure: str
+    form: str
+    caches: str
+    first: str
+    second: str
+    ratio: float
+    low: float | None
+    high: float | None
+    first_value: float
+    second_value: float
+    unit: str
+
+
+def row_of_values(measure: str, unit: str, first: tuple[str, float], second: tuple[str, float]) -> Row:
+    """Return the comparison of two single values, each with its name."""
+    ratio = first[1] / second[1]
+    return Row(measure, "", "", first[0], second[0], ratio, None, None, first[1], second[1], unit)
+
+
+def row_of_times(form: str, caches: str, first: str, second: str, ratio: Ratio) -> Row:
+    """Return the comparison of two ways to search."""
+    values = (ratio.median, ratio.low, ratio.high, ratio.first_ms, ratio.second_ms)
+    return Row("search", form, caches, first, second, *values, "ms")
+
+
+def circumstances(command: str) -> dict[str, str | int]:
+    """Return when, on what and with what a run is made; the load is what the machine did besides, before it."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "whorl": version("whorl"),
+        "tantivy": version("tantivy"),
+        "python": platform.python_version(),
+        "cores": os.cpu_count() or 0,
+        "load": f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "",
+        "command": command,
+    }
+
+
+def values_table(rows: Iterable[Row]) -> str:
+    """Return the comparisons of single values as a Markdown table."""
+    head = ("measure", "this", "", "against", "", "ratio")
+    return _table(head, [
+        (row.measure, row.first, _number(row.first_value), row.second, f"{_number(row.second_value)} {row.unit}",
+         f"{row.ratio:.2f}")
+        for row in rows
+    ])  # fmt: skip
+
+
+def times_table(rows: Iterable[Row]) -> str:
+    """Return the comparisons of ways to search as a Markdown table."""
+    head = ("this", "against", "query", "ratio", "10 % to 90 %", "this, ms", "against, ms")
+    return _table(head, [
+        (row.first, row.second, row.form, f"{row.ratio:.2f}", f"{row.low:.2f} to {row.high:.2f}",
+         f"{row.first_value:.1f}", f"{row.second_value:.1f}")
+        for row in rows
+    ])  # fmt: skip
+
+
+def write_csv(path: Path, rows: Sequence[Row], common: Mapping[str, str | int]) -> None:
+    """Write the comparisons, one a line, each with what is common to the run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*common, *asdict(rows[0])])
+        for row in rows:
+            values = [f"{value:.4g}" if isinstance(value, float) else value for value in asdict(row).values()]
+            writer.writerow([*common.values(), *values])
+
+
+def say(message: str) -> None:
+    """Tell how far the run is."""
+    print(f"engines: {message}", file=sys.stderr, flush=True)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(3, *(len(line[at]) for line in [head, *lines])) for at in range(len(head))]
+    ruled = [head, ["-" * width for width in widths], *lines]
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in ruled
+    )

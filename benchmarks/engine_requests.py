@@ -1,0 +1,108 @@
+"""HTTP to Solr without whorl: its own requests sent again, and `{!min_hash}` asked by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import requests
+from urllib3 import BaseHTTPResponse
+from urllib3.connectionpool import HTTPConnectionPool
+
+#: What a query finds: how many documents, and the ids and scores on the page.
+Answer = tuple[int, list[tuple[str, float]]]
+
+#: Between tokens; one that holds it would be told.
+_SEPARATOR = "~~~"
+_TIMEOUT_SECONDS = 60.0
+
+
+@contextmanager
+def recorded() -> Iterator[list[requests.PreparedRequest]]:
+    """Give a list that fills with the requests that leave this process, ready to be sent again.
+
+    It listens at urllib3, below everything that whorl puts between itself and Solr.
+    """
+    heard: list[requests.PreparedRequest] = []
+    unheard = HTTPConnectionPool.urlopen
+
+    def urlopen(
+        pool: HTTPConnectionPool,
+        method: str,
+        url: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        **rest: Any,
+    ) -> BaseHTTPResponse:
+        address = f"{pool.scheme}://{pool.host}:{pool.port}{url}"
+        heard.append(requests.Request(method, address, headers=dict(headers or {}), data=body).prepare())
+        return unheard(pool, method, url, body, headers, **rest)
+
+    with patch.object(HTTPConnectionPool, "urlopen", urlopen):
+        yield heard
+
+
+class ByHand:
+    """A `requests.Session` of our own, and a core or collection to ask.
+
+    Args:
+        url: Of the core or collection.
+        rows: Hits to ask for.
+    """
+
+    def __init__(self, url: str, rows: int) -> None:
+        self._url, self._rows = url, rows
+        self._session = requests.Session()
+        self._session.trust_env = False
+
+    def replay(self, asked: Sequence[requests.PreparedRequest]) -> bytes:
+        """Send requests again and read what comes, all of it; return the last answer."""
+        content = b""
+        for request in asked:
+            response = self._session.send(request, timeout=_TIMEOUT_SECONDS)
+            content = response.content
+            response.raise_for_status()
+        return content
+
+    def replay_and_decode(self, asked: Sequence[requests.PreparedRequest]) -> Any:
+        """Send requests again and read the JSON of every answer; return the last one's."""
+        decoded = None
+        for request in asked:
+            response = self._session.send(request, timeout=_TIMEOUT_SECONDS)
+            decoded = json.loads(response.content)
+            response.raise_for_status()
+        return decoded
+
+    def min_hash_tokens(self, tokens: Sequence[str], numbers: Mapping[str, str]) -> Any:
+        """Ask Solr's own parser for the documents that share tokens, which are sent as the index writes them."""
+        if any(_SEPARATOR in token for token in tokens):
+            raise ValueError(f"a token holds the separator {_SEPARATOR!r}")
+        return self._min_hash({"sep": _SEPARATOR, **numbers, "query": _SEPARATOR.join(tokens)})
+
+    def min_hash_text(self, text: str, numbers: Mapping[str, str]) -> Any:
+        """Ask Solr's own parser for the documents that share tokens with a text, which Solr analyses."""
+        return self._min_hash({**numbers, "query": text})
+
+    def _min_hash(self, arguments: Mapping[str, str]) -> Any:
+        body = {
+            "query": {"min_hash": {"field": "MINHASH", **arguments}},
+            "limit": self._rows,
+            "fields": ["id", "name", "score"],
+            "sort": "score desc, id asc",
+        }
+        response = self._session.post(f"{self._url}/select", json=body, timeout=_TIMEOUT_SECONDS)
+        response.raise_for_status()
+        return response.json()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+
+def found(solr_json: Any) -> Answer:
+    """Return what an answer of Solr says was found."""
+    response = solr_json["response"]
+    return response["numFound"], [(each["id"], each["score"]) for each in response["docs"]]

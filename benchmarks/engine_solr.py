@@ -1,0 +1,62 @@
+"""The Solr that is measured: one of our own, whose caches can be switched, or one that somebody else runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from whorl.errors import EngineResponseError
+from whorl.solr.client import SolrClient
+from whorl.solr.launcher import RunningSolr, admin, configset_directory, start_standalone
+
+_CORE = "engines"
+_CACHES = re.compile(r"<(?:filter|queryResult|document)Cache\b[^>]*/>")
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSolr:
+    """A core or collection that is measured.
+
+    Attributes:
+        url: Of the core or collection.
+        own: The Solr that we started for it, or None when somebody else runs it.
+    """
+
+    url: str
+    own: RunningSolr | None = None
+
+    @property
+    def version(self) -> str:
+        """Solr's version, `9.9.0`."""
+        client = SolrClient(self.url)
+        try:
+            return str(client.get("admin/system")["lucene"]["solr-spec-version"])
+        finally:
+            client.close()
+
+    def index_bytes(self) -> int | None:
+        """Return the size of the index on disk, or None where it is spread over several cores."""
+        base, _, name = self.url.rpartition("/")
+        try:
+            return int(admin(base, "cores", action="STATUS", core=name)["status"][name]["index"]["sizeInBytes"])
+        except (KeyError, EngineResponseError):
+            return None
+
+    def switch_caches(self, *, on: bool) -> None:
+        """Let a Solr of our own remember queries, results and documents, or do all its work for every request."""
+        if self.own is None:
+            raise ValueError("the caches of a Solr that somebody else runs stay as they are")
+        stock = (configset_directory() / "conf" / "solrconfig.xml").read_text(encoding="utf-8")
+        config = self.own.directory / _CORE / "conf" / "solrconfig.xml"
+        config.write_text(stock if on else _CACHES.sub("", stock), encoding="utf-8")
+        admin(self.own.url, "cores", action="RELOAD", core=_CORE)
+
+
+@contextmanager
+def own_solr(home: Path) -> Iterator[MeasuredSolr]:
+    """Start a standalone Solr with an empty core of whorl's configset."""
+    with start_standalone(home, {_CORE: configset_directory()}) as running:
+        yield MeasuredSolr(f"{running.url}/{_CORE}", running)
