@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix solr bench-engines prove-identity clean
+.PHONY: help demo test check fix solr bench-engines bench-fingerprint prove-identity clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -30,6 +30,11 @@ benchmarks/data/main.jsonl: | .venv/developing
 
 bench-engines: .venv/developing ## Measure both engines beside each other and beside bare HTTP (about 10 minutes)
 	$(BIN)/python benchmarks/engines.py
+
+bench-fingerprint: .venv/developing benchmarks/data/main.jsonl ## Time signatures beside other libraries and Lucene (about 3 minutes)
+	-for peer in $$(grep -v '^#' benchmarks/requirements-fingerprint.txt); do \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$peer"; done
+	$(BIN)/python benchmarks/fingerprint.py
 
 prove-identity: .venv/developing benchmarks/data/main.jsonl ## Compare tokens made here with a real Solr's, for all corpora
 	$(BIN)/python benchmarks/identity.py benchmarks/data

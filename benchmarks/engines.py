@@ -2,18 +2,18 @@
 
     python benchmarks/engines.py [--documents N] [--corpus FILE | --only spdx] [--solr URL] [--quick]
 
-The same documents go into a real Solr and into an embedded store, through `open_store(...).index`. Then each of a
-sample of documents is the source of three queries, `FINGERPRINT:id`, `FINGERPRINT:id_50` and
+The same documents go into a real Solr and into an embedded store, by turns, through `open_store(...).index`. Then
+each of a sample of documents is the source of three queries, `FINGERPRINT:id`, `FINGERPRINT:id_50` and
 `FINGERPRINT:id_50_90`, each run in every one of these ways, one after the other, several times over:
 
-| way              | what is timed                                                                            |
-|------------------|------------------------------------------------------------------------------------------|
-| whorl on Solr    | `store.search(query, rows=10)`                                                           |
-| bare requests    | the very bytes that whorl sends, sent by `requests` as they are; the answers read, unused |
-| bare and decoded | the same, and `json.loads` of every answer                                               |
-| tokens by hand   | one `{!min_hash}` with the source's tokens, for who has them; JSON made and read         |
-| text by hand     | one `{!min_hash}` with the source's whole text, which Solr fingerprints                  |
-| embedded         | `store.search(query, rows=10)` on the folder                                             |
+| way              | what is timed                                                                        |
+|------------------|--------------------------------------------------------------------------------------|
+| whorl on Solr    | `store.search(query, rows=10)`                                                       |
+| bare requests    | the bytes that whorl sends, sent by `requests` as they are; the answers read, unused |
+| bare and decoded | the same, and `json.loads` of every answer                                           |
+| tokens by hand   | one `{!min_hash}` with the source's tokens, for whoever has them; JSON made and read |
+| text by hand     | one `{!min_hash}` with the source's whole text, which Solr fingerprints              |
+| embedded         | `store.search(query, rows=10)` on the folder                                         |
 
 Only ratios of times taken side by side are compared, so another load on the machine falls on all of them. Solr's
 caches are off at first, as if no two queries were the same; then, on, they answer the same requests from memory.
@@ -46,10 +46,12 @@ from engine_solr import MeasuredSolr, own_solr
 from engine_timing import compared, interleaved
 from whorl import Document, Page, Store, WhorlError, open_store, unparse
 from whorl.query import ast
-from whorl.store import Indexed
+from whorl.store import DEFAULT_BATCH
 
 RESULTS = Path(__file__).resolve().parent / "results" / "engines.csv"
 ROWS = 10
+#: Documents that one engine indexes before it is the other's turn; each turn ends with a commit.
+TURN = 2 * DEFAULT_BATCH
 #: Any other seed is another sample, and so other figures.
 SEED = 11
 #: What whorl may cost beside the requests it has to make.
@@ -137,18 +139,19 @@ def sampled(documents: Sequence[Document], count: int) -> list[Document]:
 # Indexing
 
 
-def timed_index(store: Store, documents: Sequence[Document], name: str) -> float:
-    """Index documents and return how many a second."""
-
-    def tell(done: Indexed) -> None:
-        say(f"{name}: {done.stored} of {len(documents)} documents indexed")
-
-    begun = time.perf_counter()
-    done = store.index(documents, progress=tell)
-    seconds = time.perf_counter() - begun
-    if done.stored != len(documents):
-        raise BenchmarkError(f"of {len(documents)} documents {name} stored {done.stored}: are ids repeated?")
-    return done.stored / seconds
+def timed_index(stores: Mapping[str, Store], documents: Sequence[Document]) -> dict[str, float]:
+    """Index the same documents into stores, by turns; return by name how many a second."""
+    seconds = dict.fromkeys(stores, 0.0)
+    for at in range(0, len(documents), TURN):
+        some = documents[at : at + TURN]
+        for name, store in stores.items():
+            begun = time.perf_counter()
+            done = store.index(some)
+            seconds[name] += time.perf_counter() - begun
+            if done.stored != len(some):
+                raise BenchmarkError(f"{name} stored {done.stored} of {len(some)} documents: are ids repeated?")
+        say(f"{at + len(some)} of {len(documents)} documents indexed")
+    return {name: len(documents) / each for name, each in seconds.items()}
 
 
 def folder_bytes(folder: Path) -> int:
@@ -158,15 +161,13 @@ def folder_bytes(folder: Path) -> int:
 
 def index_rows(solr: MeasuredSolr, folder: Path, documents: Sequence[Document]) -> list[Row]:
     """Index into both engines; return their speeds and sizes."""
-    with open_store(solr.url) as store:
-        solr_speed = timed_index(store, documents, "Solr")
-    # Closed before its size is taken, so that nothing is still on its way to the disk.
-    with open_store(folder) as store:
-        embedded_speed = timed_index(store, documents, "embedded")
+    # Closed before the sizes are taken, so that nothing is still on its way to the disk.
+    with open_store(solr.url) as on_solr, open_store(folder) as in_folder:
+        speeds = timed_index({"Solr": on_solr, "embedded": in_folder}, documents)
     text = "the text", sum(len(document.text.encode()) for document in documents) / len(documents)
     embedded = "embedded", folder_bytes(folder) / len(documents)
     rows = [
-        row_of_values("indexing", "documents/s", ("Solr", solr_speed), ("embedded", embedded_speed)),
+        row_of_values("indexing", "documents/s", *speeds.items()),
         row_of_values("size", "bytes/document", embedded, text),
     ]
     size = solr.index_bytes()

@@ -12,6 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -420,7 +421,9 @@ class Indexing:
         return process.returncode, out, error
 
     def stored(self) -> int:
-        with contextlib.suppress(StoreError), Store(EmbeddedEngine(self.store, create=False)) as store:
+        # Not waiting for the writer: a store that is only being made has no index yet to be opened with.
+        engine = partial(EmbeddedEngine, self.store, create=False, wait_seconds=0.1)
+        with contextlib.suppress(StoreError), Store(engine()) as store:
             return store.count()
         return 0
 

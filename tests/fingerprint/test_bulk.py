@@ -127,6 +127,22 @@ print("numba" in sys.modules)
     assert run.stdout.strip() == "False"
 
 
+def test_a_numba_that_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A numba that cannot be imported (it refuses newer numpys) is told, and the plain route is taken.
+    """
+
+    def refuse(_: Scheme) -> None:
+        raise ImportError("Numba needs NumPy 2.4 or less")
+
+    monkeypatch.setattr(kernel, "is_available", lambda: True)
+    monkeypatch.setattr(kernel, "Kernel", refuse)
+    monkeypatch.setattr(bulk, "LARGE", 1)
+    with pytest.warns(RuntimeWarning, match="NumPy 2.4 or less"):
+        found = list(signatures_of(TEXTS, workers=1))
+    assert [row.tolist() for row in found] == expected(TEXTS, Scheme())
+
+
 def test_a_script_without_main_guard_still_gets_its_answer(tmp_path: Path) -> None:
     """
     Where no processes can be started, the work is done in this one, with a warning that says what to change.

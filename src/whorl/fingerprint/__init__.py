@@ -1,0 +1,1 @@
+"""Pure: text to words, shingles, hashes, signatures; thresholds to numbers."""

@@ -115,8 +115,9 @@ def _signatures(texts: Iterator[str], scheme: Scheme, workers: int, progress: Ca
 
 def _route(texts: Iterator[str], scheme: Scheme, workers: int, is_large: bool) -> Iterator[list[_Row]]:
     """Yield the results batch by batch."""
-    if kernel.is_available() and (is_large or kernel.is_loaded()):
-        yield from _in_threads(texts, scheme, workers)
+    fast = _kernel(scheme) if kernel.is_available() and (is_large or kernel.is_loaded()) else None
+    if fast:
+        yield from _in_threads(texts, fast, workers)
     elif is_large and workers > 1 and not multiprocessing.current_process().daemon:
         yield from _in_processes(texts, scheme, workers)
     else:
@@ -124,14 +125,23 @@ def _route(texts: Iterator[str], scheme: Scheme, workers: int, is_large: bool) -
             yield [minima(tokens(text, scheme.profile), scheme)]
 
 
-def _in_threads(texts: Iterator[str], scheme: Scheme, workers: int) -> Iterator[list[_Row]]:
-    idle = [kernel.Kernel(scheme)]
+def _kernel(scheme: Scheme) -> kernel.Kernel | None:
+    """Return a kernel, or None if the numba that is installed does not work here (with this numpy, say)."""
+    try:
+        return kernel.Kernel(scheme)
+    except ImportError as problem:
+        warnings.warn(f"numba does not work here, so signatures take longer: {problem}", RuntimeWarning, stacklevel=2)
+        return None
+
+
+def _in_threads(texts: Iterator[str], first: kernel.Kernel, workers: int) -> Iterator[list[_Row]]:
+    idle = [first]
 
     def rows(batch: Sequence[str]) -> list[_Row]:
         try:
             one = idle.pop()
         except IndexError:
-            one = kernel.Kernel(scheme)
+            one = kernel.Kernel(first.scheme)
         try:
             smallest, counts = one.many(batch)
         finally:
