@@ -414,7 +414,14 @@ class Indexing:
 
     def stopped_by(self, number: int, after: int) -> tuple[int, str, str]:
         """Start, wait until so many documents are stored, send a signal; return exit code and output."""
-        process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # A suite that runs in the background hands down that SIGINT is ignored.
+        process = subprocess.Popen(
+            self.command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         wait_until(lambda: self.stored() >= after, process)
         process.send_signal(number)
         out, error = process.communicate(timeout=_DEADLINE_SECONDS)
