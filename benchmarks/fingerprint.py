@@ -40,7 +40,8 @@ from whorl.fingerprint import kernel, kernel_tables
 from whorl.fingerprint import text as plain_text
 from whorl.fingerprint.bulk import signatures_of
 from whorl.fingerprint.kernel import Kernel
-from whorl.fingerprint.minhash import Scheme, minima
+from whorl.fingerprint.minhash import minima
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
 
 HERE = Path(__file__).resolve().parent
@@ -74,7 +75,7 @@ def whorl_plain() -> Contender:
 def forget() -> None:
     """Make whorl forget the words that it keeps of texts seen before: in use, texts are new."""
     kernel._slow_words.cache_clear()
-    plain_text._segmenter.cache_clear()
+    plain_text.segmenter_of.cache_clear()
     tokens("a few words, \u65e5\u672c\u8a9e", SCHEME.profile)
 
 

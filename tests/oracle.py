@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from whorl.engine.base import Document
-from whorl.fingerprint.minhash import Scheme, sign, well_formed
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.minhash import sign
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
 from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Unbound, Words
 

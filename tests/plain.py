@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import mmh3
 
-from whorl.fingerprint.minhash import Scheme, Signature
+from whorl.fingerprint.minhash import Signature
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
 
 _MASK = (1 << 64) - 1
@@ -12,19 +13,35 @@ _MASK = (1 << 64) - 1
 
 def plain_minima(words: list[str], bucket_count: int) -> list[tuple[int, int]]:
     """Return each bucket's smallest (high half, low half), rotation included; empty for fewer than five words."""
-    number_1, number_2 = mmh3.hash64(b"\0\0\0\0", 0, x64arch=True, signed=False)
-    buckets: dict[int, tuple[int, int]] = {}
-    for at in range(len(words) - 4):
-        half_1, half_2 = mmh3.hash64(java_bytes(" ".join(words[at : at + 5])), 0, x64arch=True, signed=False)
-        value = ((half_2 * 37 + number_2) & _MASK, (half_1 * 37 + number_1) & _MASK)
-        bucket = (value[0] >> 32) // -(-(1 << 32) // bucket_count)
-        buckets[bucket] = min(buckets.get(bucket, value), value)
-    filled = []
-    for bucket in range(bucket_count if buckets else 0):
-        while bucket not in buckets:
-            bucket = (bucket + 1) % bucket_count
-        filled.append(buckets[bucket])
-    return filled
+    tokens = plain_filter(words, Scheme(bucket_count=bucket_count))
+    return [(token >> 64, token & _MASK) for token in tokens]
+
+
+def plain_filter(words: list[str], scheme: Scheme) -> list[int]:
+    """Return the 128-bit tokens that Lucene's filter puts out for words, in its order, under any scheme."""
+    size = scheme.shingle_size
+    tokens = []
+    for number in range(scheme.hash_count if len(words) >= size else 0):
+        number_1, number_2 = mmh3.hash64(number.to_bytes(4, "big"), 0, x64arch=True, signed=False)
+        buckets: dict[int, list[tuple[int, int]]] = {}
+        for at in range(len(words) - size + 1):
+            half_1, half_2 = mmh3.hash64(java_bytes(" ".join(words[at : at + size])), 0, x64arch=True, signed=False)
+            value = ((half_2 * 37 + number_2) & _MASK, (half_1 * 37 + number_1) & _MASK)
+            kept = buckets.setdefault((value[0] >> 32) // -(-(1 << 32) // scheme.bucket_count), [])
+            if len(kept) == scheme.hash_set_size:
+                if value >= max(kept):
+                    continue
+                kept.remove(max(kept))  # even if the value is among the others
+            if value not in kept:
+                kept.append(value)
+        for bucket in range(scheme.bucket_count):
+            if scheme.rotation and scheme.hash_set_size == 1:
+                while bucket not in buckets:
+                    bucket = (bucket + 1) % scheme.bucket_count
+            for value in sorted(buckets.get(bucket, [])):
+                short = number << 96 | value[0] << 32 | value[1] >> 32
+                tokens.append(value[0] << 64 | value[1] if scheme.hash_count == 1 else short)
+    return tokens
 
 
 def java_bytes(text: str) -> bytes:

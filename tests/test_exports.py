@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
+import subprocess
+import sys
 from importlib.resources import files
+
+import pytest
 
 import whorl
 
@@ -13,12 +17,23 @@ PUBLIC = {"Document", "Hit", "Page", "Signature", "Store", "WhorlError", "open_s
 
 def test_all_is_what_is_public() -> None:
     """
-    __all__ names each public name once, in order, and everything else that can be seen is a module of ours.
+    __all__ names each public name once, in order, each can be had, and no other.
     """
     assert set(whorl.__all__) == PUBLIC
     assert list(whorl.__all__) == sorted(whorl.__all__)
-    visible = {name for name, value in vars(whorl).items() if not name.startswith("_") and not inspect.ismodule(value)}
-    assert visible - {"version"} == PUBLIC
+    assert {name for name in dir(whorl) if not name.startswith("_")} == PUBLIC
+    assert all(getattr(whorl, name).__name__ == name for name in PUBLIC)
+    with pytest.raises(AttributeError, match="no attribute 'open_stores'"):
+        _ = whorl.open_stores
+
+
+def test_importing_the_package_imports_little() -> None:
+    """
+    Names are imported when they are asked for.
+    """
+    program = "import sys, whorl; print(sorted(name for name in sys.modules if name.startswith('whorl')))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "['whorl']"
 
 
 def test_every_public_name_is_documented() -> None:

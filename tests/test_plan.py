@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from whorl import parse
-from whorl.fingerprint.minhash import Scheme, Signature
+from whorl.fingerprint.minhash import Signature
+from whorl.fingerprint.scheme import Scheme
 from whorl.plan import (
     Bool,
     MatchAll,

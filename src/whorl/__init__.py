@@ -1,7 +1,7 @@
 """Find the documents that share content with a document.
 
 open_store      a Solr collection by URL, or a folder on disk, as a Store
-Store           index, search, explain, delete, signature
+Store           index, search, explain, compare, delete, signature
 Document        a text under an id, with a name and properties
 Hit, Page       what a search gives back
 Signature       a document's tokens
@@ -9,14 +9,46 @@ parse, unparse  the query language, text to tree and back
 WhorlError      the base of every error raised on purpose (the tree is in whorl.errors)
 """
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from whorl.engine.base import Document, Hit, Page
-from whorl.errors import WhorlError
-from whorl.fingerprint.minhash import Signature
-from whorl.query.parser import parse, unparse
-from whorl.store import Store, open_store
+if TYPE_CHECKING:
+    from whorl.engine.base import Document, Hit, Page
+    from whorl.errors import WhorlError
+    from whorl.fingerprint.minhash import Signature
+    from whorl.query.parser import parse, unparse
+    from whorl.store import Store, open_store
 
-__version__ = version("whorl")
+    __version__: str
 
 __all__ = ["Document", "Hit", "Page", "Signature", "Store", "WhorlError", "open_store", "parse", "unparse"]
+
+#: Where a name is imported from when it is first asked for: a command that needs few of them starts sooner.
+_HOMES = {
+    "Document": "whorl.engine.base",
+    "Hit": "whorl.engine.base",
+    "Page": "whorl.engine.base",
+    "Signature": "whorl.fingerprint.minhash",
+    "Store": "whorl.store",
+    "WhorlError": "whorl.errors",
+    "open_store": "whorl.store",
+    "parse": "whorl.query.parser",
+    "unparse": "whorl.query.parser",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("whorl")
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -155,7 +155,7 @@ _SOURCE = click.option(
 def search(
     query: str, store: str | None, source_file: str | None, as_json: bool, rows: int, start: int, explained: bool
 ) -> None:
-    r"""Ask a store.
+    """Ask a store.
 
     \b
     FINGERPRINT:a.txt          shares any token with a.txt
@@ -165,7 +165,7 @@ def search(
     FINGERPRINT:source_70      a text that is not in the store: --source FILE
     … AND type:pdf AND NOT draft
     -- "-draft"                a query that begins with "-" stands after "--"
-    """
+    """  # noqa: D301 - click wants the control character
     from whorl.reading import source_text
     from whorl.show import console, counted, explanation, page_json, page_table, printable
     from whorl.store import open_store
@@ -228,7 +228,7 @@ def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> No
     their buckets, empty ones filled by rotation. npy is an array of 64-bit integers for numpy.load.
     """
     from whorl.fingerprint.export import as_json, as_npy, as_text
-    from whorl.fingerprint.minhash import Scheme
+    from whorl.fingerprint.scheme import Scheme
     from whorl.reading import source_text
 
     scheme = Scheme.named(scheme_name) if scheme_name else Scheme()
@@ -237,6 +237,44 @@ def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> No
         click.echo(as_npy(text, scheme, codec), nl=False)
     else:
         click.echo((as_json if form == "json" else as_text)(text, scheme, codec))
+
+
+@main.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@_STORE
+@click.option("--scheme", "scheme_name", metavar="NAME", help="What words and shingles are. Default: the store's.")
+@click.option("--passages", "most", default=5, show_default=True, type=click.IntRange(0), help="Passages to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: counts, shares, and all passages with their texts.")
+def compare(a: str, b: str, store: str | None, scheme_name: str | None, most: int, as_json: bool) -> None:
+    """Count exactly what two texts share, and show the passages.
+
+    A and B are files, ids of documents in the store, or one of them - for standard input. What is the path of a file
+    is that file; the store is asked for the rest.
+
+    \b
+    jaccard  shingles (words in a row) that both have, of all that either has
+    A in B   … of those of A: all of it, when A is an excerpt
+    B in A   … of those of B
+
+    A passage is as long as both texts go on alike, whatever the case and what stands between the words. [start:end]
+    counts characters from 0, of a file as whorl reads it: a page without its tags.
+    """  # noqa: D301 - click wants the control character
+    from whorl.comparison import comparison_json, read, summary_lines, warnings
+    from whorl.fingerprint.passages import compare as compare_texts
+    from whorl.fingerprint.scheme import Scheme
+    from whorl.show import console
+
+    read_a, read_b, scheme = read(a, b, store, Scheme.named(scheme_name) if scheme_name else None)
+    found = compare_texts(read_a.text, read_b.text, scheme)
+    if as_json:
+        click.echo(comparison_json(read_a, read_b, found))
+        return
+    for warning in warnings(found):
+        click.echo(f"note: {warning}", err=True)
+    printer = console()
+    for line in summary_lines(read_a, read_b, found, most=most, printer=printer):
+        printer.print(line, soft_wrap=True)
 
 
 @main.command()

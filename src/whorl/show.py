@@ -68,7 +68,11 @@ def page_json(query: str, page: Page) -> str:
     for hit in page.hits:
         told: dict[str, object] = {"id": hit.id, "name": hit.name, "score": hit.score}
         hits.append(told if hit.shared is None else {**told, "shared": hit.shared})
-    told = {"query": query, "total": page.total, "warnings": list(page.warnings), "hits": hits}
+    return as_json({"query": query, "total": page.total, "warnings": list(page.warnings), "hits": hits})
+
+
+def as_json(told: object) -> str:
+    """Return JSON that standard output can show whatever its encoding, and that no terminal acts on."""
     # Not every terminal's encoding has every character of an id.
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(told, ensure_ascii=not is_unicode, indent=2)

@@ -13,6 +13,7 @@ from typing import Self
 from whorl.engine.base import Document, Engine, Page
 from whorl.errors import DocumentError, ParameterError, StoreError
 from whorl.fingerprint.minhash import Signature
+from whorl.fingerprint.passages import Comparison, compare
 from whorl.fingerprint.similarity import shared_tokens
 from whorl.plan import BoundPlan, bind, make_plan, references
 from whorl.query.parser import parse
@@ -147,6 +148,29 @@ class Store:
     def signature(self, reference: str) -> Signature | None:
         """Return the signature of the document that a reference names, or None when there is none."""
         return self.engine.signatures({reference: True}).get(reference)
+
+    def text(self, reference: str) -> str | None:
+        """Return the stored text of the document that a reference names, or None when there is none."""
+        return self.engine.texts([reference]).get(reference)
+
+    def compare(self, a: str, b: str, *, source: str | Mapping[str, str] | None = None) -> Comparison:
+        """Compare two documents exactly, by all of their shingles under the store's scheme.
+
+        Args:
+            a: A reference to a document, or the name of a text given beside.
+            b: Likewise.
+            source: A text that need not be in the store, called `source`, or several by name, as in `search`.
+
+        Raises:
+            ParameterError: The store has no document of that name, or none with a text.
+        """
+        given = {SOURCE: source} if isinstance(source, str) else source or {}
+        stored = [name for name in dict.fromkeys((a, b)) if name not in given]
+        texts = {**(self.engine.texts(stored) if stored else {}), **given}
+        for name in stored:
+            if name not in texts:
+                raise ParameterError(f"the store has no document {name!r}, or none with a text")
+        return compare(texts[a], texts[b], self.engine.scheme)
 
     def count(self) -> int:
         """Return how many documents the store holds."""

@@ -8,7 +8,7 @@ import requests
 from oracle import Oracle
 from plain import plain_signature
 from whorl import Document, Store
-from whorl.fingerprint.minhash import Scheme
+from whorl.fingerprint.scheme import Scheme
 from whorl.plan import BoundPlan, SharedBands
 
 SOURCES = ["f0-0", "f1-1", "f2-0", "f3-half", "f4-2", "f5-0", "f6-0", "f6-twice", "words-5", "scripts", "controls"]

@@ -13,7 +13,7 @@ from oracle import Oracle
 from plain import plain_signature
 from queries import generated
 from whorl import Document, Page, Store, parse
-from whorl.fingerprint.minhash import Scheme
+from whorl.fingerprint.scheme import Scheme
 from whorl.plan import BoundPlan, bind, make_plan, references
 
 QUERIES = generated(360)
@@ -114,6 +114,27 @@ def test_boosts_of_any_size(store: Store, boost: str) -> None:
     A boost is that many points, however small or large.
     """
     assert store.search(f"id:f0-0^{boost}").hits[0].score == pytest.approx(float(boost))
+
+
+def test_texts(store: Store, collection: list[Document]) -> None:
+    """
+    Every engine gives the stored texts back, character by character, and nothing for what is not there or empty.
+    """
+    expected = {document.id: document.text for document in collection if document.text}
+    assert len(expected) == len(collection) - 1
+    for are_ids in (False, True):
+        assert store.engine.texts([*expected, "not-there", "\ud800", ""], are_ids=are_ids) == expected
+    assert store.engine.texts([]) == {}
+
+
+@pytest.mark.parametrize("reference", ["4242", NODE, f"workspace://SpacesStore/{NODE}", "a node"])
+def test_texts_by_reference(store: Store, reference: str, by_reference: dict[str, Document]) -> None:
+    """
+    What names a document in a query names its text; as the id of a hit it is an id and nothing else.
+    """
+    expected = {reference: by_reference["a node"].text}
+    assert store.engine.texts([reference]) == expected
+    assert store.engine.texts([reference], are_ids=True) == (expected if reference == "a node" else {})
 
 
 def test_unknown_source(store: Store) -> None:

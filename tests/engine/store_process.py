@@ -18,7 +18,7 @@ from whorl.engine import embedded, inverted, records
 from whorl.engine.base import Document
 from whorl.engine.embedded import EmbeddedEngine
 from whorl.errors import WhorlError
-from whorl.fingerprint.minhash import Scheme
+from whorl.fingerprint.scheme import Scheme
 from whorl.plan import BoundPlan, MatchAll
 
 SCHEME = Scheme(shingle_size=2, bucket_count=16)

@@ -13,7 +13,8 @@ from whorl.engine.base import Document, Hit
 from whorl.engine.embedded import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.banding import wrapped_bands
-from whorl.fingerprint.minhash import Scheme, sign
+from whorl.fingerprint.minhash import sign
+from whorl.fingerprint.scheme import Scheme
 from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, SharedBands, SharedTokens, Unbound, Words, bind
 
 SCHEME = Scheme(shingle_size=2, bucket_count=16)

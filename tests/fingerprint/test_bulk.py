@@ -13,7 +13,8 @@ import pytest
 from whorl.errors import ParameterError
 from whorl.fingerprint import bulk, kernel
 from whorl.fingerprint.bulk import fingerprints, signatures_of
-from whorl.fingerprint.minhash import Scheme, minima
+from whorl.fingerprint.minhash import minima
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
 
 needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
@@ -94,6 +95,31 @@ def test_the_array_of_a_collection() -> None:
     rows, has_any = fingerprints([])
     assert rows.shape == (0, 512)
     assert has_any.shape == (0,)
+
+
+def test_the_package_offers_them() -> None:
+    """
+    One text, all as an array, all as a stream: the names that the package documents.
+    """
+    import whorl.fingerprint as package
+
+    assert all(name in (package.__doc__ or "") for name in package.__all__)
+    rows, _ = package.fingerprints(TEXTS)
+    assert (
+        package.fingerprint(TEXTS[-1]).tolist() == rows[-1].tolist() == list(package.signatures_of(TEXTS))[-1].tolist()
+    )
+    with pytest.raises(AttributeError, match="no attribute 'fingerprintz'"):
+        _ = package.fingerprintz
+
+
+def test_other_schemes_take_the_plain_route() -> None:
+    """
+    Several hashes in a bucket make no rectangular array; a stream has them all the same, however much text there is.
+    """
+    scheme = Scheme(bucket_count=8, hash_set_size=4)
+    assert [row.tolist() for row in signatures_of(TEXTS, scheme)] == expected(TEXTS, scheme)
+    with pytest.raises(ParameterError, match="signatures_of"):
+        fingerprints(TEXTS, scheme)
 
 
 def test_errors_of_a_text_reach_the_caller() -> None:

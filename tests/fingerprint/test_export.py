@@ -11,7 +11,7 @@ import pytest
 from plain import plain_minima, plain_token
 from whorl.errors import ParameterError
 from whorl.fingerprint.export import as_json, as_npy, as_text
-from whorl.fingerprint.minhash import Scheme
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
 
 TEXT = "the quick brown fox jumps over the lazy dog and the quick brown fox jumps over the lazy cat"

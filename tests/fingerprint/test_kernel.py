@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
 from whorl.fingerprint import kernel
+from whorl.fingerprint.hashing import java_utf16
 from whorl.fingerprint.kernel import Kernel
-from whorl.fingerprint.minhash import Scheme, full_minima, java_utf16
+from whorl.fingerprint.minhash import full_minima
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import BUFFER_UNITS, PROFILES, shingles, tokens
 
 pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
@@ -225,8 +227,8 @@ def test_parameters() -> None:
     """
     with pytest.raises(ParameterError, match="icu99"):
         Kernel(Scheme("icu99"))
-    with pytest.raises(ParameterError, match="at least 1 token"):
-        Kernel(Scheme(shingle_size=0))
+    with pytest.raises(ParameterError, match="one hash in each bucket; minhash1-icu74-w5-b512-h2 takes"):
+        Kernel(Scheme(hash_count=2))
 
 
 def test_the_tables_of_this_python_are_not_used() -> None:

@@ -5,18 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plain import plain_minima, plain_token
-from whorl.errors import SchemeMismatchError
-from whorl.fingerprint.minhash import (
-    Scheme,
-    Signature,
-    Spelling,
-    full_minima,
-    minima,
-    sign,
-    spell,
-    token_number,
-)
+from plain import plain_filter, plain_minima, plain_token
+from whorl.errors import ParameterError, SchemeMismatchError
+from whorl.fingerprint.minhash import Signature, Spelling, full_minima, minima, sign, spell, token_number
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.similarity import shared_tokens
 
 words = st.lists(st.text(st.characters(exclude_categories=()), min_size=1, max_size=6), max_size=40)
@@ -30,6 +22,46 @@ def test_minima_equal_the_plain_filter(tokens: list[str], bucket_count: int) -> 
     found = full_minima(tokens, Scheme(bucket_count=bucket_count))
     assert [tuple(row) for row in found.tolist()] == plain_minima(tokens, bucket_count)
     assert minima(tokens, Scheme(bucket_count=bucket_count)).tolist() == found[:, 0].tolist()
+
+
+schemes = st.builds(
+    Scheme,
+    shingle_size=st.integers(1, 6),
+    bucket_count=st.sampled_from([1, 2, 3, 100, 512]),
+    hash_count=st.integers(1, 3),
+    hash_set_size=st.integers(1, 4),
+    rotation=st.booleans(),
+)
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=60), schemes)
+def test_every_scheme_equals_the_plain_filter(tokens: list[str], scheme: Scheme) -> None:
+    """
+    Several hash functions, several hashes in a bucket (which repeated shingles shrink), buckets left empty.
+    """
+    found = full_minima(tokens, scheme)
+    assert [high << 64 | low for high, low in found.tolist()] == plain_filter(tokens, scheme)
+    assert Scheme.named(scheme.name) == scheme
+
+
+def test_names_of_schemes() -> None:
+    """
+    A name says what differs from Lucene's defaults; where rotation changes nothing there is one scheme, not two.
+    """
+    assert Scheme().name == "minhash1-icu74-w5-b512"
+    assert Scheme("icu77", 5, 1, 2, 512, rotation=False).name == "minhash1-icu77-w5-b1-h2-s512"
+    assert Scheme(rotation=False).name == "minhash1-icu74-w5-b512-unrotated"
+    assert Scheme(bucket_count=1, rotation=False) == Scheme(bucket_count=1)
+
+
+@pytest.mark.parametrize("name", ["icu99", "minhash2-icu74-w5-b512", "minhash1-icu74-w5", "minhash1-icu74-w5-b99999",
+                                  "minhash1-icu74-w0-b512", "minhash1-icu74-w5-b512-h0", ""])  # fmt: skip
+def test_names_that_name_no_scheme(name: str) -> None:
+    """
+    The error says what could have been meant.
+    """
+    with pytest.raises(ParameterError, match=r"no scheme|is 1 to"):
+        Scheme.named(name)
 
 
 @given(st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=20))

@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.fingerprint.minhash import Scheme, Signature, Spelling, full_minima, spell
+from whorl.fingerprint.minhash import Signature, Spelling, full_minima, spell
 from whorl.fingerprint.recovery import from_distinct
+from whorl.fingerprint.scheme import Scheme
 
 SCHEME = Scheme()
 texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon"]), min_size=5, max_size=60)

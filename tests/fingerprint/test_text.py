@@ -14,11 +14,13 @@ from whorl.fingerprint.text import (
     BUFFER_UNITS,
     DEFAULT_PROFILE,
     PROFILES,
-    _buffers,
-    _segmenter,
+    buffers,
     compose_hangul,
+    segmenter_of,
     shingles,
+    spans,
     tokens,
+    tokens_and_spans,
 )
 from whorl.fingerprint.wordbreak import tables
 
@@ -129,14 +131,70 @@ def test_a_buffer_does_not_end_after_other_blanks(other: str) -> None:
     assert len(tokens("a" * 4000 + other + "b" * 200)[-1]) == 105
 
 
+def folded(text: str, profile: str) -> list[str]:
+    """Return what stands where the words of a text are said to stand, folded."""
+    fold = segmenter_of(profile).default.fold
+    written = [text[start:end] for start, end in spans(text, profile).tolist()]
+    # Two halves of a surrogate pair that stand side by side are one character to Lucene.
+    return [fold(each.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")) for each in written]
+
+
+@profiles
+def test_where_the_words_of_the_vectors_stand(profile: str) -> None:
+    """
+    For every text of the vectors, and for all of them as one long text.
+    """
+    texts = [text for text, _ in json.loads((VECTORS / f"words-{profile}.json").read_text())["words"]]
+    for text in [*texts, "".join(texts), " ".join(texts)]:
+        assert folded(text, profile) == tokens(text, profile)
+
+
+@profiles
+@given(text=st.one_of(any_text, long_text))
+@example(text="a" + "𐐀" * 3000)
+@example(text="\ud83d" * 4095 + "\ude00 b")
+def test_where_words_stand(profile: str, text: str) -> None:
+    """
+    As many places as words, in order, none within another, and what stands there folds to the word.
+    """
+    words, places = tokens_and_spans(text, profile)
+    assert words == tokens(text, profile) == folded(text, profile)
+    assert places.shape == (len(words), 2)
+    assert (places[:, 0] < places[:, 1]).all()
+    assert (places[:-1, 1] <= places[1:, 0]).all()
+    assert not len(words) or (places[0, 0] >= 0 and places[-1, 1] <= len(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("", []),
+        ("ﬁve  Straße!", [[0, 3], [5, 11]]),
+        ("cafe\u0301 x", [[0, 5], [6, 7]]),
+        ("\u1112\u1161\u11ab 한", [[0, 3], [4, 5]]),
+        ("日本語の文章", [[0, 3], [3, 4], [4, 6]]),
+        ("ภาษาไทย", [[0, 4], [4, 7]]),
+        ("\ud83d x 😀 \ud83d\ude00 y", [[2, 3], [4, 5], [6, 8], [9, 10]]),
+        ("a" * 5000, [[0, 4096], [4096, 5000]]),
+        ("a" + "𐐀" * 3000, [[0, 1], [1, 2048], [2049, 3001]]),  # the cut parts the character 2048
+        ("\u3164", [[0, 1]]),
+    ],
+)
+def test_places(text: str, places: list[list[int]]) -> None:
+    """
+    Ranges count characters as Python does.
+    """
+    assert spans(text).tolist() == places
+
+
 @given(long_text)
 def test_buffers_are_the_text(text: str) -> None:
     """
     Nothing is lost between buffers, and none is larger than Lucene's.
     """
-    buffers = [buffer.encode("utf-16-le", "surrogatepass") for buffer in _buffers(text)]
-    assert b"".join(buffers) == text.encode("utf-16-le", "surrogatepass")
-    assert all(len(buffer) <= 2 * BUFFER_UNITS for buffer in buffers)
+    read = [buffer.encode("utf-16-le", "surrogatepass") for buffer in buffers(text)]
+    assert b"".join(read) == text.encode("utf-16-le", "surrogatepass")
+    assert all(len(buffer) <= 2 * BUFFER_UNITS for buffer in read)
 
 
 @profiles
@@ -147,7 +205,7 @@ def test_cutting_beforehand_changes_nothing(profile: str, text: str) -> None:
     """
     The pieces between separators, remembered from other texts, have the words of the whole run.
     """
-    segmenter = _segmenter(profile)
+    segmenter = segmenter_of(profile)
     for chunks in (segmenter.default, segmenter.cjk):
         assert list(chunks.words(text)) == [chunks.fold(word) for word in chunks.raw_words(text)]
 
@@ -184,7 +242,7 @@ def test_composition_is_nfc(profile: str, text: str) -> None:
     """
     The profile's own composition gives what Python's gives, where their Unicode versions agree.
     """
-    assert _segmenter(profile).default.fold.compose(text) == unicodedata.normalize("NFC", text)
+    assert segmenter_of(profile).default.fold.compose(text) == unicodedata.normalize("NFC", text)
 
 
 def test_hangul_composes_by_arithmetic() -> None:
@@ -223,6 +281,8 @@ def test_what_is_outside_the_range_is_refused() -> None:
     assert DEFAULT_PROFILE in PROFILES
     with pytest.raises(ParameterError, match=r"'icu99'; there are icu70, icu74, icu77"):
         tokens("text", "icu99")
+    with pytest.raises(ParameterError, match=r"'icu99'"):
+        spans("text", "icu99")
     with pytest.raises(ParameterError, match="got size 0"):
         shingles(["a"], 0)
 

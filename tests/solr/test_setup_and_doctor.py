@@ -169,7 +169,7 @@ def test_doctor_sees_every_trap(collections: Collections) -> None:
     found = codes(collections.make(TRAPS))
     expected = {
         "norms", "positions", "rotation", "no-truncation", "stored-text", "no-vector-handler", "other-copy-field",
-        "tokenizer", "no-folding", "query-analyzer", "text-only",
+        "tokenizer", "no-folding", "query-analyzer", "text-only", "other-words",
     }  # fmt: skip
     assert {code for code, level in found.items() if level is Level.WARNING} == expected
     assert found["buckets"] is Level.NOTE

@@ -12,7 +12,8 @@ from plain import plain_minima
 from whorl import Store
 from whorl.engine.solr import SolrEngine
 from whorl.errors import SchemaError
-from whorl.fingerprint.minhash import Scheme, Spelling, full_minima, spell
+from whorl.fingerprint.minhash import Spelling, full_minima, spell
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
 from whorl.solr.client import SolrClient
 from whorl.solr.doctor import Level

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from whorl.errors import DocumentError
-from whorl.fingerprint.minhash import Scheme, Signature, well_formed
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.minhash import Signature
+from whorl.fingerprint.scheme import Scheme
 from whorl.plan import BoundPlan
 
 PropertyValue: TypeAlias = str | int | float | bool
@@ -165,6 +167,18 @@ class Engine(Protocol):
 
         Returns:
             By reference; a reference that names no document is absent, a text too short has no tokens.
+        """
+        ...
+
+    def texts(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, str]:
+        """Return the stored texts of documents, by id, of those that have one; an empty text is none.
+
+        Args:
+            ids: References, resolved as `signatures` resolves them: a DBID or a node reference does as well.
+            are_ids: Whether they are ids of hits, which name nothing else.
+
+        Raises:
+            SchemaError: No document of this store has its text in it.
         """
         ...
 

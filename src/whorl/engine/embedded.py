@@ -24,7 +24,9 @@ from whorl.engine.records import Record, Records, WriteLock
 from whorl.engine.reference import Role, candidates
 from whorl.engine.translation import Translation, translate
 from whorl.errors import StoreError
-from whorl.fingerprint.minhash import Scheme, Signature, minima, sign, spell, well_formed
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.minhash import Signature, minima, sign, spell
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
 from whorl.plan import BoundPlan
 
@@ -284,14 +286,29 @@ class EmbeddedEngine:
         }
 
     def _minima(self, reference: str) -> npt.NDArray[np.uint64] | None:
+        document_id = self._resolved(reference)
+        return None if document_id is None else self._records.minima(document_id)
+
+    def _resolved(self, reference: str) -> str | None:
+        """Return the id of the document that a reference names, or None when there is none."""
         if reference != well_formed(reference):
             return None
         for role, value in candidates(reference):
             document_id = value if role == "key" else self._records.by_handle(_PROPERTIES[role], value)
-            numbers = None if document_id is None else self._records.minima(document_id)
-            if numbers is not None:
-                return numbers
+            if document_id is not None and self._records.names([document_id]):
+                return document_id
         return None
+
+    def texts(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, str]:
+        """Return the stored texts of documents, by id, of those that have one; an empty text is none."""
+        self._require_usable()
+        if are_ids:
+            resolved = {each: each for each in ids if each == well_formed(each)}
+        else:
+            named = {each: self._resolved(each) for each in ids}
+            resolved = {each: document_id for each, document_id in named.items() if document_id is not None}
+        texts = self._records.texts(resolved.values())
+        return {each: texts[document_id] for each, document_id in resolved.items() if texts.get(document_id)}
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from whorl.engine.base import Document
 from whorl.errors import SchemeMismatchError, StoreError
-from whorl.fingerprint.minhash import Scheme
+from whorl.fingerprint.scheme import Scheme
 
 #: Of the tables below; a change to them is a new number.
 FORMAT = "1"
@@ -219,6 +219,16 @@ class Records:
     def names(self, ids: Collection[str]) -> dict[str, str]:
         """Return names by id, of those documents that exist."""
         return {row[0]: row[1] for row in self._by_id("name", ids)}
+
+    def texts(self, ids: Collection[str]) -> dict[str, str]:
+        """Return texts by id, of those documents that exist."""
+        found = {}
+        for document_id, content in self._by_id("content", ids):
+            try:
+                found[document_id] = zlib.decompress(content).decode()
+            except (zlib.error, ValueError) as error:
+                raise StoreError(_damaged(self._path, f"document {document_id!r}: {error}")) from error
+        return found
 
     def minima(self, document_id: str) -> npt.NDArray[np.uint64] | None:
         """Return a document's minima in bucket order, None where there is no such document."""

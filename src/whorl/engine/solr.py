@@ -16,12 +16,13 @@ from typing import Any
 from whorl.engine.base import Document, Hit, Page
 from whorl.engine.reference import candidates
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
-from whorl.fingerprint.minhash import Scheme, Signature, sign
+from whorl.fingerprint.minhash import Signature, sign
 from whorl.fingerprint.recovery import from_distinct
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
 from whorl.plan import Bool, BoundPlan, Nothing, PlanNode, Words
-from whorl.solr.answer import first_text, vectors
-from whorl.solr.client import Json, SolrClient
+from whorl.solr.answer import Json, first_text, vectors
+from whorl.solr.client import SolrClient
 from whorl.solr.request import documents_request, search_request, vector_parameters
 from whorl.solr.schema import Collection, FieldNames, TokenSource, inspect
 
@@ -111,6 +112,27 @@ class SolrEngine:
             found |= self._signatures(some, are_ids)
         return found
 
+    def texts(self, ids: Sized[str], *, are_ids: bool = False) -> Mapping[str, str]:
+        collection = self.collection
+        if collection.content is None:
+            raise SchemaError(
+                f"{self._client.url} gives no texts back: {self._wanted_fields.content!r} is not a stored field; where "
+                "the texts are in another, name that in whorl.toml: [fields] content"
+            )
+        fields = [name for name in (collection.names.key, collection.dbid, collection.noderef) if name]
+        found: dict[str, str] = {}
+        references = list(dict.fromkeys(ids))
+        for at in range(0, len(references), _REFERENCES_AT_ONCE):
+            some = references[at : at + _REFERENCES_AT_ONCE]
+            looked_up = {reference: self._looked_up(reference, are_ids) for reference in some}
+            documents = self._documents(_by_field(looked_up), [*fields, collection.content])
+            for reference in some:
+                document = _resolved(looked_up[reference], documents)
+                text = first_text(document.get(collection.content)) if document is not None else ""
+                if text:
+                    found[reference] = text
+        return found
+
     def sign(self, text: str) -> Signature:
         return sign(text, self.collection.scheme, self.collection.spelling)
 
@@ -132,9 +154,7 @@ class SolrEngine:
         """Fetch the documents that references name, in one request, and their term vectors where those are read."""
         collection, source = self.collection, self._token_source
         names = collection.names
-        values: dict[str, list[str]] = {}
-        for field, value in (each for pairs in looked_up.values() for each in pairs):
-            values.setdefault(field, []).append(value)
+        values = _by_field(looked_up)
         if not values:
             return [], {}
         fields = [name for name in (names.key, collection.dbid, collection.noderef) if name]
@@ -273,6 +293,14 @@ def _resolved(looked_up: list[tuple[str, str]], documents: list[Json]) -> Json |
             if first_text(document.get(field)) == value:
                 return document
     return None
+
+
+def _by_field(looked_up: Mapping[str, list[tuple[str, str]]]) -> dict[str, list[str]]:
+    """Return what references are looked for under, by field."""
+    values: dict[str, list[str]] = {}
+    for field, value in (each for pairs in looked_up.values() for each in pairs):
+        values.setdefault(field, []).append(value)
+    return values
 
 
 def _fits(field: str, value: str, collection: Collection) -> bool:

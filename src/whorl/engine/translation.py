@@ -10,7 +10,8 @@ from typing import TypeAlias
 from tantivy import Occur, Query
 
 from whorl.engine.inverted import SCHEMA, term
-from whorl.fingerprint.minhash import token_number, well_formed
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.minhash import token_number
 from whorl.fingerprint.text import tokens
 from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Unbound, Words
 

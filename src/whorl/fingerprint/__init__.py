@@ -1,1 +1,22 @@
-"""Pure: text to words, shingles, hashes, signatures; thresholds to numbers."""
+"""Pure: text to words, shingles, hashes, signatures; thresholds to numbers.
+
+fingerprint    the tokens of one text, as an array of numbers
+fingerprints   those of many texts, on all processors, as one array
+signatures_of  the same as a stream: one array after the other
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from whorl.fingerprint.bulk import fingerprint, fingerprints, signatures_of
+
+__all__ = ["fingerprint", "fingerprints", "signatures_of"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import these names when they are asked for: few commands need what they import (threads, processes)."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from whorl.fingerprint import bulk
+
+    return getattr(bulk, name)

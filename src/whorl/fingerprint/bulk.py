@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint import kernel
-from whorl.fingerprint.minhash import Scheme, minima
-from whorl.fingerprint.text import shingles, tokens
+from whorl.fingerprint.minhash import text_minima
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.text import tokens
 
 #: Below this many characters the plain route (one to five million a second) is done before numba is imported (half a
 #: second or more, on a machine that has compiled the loops before) or another process has started.
@@ -37,6 +38,24 @@ BATCHES_PER_WORKER = 2
 _Row = npt.NDArray[np.uint64]
 
 
+def fingerprint(text: str, scheme: Scheme = kernel.DEFAULT_SCHEME) -> _Row:
+    """Return the tokens of one text as numbers, at once: no processes, no threads, nothing compiled.
+
+    Returns:
+        uint64 array of shape (bucket_count,) in the order of the buckets, empty ones filled by rotation: the high half
+        of each bucket's smallest hash, in the machine's byte order (an index writes it as four UTF-16 units, the
+        highest first); or of shape (0,) for a text of fewer words than one shingle. Other schemes give as many
+        numbers as Lucene gives tokens.
+
+    Raises:
+        ParameterError: There is no such profile.
+
+    >>> fingerprint("to be or not to be").shape
+    (512,)
+    """
+    return text_minima(text, scheme)[:, 0]
+
+
 def signatures_of(
     texts: Iterable[str],
     scheme: Scheme = kernel.DEFAULT_SCHEME,
@@ -44,7 +63,7 @@ def signatures_of(
     workers: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[_Row]:
-    """Return the bucket minima of each text, in order: what `minhash.minima(tokens(text, scheme.profile), scheme)` is.
+    """Return the tokens of each text, in order: what `fingerprint(text, scheme)` is.
 
     Texts are taken as results are: no more of them are held than `workers` can have in hand, about two million
     characters each, or two texts.
@@ -57,14 +76,15 @@ def signatures_of(
         progress: Called in this thread with the number of texts that are done.
 
     Returns:
-        Iterator of uint64 arrays of shape (bucket_count,), or (0,) for a text of fewer words than one shingle.
+        Iterator of uint64 arrays of shape (bucket_count,), or (0,) for a text of fewer words than one shingle, as
+        `fingerprint` returns them.
 
     Raises:
-        ParameterError: There is no such profile, or fewer than 1 worker or word in a shingle.
+        ParameterError: There is no such profile, or fewer than 1 worker.
     """
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, got {workers}")
-    shingles(tokens("", scheme.profile), scheme.shingle_size)
+    tokens("", scheme.profile)
     return _signatures(iter(texts), scheme, workers or _processors(), progress or _ignore)
 
 
@@ -86,7 +106,12 @@ def fingerprints(
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text of fewer words than one
         shingle has a row of zeros and False; compare no such row with anything.
+
+    Raises:
+        ParameterError: As in `signatures_of`, or the scheme does not keep one hash in each bucket.
     """
+    if not scheme.fills_every_bucket:
+        raise ParameterError(f"signatures under {scheme.name} differ in length; take them one by one: signatures_of")
     rows = np.zeros((max(1, length_hint(texts)), scheme.bucket_count), np.uint64)
     has_any: list[bool] = []
     for row in signatures_of(texts, scheme, workers=workers, progress=progress):
@@ -115,14 +140,15 @@ def _signatures(texts: Iterator[str], scheme: Scheme, workers: int, progress: Ca
 
 def _route(texts: Iterator[str], scheme: Scheme, workers: int, is_large: bool) -> Iterator[list[_Row]]:
     """Yield the results batch by batch."""
-    fast = _kernel(scheme) if kernel.is_available() and (is_large or kernel.is_loaded()) else None
+    can_be_fast = scheme.fills_every_bucket and kernel.is_available() and (is_large or kernel.is_loaded())
+    fast = _kernel(scheme) if can_be_fast else None
     if fast:
         yield from _in_threads(texts, fast, workers)
     elif is_large and workers > 1 and not multiprocessing.current_process().daemon:
         yield from _in_processes(texts, scheme, workers)
     else:
         for text in texts:
-            yield [minima(tokens(text, scheme.profile), scheme)]
+            yield [fingerprint(text, scheme)]
 
 
 def _kernel(scheme: Scheme) -> kernel.Kernel | None:
@@ -182,7 +208,7 @@ class _PlainRows:
         self.scheme = scheme
 
     def __call__(self, batch: Sequence[str]) -> list[_Row]:
-        return [minima(tokens(text, self.scheme.profile), self.scheme) for text in batch]
+        return [fingerprint(text, self.scheme) for text in batch]
 
 
 def _in_order(

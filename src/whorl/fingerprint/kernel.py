@@ -22,9 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from whorl.errors import ParameterError
 from whorl.fingerprint import text as plain
+from whorl.fingerprint.hashing import hash_of_number, java_utf16
 from whorl.fingerprint.kernel_tables import PADDING, layout
-from whorl.fingerprint.minhash import _NUMBER_0, Scheme, java_utf16
+from whorl.fingerprint.scheme import Scheme
 
 #: Characters that are read at a time, so that the memory needed does not depend on the size of a text. Calls between
 #: Python and the loops hold the interpreter's lock; smaller windows mean more of them, and threads that wait.
@@ -63,11 +65,12 @@ class Kernel:
 
     Raises:
         ImportError: numba is not installed.
-        ParameterError: The scheme has no such profile, or its shingles hold no words.
+        ParameterError: The scheme has no such profile, or does not keep one hash in each bucket.
     """
 
     def __init__(self, scheme: Scheme = DEFAULT_SCHEME) -> None:
-        plain.shingles((), scheme.shingle_size)
+        if not scheme.fills_every_bucket:
+            raise ParameterError(f"the kernel keeps one hash in each bucket; {scheme.name} takes the plain route")
         self.scheme = scheme
         self._loops = _load_loops()
         self._layout = layout(scheme.profile)
@@ -91,7 +94,7 @@ class Kernel:
         bucket_size = -(-(1 << 32) // scheme.bucket_count)
         shift = 31 + bucket_size.bit_length()
         is_shift = bucket_size.bit_count() == 1 and shift < 64
-        self._numbers = np.array([*_NUMBER_0.tolist(), bucket_size, shift if is_shift else 0], np.uint64)
+        self._numbers = np.array([*hash_of_number(0).tolist(), bucket_size, shift if is_shift else 0], np.uint64)
         self._compile()
 
     def _compile(self) -> None:
@@ -268,7 +271,7 @@ class _SlowWords:
     """Segments -> their folded words, by the plain route; shared by all threads."""
 
     def __init__(self, profile: str) -> None:
-        segmenter = plain._segmenter(profile)
+        segmenter = plain.segmenter_of(profile)
         self._chunks = (segmenter.default, segmenter.cjk)
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 

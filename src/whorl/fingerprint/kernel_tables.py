@@ -71,7 +71,7 @@ class Layout(NamedTuple):
 @cache
 def layout(profile: str) -> Layout:
     """Lay out the tables of a profile for the compiled loops."""
-    tables = plain._segmenter(profile).tables
+    tables = plain.segmenter_of(profile).tables
     default, cjk = tables.default, tables.cjk
     characters = np.zeros(CODE_POINTS, np.uint8)
     folded = np.arange(FIRST_PLANE, dtype=np.uint32)

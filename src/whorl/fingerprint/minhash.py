@@ -1,84 +1,34 @@
-"""Lucene's MinHashFilter: shingles to bucket minima, and the tokens they become in an index.
+"""Lucene's MinHashFilter: shingle hashes to bucket minima, and the tokens they become in an index.
 
-Source: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8, 9 and 10) for hashCount 1 and
-hashSetSize 1, the only parameters that Solr's documentation, Alfresco and this package use for documents.
+Source: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8, 9 and 10).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import accumulate
-from typing import Self
 
-import mmh3
 import numpy as np
 import numpy.typing as npt
 
-from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.text import DEFAULT_PROFILE, PROFILES, tokens
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-#: Lucene folds the hash number into every hash (combineOrdered), also when there is only number 0.
-_MULTIPLIER = np.uint64(37)
-_NUMBER_0 = np.frombuffer(mmh3.mmh3_x64_128_digest(b"\0\0\0\0", 0), dtype="<u8")
-
-
-@dataclass(frozen=True, slots=True)
-class Scheme:
-    """Everything that a signature depends on; signatures of different schemes cannot be compared.
-
-    Args:
-        profile: Word-break profile: the ICU tables that split the text into words.
-        shingle_size: Words in a shingle.
-        bucket_count: Buckets of the hash space, each keeping its smallest hash.
-        version: Of the arithmetic; a change to it is a new version beside the old one.
-    """
-
-    profile: str = DEFAULT_PROFILE
-    shingle_size: int = 5
-    bucket_count: int = 512
-    version: int = 1
-
-    @property
-    def name(self) -> str:
-        """The scheme in one word, as stored and shown: `minhash1-icu74-w5-b512`."""
-        return f"minhash{self.version}-{self.profile}-w{self.shingle_size}-b{self.bucket_count}"
-
-    @classmethod
-    def named(cls, name: str) -> Self:
-        """Return the scheme of a name: a whole one, or the word-break profile alone.
-
-        Raises:
-            ParameterError: There is no such scheme.
-        """
-        whole = re.fullmatch(r"minhash1-(\w+)-w([1-9]\d{0,2})-b([1-9]\d{0,4})", name)
-        profile = whole[1] if whole else name
-        if profile not in PROFILES:
-            known = ", ".join(PROFILES)
-            raise ParameterError(f"there is no scheme {name!r}; name {known}, or a whole one as {cls().name}")
-        return cls(profile, int(whole[2]), int(whole[3])) if whole else cls(profile)
-
-    def require(self, other: Scheme) -> None:
-        """Raise SchemeMismatchError, naming every differing part, unless both schemes are equal."""
-        parts = ("profile", "shingle_size", "bucket_count", "version")
-        differing = [part for part in parts if getattr(self, part) != getattr(other, part)]
-        if differing:
-            told = ", ".join(f"{part} ({getattr(self, part)} and {getattr(other, part)})" for part in differing)
-            raise SchemeMismatchError(f"signatures differ in {told}; make both under one scheme")
+from whorl.fingerprint.hashing import LONE_SURROGATE, murmur_halves, numbered
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import murmur_pieces, pieces
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A document's tokens as Lucene spells them, in bucket order, empty buckets filled by rotation.
+    """A document's tokens as Lucene spells them, in the order in which it gives them.
 
     Args:
         scheme: What the tokens depend on.
-        tokens: One token a bucket (`scheme.bucket_count` of them), or none for a text of fewer words than one
-            shingle. A token is text of four UTF-16 units, lone surrogates replaced by U+FFFD, as in the index;
-            an existing collection may hold other spellings (sixteen bytes, Alfresco's hex).
+        tokens: One token a bucket (`scheme.bucket_count` of them) in the order of the buckets, empty ones filled by
+            rotation, or what other schemes keep; none for a text of fewer words than one shingle. A token is text
+            of four UTF-16 units, lone surrogates replaced by U+FFFD, as in the index; an existing collection may
+            hold other spellings (sixteen bytes, Alfresco's hex).
         is_exact: False where an index could not tell the order or the repeats of some tokens.
     """
 
@@ -88,59 +38,119 @@ class Signature:
 
 
 def minima(words: Sequence[str], scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return the high halves of each bucket's smallest hash: the 64 bits that are kept and compared.
+    """Return the high halves of `full_minima`: the 64 bits of a token that are kept and compared.
 
     Args:
         words: The folded words of a text, in order.
-        scheme: Shingle size and bucket count.
+        scheme: What the tokens depend on.
 
     Returns:
-        uint64 array of shape (bucket_count,), or (0,) when there are fewer words than one shingle.
+        uint64 array of shape (tokens,): one for each bucket, or none when there are fewer words than one shingle;
+        under other schemes as in `full_minima`.
     """
     return full_minima(words, scheme)[:, 0]
 
 
 def full_minima(words: Sequence[str], scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return each bucket's smallest hash, empty buckets filled from the next one that is not.
+    """Return the smallest hashes of each bucket, empty buckets filled from the next one that is not.
 
     Args:
         words: The folded words of a text, in order.
-        scheme: Shingle size and bucket count.
+        scheme: What the tokens depend on.
 
     Returns:
-        uint64 array of shape (bucket_count, 2): the high half of Lucene's 128-bit hash, whose top bits are the
-        bucket, and the low half; or of shape (0, 2) when there are fewer words than one shingle.
+        uint64 array of shape (tokens, 2), the tokens' 128 bits in the order in which Lucene gives them: (bucket_count,
+        2) under the usual scheme, fewer rows without rotation, hash_count times as many with several hash functions,
+        and up to hash_set_size times as many with several hashes in a bucket; (0, 2) when there are fewer words than
+        one shingle. With one hash function the high half is that of Lucene's hash, whose top bits are the bucket, and
+        the low half is its low one.
 
-    Source: MinHashFilter.incrementToken and its `withRotation` branch.
+    Source: MinHashFilter.incrementToken.
     """
-    size = scheme.shingle_size
-    if len(words) < size:
-        return np.empty((0, 2), dtype=np.uint64)
-    # All words encoded once; a shingle is a slice of that, from the start of one word to the end of another.
-    encoded = java_utf16(" ".join(words))
-    starts = _starts(words, len(encoded))
-    digest = mmh3.mmh3_x64_128_digest
-    raw = b"".join([digest(encoded[at : end - 2], 0) for at, end in zip(starts, starts[size:], strict=False)])
-    # murmur's second half leads: it decides the bucket and the order, the first half breaks ties.
-    hashes = (np.frombuffer(raw, dtype="<u8").reshape(-1, 2) * _MULTIPLIER + _NUMBER_0)[:, ::-1]
-    high, low = hashes[:, 0], hashes[:, 1]
-    bucket_size = -(-(1 << 32) // scheme.bucket_count)
-    buckets = ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
-    smallest = np.full((scheme.bucket_count, 2), np.iinfo(np.uint64).max, dtype=np.uint64)
-    np.minimum.at(smallest[:, 0], buckets, high)
-    is_smallest = high == smallest[buckets, 0]
-    np.minimum.at(smallest[:, 1], buckets[is_smallest], low[is_smallest])
-    return rotate(smallest, np.unique(buckets))
+    return minima_of([murmur_halves(words, scheme.shingle_size)], scheme)
 
 
-def _starts(words: Sequence[str], encoded_bytes: int) -> list[int]:
-    """Return where each word starts in the words joined by blanks, in bytes of UTF-16, and where one more would."""
-    characters = list(accumulate((len(word) + 1 for word in words), initial=0))
-    if 2 * (characters[-1] - 1) == encoded_bytes:
-        return [2 * at for at in characters]
-    # Some character is a surrogate pair.
-    sizes = (len(word.encode("utf-16-le", "surrogatepass")) + 2 for word in words)
-    return list(accumulate(sizes, initial=0))
+def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
+    """Return what `full_minima` returns for the words of a text.
+
+    Raises:
+        ParameterError: There is no such profile.
+    """
+    return minima_of(murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size), scheme)
+
+
+def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
+    """Return what `full_minima` returns for the words whose shingles have these hashes.
+
+    Args:
+        murmur: uint64 arrays of shape (shingles, 2), murmur's two halves; one after the other they are all shingles.
+        scheme: What the tokens depend on.
+    """
+    if scheme.hash_count == 1 and scheme.hash_set_size == 1:
+        return _smallest(murmur, scheme)
+    raw = np.concatenate([np.empty((0, 2), np.uint64), *murmur])
+    found = []
+    for number in range(scheme.hash_count if len(raw) else 0):
+        high, low = numbered(raw, number)
+        several = scheme.hash_set_size > 1
+        kept = _smallest_several(high, low, scheme) if several else _smallest([raw], scheme, number)
+        found.append(kept if scheme.hash_count == 1 else _with_number(kept, number))
+    return np.concatenate([np.empty((0, 2), np.uint64), *found])
+
+
+def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
+    """Return the buckets of hashes: equal ranges of their top 32 bits, rounded up, so that the last may be smaller."""
+    bucket_size = -(-(1 << 32) // bucket_count)
+    return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
+
+
+def _smallest(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme, number: int = 0) -> npt.NDArray[np.uint64]:
+    """Return the smallest hash of each bucket, of one hash function; of the filled ones, if the scheme has it so."""
+    largest = np.iinfo(np.uint64).max
+    high_minima, low_minima = np.full((2, scheme.bucket_count), largest, dtype=np.uint64)
+    is_filled = np.zeros(scheme.bucket_count, dtype=np.bool_)
+    for piece in murmur:
+        high, low = numbered(piece, number)
+        buckets = bucket_of(high, scheme.bucket_count)
+        before = high_minima.copy()
+        np.minimum.at(high_minima, buckets, high)
+        low_minima[high_minima < before] = largest
+        best = np.flatnonzero(high == high_minima[buckets])
+        np.minimum.at(low_minima, buckets[best], low[best])
+        is_filled[buckets] = True
+    filled = np.flatnonzero(is_filled)
+    smallest = np.stack((high_minima, low_minima), axis=1)
+    return rotate(smallest, filled) if scheme.rotation and filled.size else smallest[filled]
+
+
+def _smallest_several(
+    high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64], scheme: Scheme
+) -> npt.NDArray[np.uint64]:
+    """Return the hashes that each bucket keeps, ascending, as Lucene's FixedSizeTreeSet comes to them.
+
+    A full set drops its largest before it looks whether the smaller one is there already, so that a repeated shingle
+    shrinks it: what is kept depends on order and repeats, and is found by going through the hashes as they come.
+    """
+    kept: dict[int, list[tuple[int, int]]] = {}
+    buckets = bucket_of(high, scheme.bucket_count).tolist()
+    for bucket, value in zip(buckets, zip(high.tolist(), low.tolist(), strict=True), strict=True):
+        members = kept.setdefault(bucket, [])
+        if len(members) == scheme.hash_set_size:
+            if value >= members[-1]:
+                continue
+            members.pop()
+        at = bisect_left(members, value)
+        if members[at : at + 1] != [value]:
+            members.insert(at, value)
+    return np.array([pair for bucket in sorted(kept) for pair in kept[bucket]], dtype=np.uint64).reshape(-1, 2)
+
+
+def _with_number(kept: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.uint64]:
+    """Put the hash function's number into 32 bits before the hash, whose last 32 bits are cut off for it."""
+    half = np.uint64(32)
+    high = (kept[:, 0] >> half) | np.uint64(number << 32)
+    low = (kept[:, 0] << half) | (kept[:, 1] >> half)
+    return np.stack((high, low), axis=1)
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
@@ -152,20 +162,6 @@ def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> np
     """
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]
-
-
-def java_utf16(text: str) -> bytes:
-    """Encode as Java's UTF-16LE encoder does: no byte-order mark, U+FFFD for each lone surrogate."""
-    try:
-        return text.encode("utf-16-le")
-    except UnicodeEncodeError:
-        return well_formed(text).encode("utf-16-le")
-
-
-def well_formed(text: str) -> str:
-    """Join surrogate pairs and replace each lone surrogate by U+FFFD, as every UTF-8 writer of Lucene does."""
-    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    return _LONE_SURROGATE.sub("\ufffd", joined)
 
 
 #: Alfresco's spelling of a token: eight units of up to four digits, of which few begin with zeros.
@@ -199,7 +195,7 @@ def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4)
     size = len(raw) // len(halves)
     # Token by token: a high surrogate that ends one token must not pair with the next token's first unit.
     cut = (raw[at : at + size].decode("utf-16-be", "surrogatepass") for at in range(0, len(raw), size))
-    return tuple(_LONE_SURROGATE.sub("\ufffd", token) for token in cut)
+    return tuple(LONE_SURROGATE.sub("\ufffd", token) for token in cut)
 
 
 def token_text(hashes: npt.NDArray[np.uint64]) -> tuple[str, ...]:
@@ -222,4 +218,4 @@ def token_number(token: str) -> int:
 
 def sign(text: str, scheme: Scheme, spelling: Spelling = Spelling.UNITS_4) -> Signature:
     """Return the signature of a text, its tokens written as an index writes them."""
-    return Signature(scheme, spell(full_minima(tokens(text, scheme.profile), scheme), spelling))
+    return Signature(scheme, spell(text_minima(text, scheme), spelling))

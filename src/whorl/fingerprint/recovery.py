@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from whorl.fingerprint.minhash import ALFRESCO_TOKEN, Scheme, Signature
+from whorl.fingerprint.minhash import ALFRESCO_TOKEN, Signature
+from whorl.fingerprint.scheme import Scheme
 
 #: UTF-16 units that cannot stand alone; a token that begins with one is written with U+FFFD instead.
 _SURROGATES = (0xD800, 0xDFFF)
@@ -33,6 +34,8 @@ def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bo
     """
     if not repeats:
         return Signature(scheme, ())
+    if scheme.hash_count > 1 or scheme.hash_set_size > 1:
+        return _in_order_of_terms(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     counts_known = has_repeats and sum(repeats.values()) == scheme.bucket_count
     if counts_known and not order_matters:
         return Signature(scheme, tuple(token for token, count in repeats.items() for _ in range(count)))
@@ -55,6 +58,19 @@ def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bo
     # The buckets behind the last filled one are empty and repeat the first token: rotation wraps round.
     behind = max(0, repeats[placed[0]] - buckets[placed[0]] - 1)
     return Signature(scheme, (*ordered[behind:], *ordered[:behind]), is_exact)
+
+
+def _in_order_of_terms(
+    repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
+) -> Signature:
+    """Return the signature of a scheme whose buckets do not keep one token each: it is in the order of the units."""
+    counts_known = scheme.hash_set_size > 1 or (
+        has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
+    )
+    order_known = not order_matters or not any(_REPLACEMENT in token for token in repeats)
+    ordered = sorted(repeats, key=lambda token: token.encode("utf-16-be"))
+    tokens = tuple(token for token in ordered for _ in range(repeats[token]))
+    return Signature(scheme, tokens, is_exact=counts_known and order_known)
 
 
 def _bucket(token: str, bucket_count: int) -> int | None:

@@ -23,13 +23,25 @@ The words of Chinese, Japanese, Thai and Lao, whose dictionaries change, and of 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import chain
+from itertools import accumulate, chain
+
+import numpy as np
+import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.dictionary import Dictionaries
-from whorl.fingerprint.wordbreak import JAPANESE, LONGEST_KEPT, StateMachine, Tables, character_class, tables
+from whorl.fingerprint.wordbreak import (
+    FIRST_PLANE,
+    JAPANESE,
+    LONGEST_KEPT,
+    StateMachine,
+    Tables,
+    character_class,
+    tables,
+)
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
@@ -39,6 +51,8 @@ BUFFER_UNITS = 4096
 #: All but the last line of a buffer, as ICUTokenizer.findSafeEnd cuts it: up to the last white space, which is what
 #: ICU4J's UCharacter.isWhitespace calls so.
 _SAFE_END = re.compile("(?s:.*)[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
+#: Where these stand, characters are not UTF-16 units.
+_SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 #: How many chunks are remembered: some 20 MB at most.
 _MOST_KEPT = 1 << 16
 
@@ -59,8 +73,40 @@ def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     >>> tokens("3,000 ﬁles at http://x", "icu77")
     ['3,000', 'files', 'at', 'http', 'x']
     """
-    segmenter = _segmenter(profile)
-    return list(chain.from_iterable(map(segmenter.words, _buffers(text))))
+    segmenter = segmenter_of(profile)
+    return list(chain.from_iterable(map(segmenter.words, buffers(text))))
+
+
+def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
+    """Return where the words of a text stand in it: as many as `tokens` returns, in the same order.
+
+    Args:
+        text: Any text.
+        profile: As for `tokens`.
+
+    Returns:
+        int64 array of shape (words, 2), a row being the half-open range [start, end) of a word in the text, in
+        characters as Python counts them. What stands there folds to the token.
+
+    Raises:
+        ParameterError: There is no such profile.
+
+    >>> spans("ﬁne  Straße").tolist()
+    [[0, 3], [5, 11]]
+    """
+    return tokens_and_spans(text, profile)[1]
+
+
+def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Return `tokens` and `spans` of a text, read once."""
+    placed = _Placed()
+    segmenter, offset = segmenter_of(profile), 0
+    for buffer in buffers(text):
+        segmenter.place(buffer, offset, placed)
+        offset += len(buffer)
+    starts = np.repeat(np.frombuffer(placed.starts, np.int64), np.frombuffer(placed.counts, np.int64))
+    found = np.frombuffer(placed.relative, np.int64).reshape(-1, 2) + starts[:, None]
+    return placed.words, _as_typed(found, text) if _SURROGATE_OR_PAIR.search(text) else found
 
 
 def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
@@ -76,7 +122,7 @@ def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
     return [" ".join(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]
 
 
-def _buffers(text: str) -> Iterator[str]:
+def buffers(text: str) -> Iterator[str]:
     """Yield the pieces in which Lucene's ICUTokenizer.refill sees a text: no word reaches from one into the next."""
     encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
     # Through the encoder, because the cut is counted in UTF-16 units and may fall inside a surrogate pair.
@@ -91,14 +137,57 @@ def _buffers(text: str) -> Iterator[str]:
     yield units[start:].decode(encoding, "surrogatepass")
 
 
+def _as_typed(found: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
+    """Return ranges within the buffers of a text as ranges in the text itself.
+
+    The two agree, counted in UTF-16 units, but not in characters: a buffer may hold one half of a surrogate pair, and
+    two halves that stand apart in a Python string are one character in a buffer.
+    """
+    pairs_in_buffers, pairs = _pairs("".join(buffers(text))), _pairs(text)
+    second_halves = pairs + np.arange(len(pairs)) + 1
+    units = found + np.searchsorted(pairs_in_buffers, found)
+    units[:, 1] -= 1  # from the end to the last unit
+    characters = units - np.searchsorted(second_halves, units, side="right")
+    characters[:, 1] += 1
+    return characters
+
+
+def _pairs(text: str) -> npt.NDArray[np.int64]:
+    """Return which characters take two UTF-16 units."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return np.flatnonzero(codes >= FIRST_PLANE).astype(np.int64)
+
+
 @cache
-def _segmenter(profile: str) -> _Segmenter:
+def segmenter_of(profile: str) -> Segmenter:
+    """Return the segmenter of a profile, made once.
+
+    Raises:
+        ParameterError: There is no such profile.
+    """
     if profile not in PROFILES:
         raise ParameterError(f"no word-break profile {profile!r}; there are {', '.join(PROFILES)}")
-    return _Segmenter(tables(profile))
+    return Segmenter(tables(profile))
 
 
-class _Segmenter:
+class _Placed:
+    """Words with their places, as they are gathered: each chunk's start, and the words' ranges relative to that.
+
+    Attributes:
+        words: The folded words.
+        relative: Start and end of each word in its chunk, in turn.
+        starts: Where each chunk starts.
+        counts: How many words each chunk has.
+    """
+
+    __slots__ = ("counts", "relative", "starts", "words")
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.relative, self.starts, self.counts = array("q"), array("q"), array("q")
+
+
+class Segmenter:
     """Lucene's CompositeBreakIterator and ICUNormalizer2Filter for one profile."""
 
     def __init__(self, tables: Tables) -> None:
@@ -117,6 +206,14 @@ class _Segmenter:
             (self.cjk if script == JAPANESE else self.default).words(buffer[start:end]) for start, end, script in runs
         )
 
+    def place(self, buffer: str, offset: int, placed: _Placed) -> None:
+        """Add the words of one buffer, which starts at an offset, to those that are gathered."""
+        if buffer.isascii():
+            self.default.place(buffer, offset, placed)
+            return
+        for start, end, script in self.tables.script_runs(buffer):
+            (self.cjk if script == JAPANESE else self.default).place(buffer[start:end], offset + start, placed)
+
 
 class _Chunks(dict[str, tuple[str, ...]]):
     """Chunk of text -> its folded words: one state machine, and a memory of what it said.
@@ -128,11 +225,13 @@ class _Chunks(dict[str, tuple[str, ...]]):
     def __init__(self, tables: Tables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:
         super().__init__()
         self.machine, self.dictionaries, self.fold = machine, dictionaries, fold
+        self.places = _Places(self)
         self.emoji = {chr(c): int(tables.emoji[c]) for c in tables.emoji.nonzero()[0].tolist()}
         separator, joiner = map(character_class, machine.separators(tables.emoji))
         # A joiner (a combining mark, say) makes one segment with the separators before it, so a chunk holds them too.
         joiner += "\U00010000-\U0010ffff"
-        self.chunks = re.compile(f"[^{separator}]++(?:[{separator}]++[{joiner}][^{separator}]*+)*+").findall
+        chunk = f"[^{separator}]++(?:[{separator}]++[{joiner}][^{separator}]*+)*+"
+        self.chunks, self.divided = re.compile(chunk).findall, re.compile(f"({chunk})").split
         self.leading_joiner = re.compile(f"[{separator}]++[{joiner}]").match
 
     def words(self, run: str) -> Iterator[str]:
@@ -148,11 +247,25 @@ class _Chunks(dict[str, tuple[str, ...]]):
             self[chunk] = words
         return words
 
+    def place(self, run: str, offset: int, placed: _Placed) -> None:
+        """Add the words of one script run, which starts at an offset, to those that are gathered."""
+        # What stands between chunks, and chunks, by turns.
+        parts = ["", run, ""] if self.leading_joiner(run) else self.divided(run)
+        found = list(map(self.places.__getitem__, parts[1::2]))
+        placed.words.extend(chain.from_iterable([words for words, _ in found]))
+        placed.relative.extend(chain.from_iterable([ranges for _, ranges in found]))
+        placed.counts.extend([len(words) for words, _ in found])
+        placed.starts.extend(list(accumulate(map(len, parts), initial=offset))[1:-1:2])
+
     def raw_words(self, chunk: str) -> list[str]:
         """Return the words of a chunk as written: segments with a rule status, and emoji."""
+        return [chunk[start:end] for start, end in self.ranges(chunk)]
+
+    def ranges(self, chunk: str) -> list[tuple[int, int]]:
+        """Return where the words of a chunk stand in it."""
         emoji = self.emoji
         return [
-            chunk[start:end]
+            (start, end)
             for start, end, is_word in self.machine.segments(chunk, self.divide)
             if is_word or (chunk[start] in emoji and is_emoji(chunk[start:end], emoji[chunk[start]]))
         ]
@@ -160,6 +273,27 @@ class _Chunks(dict[str, tuple[str, ...]]):
     def divide(self, segment: str) -> list[int]:
         """Return where words end inside a segment that a dictionary may divide."""
         return self.dictionaries.divide(segment, self.machine.asks)
+
+
+class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
+    """Chunk of text -> its folded words, and start and end of each in turn; remembers as `_Chunks` does.
+
+    Beside that, because most texts are read for their words alone.
+    """
+
+    def __init__(self, chunks: _Chunks) -> None:
+        super().__init__()
+        self.chunks = chunks
+
+    def __missing__(self, chunk: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        ranges = self.chunks.ranges(chunk)
+        words = tuple([self.chunks.fold(chunk[start:end]) for start, end in ranges])
+        found = words, tuple(chain.from_iterable(ranges))
+        if len(chunk) <= LONGEST_KEPT:
+            if len(self) >= _MOST_KEPT:
+                self.clear()
+            self[chunk] = found
+        return found
 
 
 def is_emoji(segment: str, kind: int) -> bool:

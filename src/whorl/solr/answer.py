@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from whorl.errors import EngineResponseError
-from whorl.solr.client import Json
+
+#: A JSON object as it comes from or goes to Solr.
+Json = dict[str, Any]
 
 
 def vectors(answer: Json, field: str) -> dict[str, dict[str, int]]:

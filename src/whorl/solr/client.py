@@ -19,9 +19,8 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError
-
-#: A JSON object as it comes from or goes to Solr.
-Json = dict[str, Any]
+from whorl.fingerprint.hashing import well_formed
+from whorl.solr.answer import Json
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: What may be a user and a password, also where characters in them break the address.
@@ -67,6 +66,12 @@ class SolrClient:
     def post(self, path: str, body: object, **params: str | int) -> Json:
         """Send `body` as JSON to `path` under the collection's URL."""
         return self._send("POST", path, json=body, params=params)
+
+    def post_text(self, path: str, text: str, **params: str | int) -> Json:
+        """Send plain text to `path` under the collection's URL."""
+        # A lone surrogate would be U+FFFD for Solr's decoder as well.
+        headers = {"Content-Type": "text/plain; charset=utf-8"}
+        return self._send("POST", path, data=well_formed(text).encode(), headers=headers, params=params)
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Send documents; Solr has written them to its log when this returns, a commit makes them searchable."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from whorl.errors import EngineResponseError, SchemaError
-from whorl.solr.client import Json, SolrClient
+from whorl.solr.answer import Json
+from whorl.solr.client import SolrClient
 from whorl.solr.schema import (
     Collection,
     FieldNames,
@@ -85,9 +86,18 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
     yield Finding(
         Level.OK,
         "version",
-        f"Lucene {collection.lucene_version}, words broken as {collection.scheme.profile}; "
+        f"Lucene {collection.lucene_version}, words broken as {collection.scheme.profile} "
+        f"({'as its analysis of a text shows' if collection.profile_is_seen else 'by its version'}); "
         f"{name!r} holds {collection.spelling.value}",
     )
+    if collection.is_text(name) and not collection.profile_is_seen:
+        yield Finding(
+            Level.WARNING,
+            "other-words",
+            f"the analysis of {name!r} makes other tokens of a text than whorl does under any word-break profile, or "
+            "/analysis/field cannot be asked: texts given to whorl (--source) may not find what they should",
+            "see 'whorl solr check --sample 200' for how many documents differ; whorl's own chain is in its configset",
+        )
     if collection.sources:
         others = ", then ".join(source.value for source in collection.sources[1:])
         also = f" (also there: {others})" if others else ""

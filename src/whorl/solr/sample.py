@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whorl.fingerprint.minhash import sign
-from whorl.solr.answer import first_text, vectors
-from whorl.solr.client import Json, SolrClient
+from whorl.solr.answer import Json, first_text, vectors
+from whorl.solr.client import SolrClient
 from whorl.solr.doctor import Finding, Level
 from whorl.solr.request import vector_parameters
 from whorl.solr.schema import Collection, FieldNames, TokenSource, inspect

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from whorl.errors import SchemaError
-from whorl.fingerprint.minhash import ALFRESCO_TOKEN, Scheme, Spelling
+from whorl.fingerprint.minhash import ALFRESCO_TOKEN, Spelling
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import DEFAULT_PROFILE
-from whorl.solr.answer import first_text
-from whorl.solr.client import Json, SolrClient
+from whorl.solr.analysis import seen_profile
+from whorl.solr.answer import Json, first_text
 from whorl.solr.request import Names
+
+if TYPE_CHECKING:  # The settings name fields, and not every command that reads them speaks to a Solr.
+    from whorl.solr.client import SolrClient
 
 #: Factories by the short name that Solr 9 writes, and by the class name of older schemas.
 _MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 _TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
+#: What MinHashFilterFactory takes, with what it takes when it is not told.
+_PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
 
 class TokenSource(Enum):
@@ -55,7 +61,11 @@ class FieldNames:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What `inspect` found out about a core or collection."""
+    """What `inspect` found out about a core or collection.
+
+    `profile_is_seen` says whether the collection's own analysis of a text showed its word-break profile; else the
+    profile follows from the version of Lucene, and its chain may break words as no profile does.
+    """
 
     names: Names
     fields: Mapping[str, Json]
@@ -69,6 +79,7 @@ class Collection:
     scheme: Scheme
     vector_handler: str | None
     lucene_version: str
+    profile_is_seen: bool = False
     handlers: Mapping[str, Json] = field(default_factory=dict)
 
     def describe(self, name: str) -> Json | None:
@@ -110,6 +121,9 @@ def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
             f"'whorl solr init {client.url}' adds it, or name another in whorl.toml"
         )
     chain = minhash_chain(types[minhash["type"]])
+    spelling = _spelling(chain) if chain else _spelling_seen(client, wanted.minhash)
+    scheme = _scheme(chain, profile_of(version))
+    seen = seen_profile(client, wanted.minhash, scheme, spelling, rotates=_rotates(chain)) if chain else None
     return Collection(
         names=names,
         fields=fields,
@@ -119,10 +133,11 @@ def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
         noderef=_offered(wanted.noderef, fields, dynamic),
         content=content if _is_stored(content, fields, dynamic) else None,
         sources=_token_sources(minhash, types, vector_handler, has_text=_is_stored(content, fields, dynamic)),
-        spelling=_spelling(chain) if chain else _spelling_seen(client, wanted.minhash),
-        scheme=_scheme(chain, profile_of(version)),
+        spelling=spelling,
+        scheme=replace(scheme, profile=seen or scheme.profile),
         vector_handler=vector_handler,
         lucene_version=version,
+        profile_is_seen=seen is not None,
         handlers=handlers,
     )
 
@@ -190,6 +205,12 @@ def truncate_filter(filters: list[Json]) -> Json | None:
     return find_filter(filters, _TRUNCATE)
 
 
+def _rotates(chain: list[Json]) -> bool:
+    """Return whether an index analysis fills empty buckets: what MinHashFilterFactory does unless it is told not to."""
+    minhash = minhash_filter(chain) or {}
+    return str(minhash.get("withRotation", "true")).lower() == "true"
+
+
 def _by_name(items: list[Json]) -> dict[str, Json]:
     return {item["name"]: item for item in items}
 
@@ -246,15 +267,11 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
     minhash, shingle = minhash_filter(chain), find_filter(chain, _SHINGLE)
     if minhash is None or shingle is None:
         return Scheme(profile=profile)
-    for parameter in ("hashCount", "hashSetSize"):
-        if int(minhash.get(parameter, 1)) != 1:
-            raise SchemaError(
-                f"MinHashFilterFactory has {parameter}={minhash[parameter]}; whorl works with {parameter}=1, "
-                "whose buckets each keep one token"
-            )
     smallest, largest = int(shingle.get("minShingleSize", 2)), int(shingle.get("maxShingleSize", 2))
     if smallest != largest:
         raise SchemaError(
             f"shingles have {smallest} to {largest} words; whorl works with one size (5 and 5 in its own schema)"
         )
-    return Scheme(profile, shingle_size=largest, bucket_count=int(minhash.get("bucketCount", 512)))
+    buckets, functions, kept = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
+    # Rotation only repeats tokens: whether the index was made with it or not, plans count the repeats.
+    return Scheme(profile, largest, buckets, functions, kept)

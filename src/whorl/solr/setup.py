@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterator
 
 from whorl.errors import EngineResponseError, SchemaError
-from whorl.solr.client import Json, SolrClient
+from whorl.solr.answer import Json
+from whorl.solr.client import SolrClient
 from whorl.solr.schema import FieldNames, described
 
 _ICU = "icu"

@@ -1,0 +1,93 @@
+"""What a signature depends on, under one name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import Self
+
+from whorl.errors import ParameterError, SchemeMismatchError
+from whorl.fingerprint.text import DEFAULT_PROFILE, PROFILES
+
+#: As `Scheme.name` writes it; what Lucene's filter has by default is left out.
+_NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?")
+#: The largest values of the numbers: far more than anybody uses, and little enough to keep a signature in memory.
+_LARGEST = {"shingle_size": 999, "bucket_count": 65536, "hash_count": 1024, "hash_set_size": 65536}
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """Everything that a signature depends on; signatures of different schemes cannot be compared.
+
+    Args:
+        profile: Word-break profile: the ICU tables that split the text into words.
+        shingle_size: Words in a shingle, 1 to 999.
+        bucket_count: Buckets of the hash space, 1 to 65536; Lucene's bucketCount.
+        hash_count: Hash functions, 1 to 1024, each with buckets of its own; Lucene's hashCount.
+        hash_set_size: Smallest hashes that a bucket keeps, 1 to 65536; Lucene's hashSetSize.
+        rotation: Whether an empty bucket repeats the next one's token; Lucene's withRotation. Where that changes
+            nothing (one bucket, or several hashes in each) it is always True.
+        version: Of the arithmetic; a change to it is a new version beside the old one.
+
+    Raises:
+        ParameterError: A number is out of its range.
+    """
+
+    profile: str = DEFAULT_PROFILE
+    shingle_size: int = 5
+    bucket_count: int = 512
+    hash_count: int = 1
+    hash_set_size: int = 1
+    rotation: bool = True
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        for part, largest in _LARGEST.items():
+            value = getattr(self, part)
+            if not 1 <= value <= largest:
+                raise ParameterError(f"{part.replace('_', ' ')} is 1 to {largest}, got {value}")
+        if self.bucket_count == 1 or self.hash_set_size > 1:
+            object.__setattr__(self, "rotation", True)
+
+    @property
+    def fills_every_bucket(self) -> bool:
+        """Whether a signature has exactly one token for each bucket, in order: what bands and kernels rely on."""
+        return self.hash_count == 1 and self.hash_set_size == 1 and self.rotation
+
+    @property
+    def name(self) -> str:
+        """The scheme in one word, as stored and shown: `minhash1-icu74-w5-b512`."""
+        more = f"-h{self.hash_count}" if self.hash_count > 1 else ""
+        more += f"-s{self.hash_set_size}" if self.hash_set_size > 1 else ""
+        more += "" if self.rotation else "-unrotated"
+        return f"minhash{self.version}-{self.profile}-w{self.shingle_size}-b{self.bucket_count}{more}"
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Return the scheme of a name: a whole one, or the word-break profile alone.
+
+        Raises:
+            ParameterError: There is no such scheme.
+
+        >>> Scheme.named("minhash1-icu77-w5-b1-s512").hash_set_size
+        512
+        """
+        whole = _NAME.fullmatch(name)
+        profile = whole[1] if whole else name
+        if profile not in PROFILES:
+            known = ", ".join(PROFILES)
+            raise ParameterError(
+                f"there is no scheme {name!r}; name {known}, or a whole one as {cls().name}, with -h2 for two hash "
+                "functions, -s3 for three hashes in a bucket, -unrotated for empty buckets left empty"
+            )
+        if not whole:
+            return cls(profile)
+        words, buckets, functions, kept = (int(part) if part else 1 for part in whole.groups()[1:5])
+        return cls(profile, words, buckets, functions, kept, rotation=not whole[6])
+
+    def require(self, other: Scheme) -> None:
+        """Raise SchemeMismatchError, naming every differing part, unless both schemes are equal."""
+        parts = [each.name for each in fields(self) if getattr(self, each.name) != getattr(other, each.name)]
+        if parts:
+            told = ", ".join(f"{part} ({getattr(self, part)} and {getattr(other, part)})" for part in parts)
+            raise SchemeMismatchError(f"signatures differ in {told}; make both under one scheme")

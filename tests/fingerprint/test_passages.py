@@ -1,0 +1,276 @@
+"""Comparisons that a reader can check by hand, the rule of passages written down plainly, and bounds on the work."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.passages import CANDIDATES, Comparison, Matcher, Passage, Size, compare
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.text import PROFILES, tokens
+
+FOX = "The quick brown fox jumps over the lazy dog."
+#: Few different words, so that every way of repeating comes up; some fold to others, some take two UTF-16 units.
+repetitive = st.lists(
+    st.sampled_from(["a", "b", "A", "ﬁ", "fi", "😀", "ß", "漢字の", "İ", "e\u0301"]), max_size=60
+).map(" ".join)
+numbers = st.lists(st.integers(0, 3), max_size=70)
+sizes = st.sampled_from([1, 2, 3, 5, 7])
+
+
+def texts_of(found: Comparison, a: str, b: str) -> list[tuple[str, str]]:
+    """Return the passages as they stand in both texts."""
+    return [(a[slice(*each.a)], b[slice(*each.b)]) for each in found.passages]
+
+
+def test_two_sentences() -> None:
+    """
+    Nine words are five shingles, of which the last two hold the changed word's neighbours only.
+    """
+    other = "So: THE QUICK, brown fox jumps over a lazy dog."
+    found = compare(FOX, other)
+    assert (found.a, found.b) == (Size(9, 5, 6), Size(10, 6, 6))
+    assert found.shared == 2  # the quick brown fox jumps, quick brown fox jumps over
+    assert (found.jaccard, found.a_in_b, found.b_in_a) == (Fraction(2, 9), Fraction(2, 5), Fraction(2, 6))
+    assert found.passages == (Passage((0, 30), (4, 35), 6),)
+    assert texts_of(found, FOX, other) == [("The quick brown fox jumps over", "THE QUICK, brown fox jumps over")]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "passages"),
+    [
+        ("a b c d e", "a b c d e", ["a b c d e"]),
+        ("a b c d", "a b c d", []),  # fewer words than a shingle
+        ("x a b c d e y a b c d f", "a b c d e", ["a b c d e"]),
+        # In another order: one passage for each part, the longer first.
+        ("a b c d e 1 2 3 4 5 6", "1 2 3 4 5 6 a b c d e", ["1 2 3 4 5 6", "a b c d e"]),
+        # Twice in A, once in B: both are evidence.
+        ("a b c d e x a b c d e", "a b c d e", ["a b c d e", "a b c d e"]),
+        # Once in A, twice in B: told once.
+        ("a b c d e", "a b c d e x a b c d e", ["a b c d e"]),
+        # Two passages that share the words c d e f in A.
+        ("a b c d e f g h", "a b c d e f 1 c d e f g h", ["a b c d e f", "c d e f g h"]),
+        ("w w w w w w w", "w w w w w w w", ["w w w w w w w"]),
+    ],
+)
+def test_passages(a: str, b: str, passages: list[str]) -> None:
+    """
+    What stands in both, as it stands in the first text.
+    """
+    found = compare(a, b)
+    assert [text for text, _ in texts_of(found, a, b)] == passages
+    assert all(each.a[1] - each.a[0] == each.b[1] - each.b[0] for each in found.passages)
+
+
+def test_a_passage_that_b_repeats_is_where_the_one_before_goes_on() -> None:
+    """
+    The chorus stands twice in B; after the second verse it is the second one.
+    """
+    chorus, first, second = "la le li lo lu ly", "one two three four five six", "seven eight nine ten eleven twelve"
+    b = f"{first} {chorus} {second} {chorus}"
+    (passage,) = compare(f"{second} {chorus}", b).passages
+    assert b[slice(*passage.b)] == f"{second} {chorus}"
+    # An inserted word parts the chorus from its verse, and it is still the near one.
+    *_, passage = sorted(compare(f"{second} inserted {chorus}", b).passages, key=lambda each: each.a)
+    assert (b[slice(*passage.b)], passage.b[1]) == (chorus, len(b))
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [("", ""), ("a b c d", "a b c d"), ("", FOX), (FOX, "quick brown fox jumps"), ("…", "a b c d e")]
+)
+def test_a_text_shorter_than_a_shingle_is_in_no_other(a: str, b: str) -> None:
+    """
+    Sizes are 0, and so is every share, of equal texts as well: there is nothing to count.
+    """
+    found = compare(a, b)
+    assert 0 in (found.a.shingles, found.b.shingles)
+    assert (found.jaccard, found.a_in_b, found.b_in_a) == (0, 0, 0)
+    assert (found.a.coverage, found.b.coverage, found.shared, found.passages) == (0, 0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("ﬁve ﬁshes in the STRAẞE, İzmir", "FIVE FISHES IN THE strasse, i\u0307zmir"),
+        ("cafe\u0301 \u1112\u1161\u11ab한 soft\u00adhyphen Ｗｉｄｅ Ⅳ", "caf\u00e9 한 한 softhyphen wide iv"),
+        ("😀 𐐀𐐁 one two 👩\u200d👧", "😀 𐐨𐐩 one two 👩\u200d👧"),
+        ("日本語の文章 です", "【日本語の文章 です】"),
+        ("ภาษาไทย ภาษาลาว ภาษา", "“ภาษาไทย ภาษาลาว ภาษา”"),
+        ("x \ud83d\ude00 one two three", "x 😀 one two three"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "😀 ", "\ud800, ", "ab 😀 " * 1500])
+def test_ranges_survive_normalisation(a: str, b: str, before: str) -> None:
+    """
+    However the words are spelled, the ranges are those of the text as it was given.
+    """
+    (passage,) = compare(before + a, "* * " + b, Scheme(shingle_size=4)).passages
+    end = len(a) if a[-1].isalnum() or ord(a[-1]) > 0x7F else a.rindex(" ")
+    assert passage.a == (len(before), len(before) + end)
+    assert ("* * " + b)[slice(*passage.b)].strip("【】“”") == b.strip("【】“”")
+
+
+def test_a_scheme_decides() -> None:
+    """
+    Words and shingle size are the scheme's; a profile that is not there is an error.
+    """
+    assert compare("a b c", "b c d", Scheme(shingle_size=2)).jaccard == Fraction(1, 3)
+    assert compare("x url:http", "x url http", Scheme("icu70", 1)).shared == 1
+    assert compare("x url:http", "x url http", Scheme("icu74", 1)).shared == 3
+    with pytest.raises(ParameterError, match="icu99"):
+        compare("a", "b", Scheme("icu99"))
+
+
+@given(repetitive, repetitive, sizes, st.sampled_from(PROFILES))
+def test_counts_are_those_of_sets(a: str, b: str, size: int, profile: str) -> None:
+    """
+    Shingles as tuples in sets give the same sizes and shares; the other way round they are mirrored.
+    """
+
+    def shingles(text: str) -> list[tuple[str, ...]]:
+        words = tokens(text, profile)
+        return [tuple(words[at : at + size]) for at in range(len(words) - size + 1)]
+
+    scheme = Scheme(profile, size)
+    found, mirrored = compare(a, b, scheme), compare(b, a, scheme)
+    of_a, of_b = set(shingles(a)), set(shingles(b))
+    within = {at + n for at, each in enumerate(shingles(a)) if each in of_b for n in range(size)}
+    assert found.a == Size(len(tokens(a, profile)), len(of_a), len(within)) == mirrored.b
+    assert found.b == mirrored.a
+    assert found.shared == len(of_a & of_b) == mirrored.shared
+    assert found.jaccard == (Fraction(len(of_a & of_b), len(of_a | of_b)) if of_a | of_b else 0)
+    assert found.a_in_b == mirrored.b_in_a
+
+
+@given(repetitive, repetitive, sizes)
+def test_passages_are_evidence(a: str, b: str, size: int) -> None:
+    """
+    Both ranges hold the same words, as many as are told, and they cover just the words that are shared.
+    """
+    found = compare(a, b, Scheme(shingle_size=size))
+    words = tokens(a)
+    covered = 0
+    for each, (in_a, in_b) in zip(found.passages, texts_of(found, a, b), strict=True):
+        assert tokens(in_a) == tokens(in_b)
+        assert len(tokens(in_a)) == each.words >= size
+        covered += each.words
+    assert found.a.shared_words <= covered
+    assert (found.a.shared_words == len(words) > 0) == (found.a.coverage == 1)
+    assert [each.words for each in found.passages] == sorted((each.words for each in found.passages), reverse=True)
+
+
+def common(a: list[int], start: int, b: list[int], place: int) -> int:
+    length = 0
+    while start + length < len(a) and place + length < len(b) and a[start + length] == b[place + length]:
+        length += 1
+    return length
+
+
+def plain_matches(a: list[int], b: list[int]) -> list[tuple[int, int, int]]:
+    """Return the passages by the rule, one comparison after another."""
+    anchored = set()
+    for at, item in enumerate(a):
+        if b.count(item) == 1:
+            start, place = at, b.index(item)
+            while start and place and a[start - 1] == b[place - 1]:
+                start, place = start - 1, place - 1
+            anchored.add((start, place, common(a, start, b, place)))
+    covered = {start + n for start, _, length in anchored for n in range(length)}
+    found, shift, at = [], 0, 0
+    while at < len(a):
+        if at in covered or a[at] not in b:
+            at += 1
+            continue
+        before = [each for each in (*anchored, *found) if each[0] < at]
+        if before:
+            start, place, _ = max(before)
+            shift = place - start
+        places = [place for place, item in enumerate(b) if item == a[at]]
+        near = [*sorted(places, key=lambda place: (abs(place - at - shift), place))[:CANDIDATES], places[0]]
+        place = max(near, key=lambda place: common(a, at, b, place))
+        found.append((at, place, common(a, at, b, place)))
+        at += common(a, at, b, place)
+    return sorted([*anchored, *found])
+
+
+def matches(a: list[int], b: list[int]) -> list[tuple[int, ...]]:
+    return sorted(map(tuple, Matcher(np.array(a, np.int64), np.array(b, np.int64)).matches().tolist()))
+
+
+@given(numbers, numbers)
+def test_passages_are_those_of_the_rule(a: list[int], b: list[int]) -> None:
+    """
+    The arrays find what the plain loop finds, where items repeat without end.
+    """
+    assert matches(a, b) == plain_matches(a, b)
+
+
+@given(st.permutations(range(40)), st.lists(st.integers(0, 45), max_size=60))
+def test_passages_of_what_stands_once(b: list[int], a: list[int]) -> None:
+    """
+    The same where every item of b stands there once.
+    """
+    assert matches(a, b) == plain_matches(a, b)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=12), st.lists(st.integers(0, 6), max_size=38)
+)
+def test_passages_of_a_patchwork(pieces: list[tuple[int, int]], b: list[int]) -> None:
+    """
+    The same where a is made of pieces of b.
+    """
+    a = [item for start, length in pieces for item in b[start : start + length]]
+    assert matches(a, b) == plain_matches(a, b)
+
+
+HARD = {
+    "one word": ([0] * 50_000, [0] * 50_000),
+    "one word, fewer": ([0] * 50_000, [0] * 500),
+    "one word, once": ([0] * 50_000, [0]),
+    "in turn": ([0, 1] * 25_000, [1, 0, 0] * 17_000),
+    "a little more each time": (
+        [item for size in range(1, 300) for item in [0] * size + [1]],
+        [item for size in range(300, 1, -1) for item in [0] * size + [1]],
+    ),
+    "ever new": ([item for end in range(2, 300) for item in range(end)], list(range(300)) * 2),
+    "by chance": (
+        np.random.default_rng(1).integers(0, 2, 40_000).tolist(),
+        np.random.default_rng(2).integers(0, 2, 40_000).tolist(),
+    ),
+    "backwards": (list(range(20_000)), list(range(20_000))[::-1]),
+    "backwards twice": (list(range(10_000)) * 2, list(range(10_000))[::-1] * 2),
+}
+
+
+@pytest.mark.parametrize("hard", HARD)
+def test_the_work_grows_with_the_length(hard: str) -> None:
+    """
+    Texts that repeat themselves in every way take some hundred comparisons a shingle, and not one for each pair.
+    """
+    a, b = HARD[hard]
+    matcher = Matcher(np.array(a, np.int64), np.array(b, np.int64))
+    found = matcher.matches()
+    assert matcher.compared <= 300 * len(a)
+    assert len(found) <= len(a)
+    covered = np.zeros(len(a) + 1, np.int64)
+    np.add.at(covered, found[:, 0], 1)
+    np.add.at(covered, found[:, 0] + found[:, 2], -1)
+    assert ((np.cumsum(covered)[:-1] > 0) == np.isin(a, b)).all()
+    for start, place, length in found[:: max(1, len(found) // 200)].tolist():
+        assert a[start : start + length] == b[place : place + length]
+
+
+def test_the_same_word_a_hundred_thousand_times() -> None:
+    """
+    One shingle, one passage.
+    """
+    text = "word " * 100_000
+    found = compare(text, text)
+    assert (found.a, found.jaccard) == (Size(100_000, 1, 100_000), 1)
+    assert found.passages == (Passage((0, 499_999), (0, 499_999), 100_000),)
