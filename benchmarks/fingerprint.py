@@ -40,7 +40,7 @@ from whorl.fingerprint import kernel, kernel_tables
 from whorl.fingerprint import text as plain_text
 from whorl.fingerprint.bulk import signatures_of
 from whorl.fingerprint.kernel import Kernel
-from whorl.fingerprint.minhash import minima
+from whorl.fingerprint.minhash import text_minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
 
@@ -69,7 +69,7 @@ def whorl_kernel() -> Contender:
 def whorl_plain() -> Contender:
     """Whorl without numba."""
     forget()
-    return lambda texts: [minima(tokens(text, SCHEME.profile), SCHEME) for text in texts]
+    return lambda texts: [text_minima(text, SCHEME) for text in texts]
 
 
 def forget() -> None:
@@ -232,6 +232,9 @@ def compare(texts: Sequence[str], rounds: int) -> None:
         print(f"| {name} | {rate} | {seconds / first:.1f} | {note} |")
     for line in absent:
         print(f"| absent: {line} | | | | |")
+    others = [name for name in ("datasketch, sha1", "datasketch, xxh32", "Lucene") if name in best]
+    ratios = ", ".join(f"{name} {best[name] / best['whorl, plain']:.2f}" for name in others)
+    print(f"\nTimes that of whorl without numba: {ratios or 'nobody is here'}")
 
 
 def where(texts: Sequence[str], rounds: int) -> None:
@@ -435,6 +438,7 @@ def main() -> None:
     divided = [text for text in texts if len(DICTIONARY_SCRIPTS.findall(text)) * 20 > len(text)]
     spaced = [text for text in texts if not DICTIONARY_SCRIPTS.search(text)]
     groups = {
+        "ASCII": sample([text for text in texts if text.isascii()], options.megabytes),
         "Scripts with spaces": sample(spaced, options.megabytes),
         "Chinese, Japanese and other scripts without spaces": sample(divided, options.megabytes / 4),
     }

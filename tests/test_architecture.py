@@ -20,8 +20,9 @@ LAYERS: list[list[str]] = [
     ["engine.records", "engine.inverted", "engine.translation"],
     ["engine.embedded", "engine.solr"],
     ["settings"],
+    ["similar"],
     ["store", "reading"],
-    ["show"],
+    ["show", "show_similar"],
     ["service", "demo", "comparison"],
     ["cli"],
 ]

@@ -144,16 +144,33 @@ _SOURCE = click.option(
 )
 
 
+_PLAN = click.option(
+    "--plan",
+    type=click.Choice(["stock", "calibrated"]),
+    default="stock",
+    show_default=True,
+    help="What FINGERPRINT means: the tokens and bands of Alfresco and Solr, or what 'whorl similar' finds.",
+)
+
+
 @main.command()
 @click.argument("query")
 @_STORE
 @_SOURCE
+@_PLAN
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: query, total, warnings, hits.")
 @click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000), help="Hits to show.")
 @click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000), help="Hits to leave out.")
 @click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
 def search(
-    query: str, store: str | None, source_file: str | None, as_json: bool, rows: int, start: int, explained: bool
+    query: str,
+    store: str | None,
+    source_file: str | None,
+    plan: str,
+    as_json: bool,
+    rows: int,
+    start: int,
+    explained: bool,
 ) -> None:
     """Ask a store.
 
@@ -167,15 +184,32 @@ def search(
     -- "-draft"                a query that begins with "-" stands after "--"
     """  # noqa: D301 - click wants the control character
     from whorl.reading import source_text
+
+    source = None if source_file is None else source_text(source_file)
+    calibrated = plan == "calibrated"
+    _search(query, store, source, calibrated, as_json=as_json, rows=rows, start=start, explained=explained)
+
+
+def _search(
+    query: str,
+    store: str | None,
+    source: str | None,
+    calibrated: bool,
+    *,
+    as_json: bool,
+    rows: int,
+    start: int,
+    explained: bool,
+) -> None:
+    from whorl.plan import describe
     from whorl.show import console, counted, explanation, page_json, page_table, printable
     from whorl.store import open_store
 
-    source = None if source_file is None else source_text(source_file)
     with open_store(store, create=False) as opened:
         if explained:
-            words = explanation(*opened.explain(query, start=start, rows=rows, source=source))
-            click.echo(words, err=as_json)
-        page = opened.search(query, start=start, rows=rows, with_shared=True, source=source)
+            plan, request = opened.explain(query, start=start, rows=rows, source=source, calibrated=calibrated)
+            click.echo(explanation(describe(plan.root), request), err=as_json)
+        page = opened.search(query, start=start, rows=rows, with_shared=True, source=source, calibrated=calibrated)
     if as_json:
         click.echo(page_json(query, page))
         return
@@ -191,23 +225,117 @@ def search(
 
 
 @main.command()
+@click.argument("document", required=False, metavar="ID")
+@_STORE
+@click.option("--text", metavar="TEXT", help="The source itself; - reads it from standard input.")
+@click.option("--file", metavar="FILE", help="A file that is the source; it need not be in the store.")
+@click.option(
+    "--metric",
+    type=click.Choice(["similarity", "contains", "within"]),
+    default="similarity",
+    show_default=True,
+    help="What the threshold is a share of: both texts together, the source, or the document found.",
+)
+@click.option("--threshold", default="20", show_default=True, metavar="PERCENT", help="The least share.")
+@click.option("--recall", default="95", show_default=True, metavar="PERCENT", help="How many are to be found.")
+@click.option("--exact", is_flag=True, help="Compare the texts of the hits shown whole, instead of samples.")
+@click.option("--filter", "only", metavar="QUERY", help="Only documents that this query matches.")
+@click.option(
+    "--plan",
+    type=click.Choice(["calibrated", "stock"]),
+    default="calibrated",
+    show_default=True,
+    help="stock is FINGERPRINT:ID_threshold_recall, as Alfresco and Solr have it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; shares are fractions with their intervals.")
+@click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000), help="Hits to show.")
+@click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000), help="Hits to leave out.")
+@click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
+def similar(
+    document: str | None,
+    store: str | None,
+    text: str | None,
+    file: str | None,
+    metric: str,
+    threshold: str,
+    recall: str,
+    exact: bool,
+    only: str | None,
+    plan: str,
+    as_json: bool,
+    rows: int,
+    start: int,
+    explained: bool,
+) -> None:
+    """Find the documents that share content with document ID, or with a text that is not in the store.
+
+    Every hit is verified and shown with three percentages: how similar both are (Jaccard), how much of the source it
+    contains, how much of it is within the source; where they are estimated, with the ends of their 95 % intervals.
+    """
+    from whorl.reading import source_text
+    from whorl.show import console, counted, explanation, printable
+    from whorl.show_similar import plan_lines, promise, similar_json, similar_table
+    from whorl.store import SOURCE, fingerprint_query, open_store
+
+    given = [each is not None for each in (document, text, file)]
+    if sum(given) != 1:
+        raise ParameterError("name one source: an ID, --text or --file")
+    name = SOURCE if document is None else document
+    read = "-" if text == "-" else file
+    source = text if read is None else source_text(read)
+    if plan == "stock":
+        query = fingerprint_query(name, threshold, recall, only)
+        _search(query, store, source, False, as_json=as_json, rows=rows, start=start, explained=explained)
+        return
+    with open_store(store, create=False) as opened:
+        if explained:
+            words, request = opened.explain_similar(
+                name, source=source, metric=metric, threshold=threshold, recall=recall, only=only
+            )
+            click.echo(explanation(plan_lines(words), request), err=as_json)
+        page = opened.similar(
+            name,
+            source=source,
+            metric=metric,
+            threshold=threshold,
+            recall=recall,
+            only=only,
+            exact=exact,
+            start=start,
+            rows=rows,
+        )
+    if as_json:
+        click.echo(similar_json(page))
+        return
+    for warning in page.warnings:
+        click.echo(f"note: {printable(warning)}", err=True)
+    if page.found:
+        console().print(similar_table(page))
+    about = "" if page.is_total_exact else "about "
+    shown = "" if len(page.found) == page.total else f", {counted(len(page.found), 'hit')} shown"
+    click.echo(f"{about}{counted(page.total, 'document')}{shown}; {promise(page.plan)}")
+
+
+@main.command()
 @click.argument("query")
 @_STORE
 @_SOURCE
+@_PLAN
 @click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000))
 @click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000))
-def explain(query: str, store: str | None, source_file: str | None, rows: int, start: int) -> None:
+def explain(query: str, store: str | None, source_file: str | None, plan: str, rows: int, start: int) -> None:
     """Print what a query would do, in words and numbers, and the exact request; nothing is searched."""
+    from whorl.plan import describe
     from whorl.reading import source_text
     from whorl.show import explanation, printable
     from whorl.store import open_store
 
     source = None if source_file is None else source_text(source_file)
     with open_store(store, create=False) as opened:
-        plan, request = opened.explain(query, start=start, rows=rows, source=source)
-    for warning in plan.warnings:
+        bound, request = opened.explain(query, start=start, rows=rows, source=source, calibrated=plan == "calibrated")
+    for warning in bound.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
-    click.echo(explanation(plan, request))
+    click.echo(explanation(describe(bound.root), request))
 
 
 @main.command()

@@ -11,7 +11,7 @@ statistics.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
@@ -19,6 +19,7 @@ from typing import TypeAlias
 from whorl.errors import ParameterError, Span
 from whorl.fingerprint.banding import band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.minhash import Signature
+from whorl.fingerprint.sample import SampleScheme
 from whorl.query import ast
 
 #: Beyond these, 32-bit scores lose what a boost was meant to say.
@@ -79,6 +80,35 @@ class SharedBands:
 
 
 @dataclass(frozen=True, slots=True)
+class SampledTokens:
+    """At least `min_should_match` of the tokens of a sample, in documents of some sizes; scores the number that match.
+
+    Args:
+        reference: The document that the sample is of.
+        scheme: Of the sample.
+        numbers: The tokens as `whorl.fingerprint.sample.lookup_numbers` gives them, each once.
+        min_should_match: At least 1.
+        smallest_size: Distinct shingles of the smallest document.
+        largest_size: Those of the largest, None for no limit.
+    """
+
+    reference: str
+    scheme: SampleScheme
+    numbers: tuple[int, ...]
+    min_should_match: int
+    smallest_size: int
+    largest_size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Documents that a calibrated search has found already, by score: pairs of a score and the ids that have it."""
+
+    reference: str
+    groups: tuple[tuple[float, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Bool:
     """All of `must`, none of `must_not`, at least `min_should_match` of `should`; scores the sum of what matches."""
 
@@ -88,7 +118,7 @@ class Bool:
     min_should_match: int = 0
 
 
-PlanNode: TypeAlias = MatchAll | Nothing | Words | Unbound | SharedTokens | SharedBands | Bool
+PlanNode: TypeAlias = MatchAll | Nothing | Words | Unbound | SharedTokens | SharedBands | SampledTokens | Chosen | Bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +197,23 @@ def references(plan: PlanNode) -> dict[str, bool]:
         if isinstance(node, Unbound):
             wanted[node.reference] = wanted.get(node.reference, False) or node.probability is not None
     return wanted
+
+
+def make_filter(node: ast.Node) -> PlanNode:
+    """Return the plan of a syntax tree that only chooses: its words score nothing."""
+    return _plan(node, boost=None, counts_words=False)
+
+
+def replaced(plan: PlanNode, found: Callable[[Unbound], PlanNode]) -> PlanNode:
+    """Return a plan with each FINGERPRINT that is not bound replaced by what `found` returns for it."""
+    if isinstance(plan, Unbound):
+        return found(plan)
+    if not isinstance(plan, Bool):
+        return plan
+    must, should, must_not = (
+        tuple(replaced(child, found) for child in children) for children in (plan.must, plan.should, plan.must_not)
+    )
+    return replace(plan, must=must, should=should, must_not=must_not)
 
 
 def bind(plan: PlanNode, signatures: Mapping[str, Signature]) -> BoundPlan:
@@ -253,6 +300,17 @@ def describe(plan: PlanNode) -> list[str]:
             return [
                 f"FINGERPRINT of {plan.reference!r}: at least one of {len(bands)} bands of {len(bands[0])} tokens, "
                 f"one point a band{_weighed(plan.weight, 1.0)}"
+            ]
+        case SampledTokens(numbers=numbers, min_should_match=minimum):
+            most = "" if plan.largest_size is None else f" to {plan.largest_size:,}"
+            return [
+                f"sample of {plan.reference!r}: at least {minimum} of {len(numbers)} tokens, in documents of "
+                f"{plan.smallest_size:,}{most or ' and more'} shingles"
+            ]
+        case Chosen(groups=groups):
+            count = sum(len(ids) for _, ids in groups)
+            return [
+                f"FINGERPRINT of {plan.reference!r}: the {count:,} documents found and verified, by their percentage"
             ]
         case Nothing(reason=reason):
             return [f"nothing: {reason}"]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from whorl.engine.base import Page
-from whorl.plan import BoundPlan, describe
 
 _BAR_WIDTH = 20
 #: Problems shown in full; the rest are counted.
@@ -80,9 +79,9 @@ def as_json(told: object) -> str:
     return _UNESCAPED_CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
-def explanation(plan: BoundPlan, request: Mapping[str, object]) -> str:
-    """Return a plan in words and the request that runs it as JSON."""
-    words = "\n".join(f"  {line}" for line in describe(plan.root))
+def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
+    """Return a plan in words, given line by line, and the request that runs it as JSON."""
+    words = "\n".join(f"  {line}" for line in plan)
     return f"Plan\n{words}\n\nRequest\n{json.dumps(request, ensure_ascii=True, indent=2)}"
 
 

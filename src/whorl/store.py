@@ -12,12 +12,40 @@ from typing import Self
 
 from whorl.engine.base import Document, Engine, Page
 from whorl.errors import DocumentError, ParameterError, StoreError
+from whorl.fingerprint.calibration import Plan as CalibratedPlan
+from whorl.fingerprint.metrics import Metric
 from whorl.fingerprint.minhash import Signature
 from whorl.fingerprint.passages import Comparison, compare
+from whorl.fingerprint.sampling import text_sample
 from whorl.fingerprint.similarity import shared_tokens
-from whorl.plan import BoundPlan, bind, make_plan, references
+from whorl.plan import (
+    BoundPlan,
+    MatchAll,
+    Nothing,
+    PlanNode,
+    Unbound,
+    bind,
+    make_filter,
+    make_plan,
+    references,
+    replaced,
+)
 from whorl.query.parser import parse
 from whorl.settings import Settings
+from whorl.similar import (
+    AT_ONCE,
+    DEFAULT_RECALL,
+    DEFAULT_THRESHOLD,
+    Percent,
+    Question,
+    Similar,
+    Source,
+    ask,
+    calibrate,
+    choose,
+    find_similar,
+    look_ups,
+)
 
 #: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
 DEFAULT_BATCH = 256
@@ -110,6 +138,7 @@ class Store:
         rows: int = 10,
         with_shared: bool = False,
         source: str | Mapping[str, str] | None = None,
+        calibrated: bool = False,
     ) -> Page:
         """Return one page of the documents that a query matches.
 
@@ -120,25 +149,107 @@ class Store:
             start: Hits to leave out before the page, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
+            calibrated: What FINGERPRINT means: the tokens and bands that Alfresco and Solr count, or the documents
+                that `similar` finds, by their percentage; an overlap that is not given is then 20, a probability 95.
 
         Raises:
             QueryError: The query cannot be run; the message shows the place.
         """
-        if not 0 <= start <= MAX_DEPTH:
-            raise ParameterError(f"start must be 0 to {MAX_DEPTH:,}, got {start}")
-        if not 0 <= rows <= 10_000:
-            raise ParameterError(f"rows must be 0 to 10,000, got {rows}")
+        _require_page(start, rows)
+        if calibrated:
+            plan = self._calibrated(query, source)
+            return self.engine.search(plan, start=start, rows=rows)
         sources, plan = self._bound(query, source)
         page = self.engine.search(plan, start=start, rows=rows)
         if with_shared and len(sources) == 1 and page.hits:
             return self._with_shared(page, next(iter(sources.values())))
         return page
 
+    def similar(
+        self,
+        reference: str = SOURCE,
+        *,
+        source: str | None = None,
+        metric: Metric | str = Metric.SIMILARITY,
+        threshold: Percent = DEFAULT_THRESHOLD * 100,
+        recall: Percent = DEFAULT_RECALL * 100,
+        only: str | None = None,
+        exact: bool = False,
+        start: int = 0,
+        rows: int = 10,
+    ) -> Similar:
+        """Return one page of the documents that share content with a source: found as asked, verified and measured.
+
+        Args:
+            reference: A document of the store; it is not among its own hits. Or the name of the text given beside.
+            source: A text that need not be in the store.
+            metric: What the threshold is a share of: "similarity" (Jaccard), "contains" (how much of the source is in
+                the hit) or "within" (how much of the hit is in the source).
+            threshold: In percent, above 0, at most 100.
+            recall: How many of a hundred documents just at the threshold are to be found, above 0, at most 100.
+            only: A query in the query language: others than these are no hits.
+            exact: Whether the texts of the hits on the page are compared whole; else their numbers are estimates from
+                samples, with intervals.
+            start: Hits to leave out before the page, 0 to 1,000,000.
+            rows: Hits on the page, 0 to 10,000.
+
+        Raises:
+            ParameterError: The store has no such document, or a number is out of its range.
+            QueryError: The query of `only` cannot be run.
+        """
+        _require_page(start, rows)
+        question = ask(metric, threshold, recall, is_exact=exact)
+        filtered = self._filter(only)
+        found = self._source(reference, source)
+        return find_similar(self.engine, found, question, filtered, start=start, rows=rows)
+
+    def explain_similar(
+        self,
+        reference: str = SOURCE,
+        *,
+        source: str | None = None,
+        metric: Metric | str = Metric.SIMILARITY,
+        threshold: Percent = DEFAULT_THRESHOLD * 100,
+        recall: Percent = DEFAULT_RECALL * 100,
+        only: str | None = None,
+    ) -> tuple[CalibratedPlan, Mapping[str, object]]:
+        """Return the plan of `similar` with the same arguments, and the request that looks for candidates."""
+        found = self._source(reference, source)
+        plan = calibrate(self.engine, found.sample, ask(metric, threshold, recall))
+        wanted = BoundPlan(look_ups(found.name, found.sample, plan, self._filter(only).root))
+        return plan, self.engine.explain(wanted, start=0, rows=AT_ONCE)
+
+    def _filter(self, only: str | None) -> BoundPlan:
+        if only is None:
+            return BoundPlan(MatchAll())
+        plan = make_filter(parse(only))
+        return bind(plan, self.engine.signatures(references(plan)))
+
+    def _source(self, reference: str, text: str | None) -> Source:
+        scheme = self.engine.sample_scheme
+        if scheme is None:
+            raise StoreError(
+                "the documents of this store have no samples to be compared by; 'whorl solr init URL' and then "
+                "'whorl solr backfill URL' add them, and until then FINGERPRINT queries work"
+            )
+        if text is not None:
+            return Source(reference, text_sample(text, self.engine.scheme, scheme), text=text)
+        sample = self.engine.samples([reference]).get(reference)
+        if sample is None:
+            raise ParameterError(f"the store has no document {reference!r}, or none with a sample")
+        return Source(reference, sample, document_id=self.engine.identify([reference]).get(reference))
+
     def explain(
-        self, query: str, *, start: int = 0, rows: int = 10, source: str | Mapping[str, str] | None = None
+        self,
+        query: str,
+        *,
+        start: int = 0,
+        rows: int = 10,
+        source: str | Mapping[str, str] | None = None,
+        calibrated: bool = False,
     ) -> tuple[BoundPlan, Mapping[str, object]]:
         """Return the plan of a query, bound to its sources as in `search`, and the request that runs it."""
-        _, plan = self._bound(query, source)
+        plan = self._calibrated(query, source) if calibrated else self._bound(query, source)[1]
         return plan, self.engine.explain(plan, start=start, rows=rows)
 
     def delete(self, ids: Collection[str]) -> int:
@@ -204,6 +315,25 @@ class Store:
         unused = [told for told, name in zip(unused, texts, strict=True) if name not in wanted]
         return sources, replace(bound, warnings=(*bound.warnings, *unused))
 
+    def _calibrated(self, query: str, source: str | Mapping[str, str] | None) -> BoundPlan:
+        """Return the plan of a query with each FINGERPRINT in it replaced by the documents that it finds."""
+        texts = {SOURCE: source} if isinstance(source, str) else source or {}
+        warnings: list[str] = []
+
+        def found(node: Unbound) -> PlanNode:
+            try:
+                start = self._source(node.reference, texts.get(node.reference))
+            except ParameterError as error:
+                warnings.append(str(error))
+                return Nothing(str(error))
+            question = Question(threshold=node.overlap or DEFAULT_THRESHOLD, recall=node.probability or DEFAULT_RECALL)
+            chosen, plan = choose(self.engine, start, question, node.reference, node.weight)
+            if not plan.promised:
+                warnings.append(f"FINGERPRINT:{node.reference} is best effort: see 'whorl similar --explain'")
+            return chosen
+
+        return BoundPlan(replaced(make_plan(parse(query)), found), tuple(dict.fromkeys(warnings)))
+
     def _with_shared(self, page: Page, source: Signature) -> Page:
         signatures = self.engine.signatures({hit.id: False for hit in page.hits}, are_ids=True)
         return replace(
@@ -214,6 +344,20 @@ class Store:
                 for hit in page.hits
             ),
         )
+
+
+def fingerprint_query(reference: str, threshold: str, recall: str, only: str | None = None) -> str:
+    """Return the FINGERPRINT query that asks Alfresco's question about a document, among those of a filter."""
+    quoted = reference.replace("\\", "\\\\").replace('"', '\\"')
+    query = f'FINGERPRINT:"{quoted}"_{threshold}_{recall}'
+    return query if only is None else f"{query} AND ({only})"
+
+
+def _require_page(start: int, rows: int) -> None:
+    if not 0 <= start <= MAX_DEPTH:
+        raise ParameterError(f"start must be 0 to {MAX_DEPTH:,}, got {start}")
+    if not 0 <= rows <= 10_000:
+        raise ParameterError(f"rows must be 0 to 10,000, got {rows}")
 
 
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:

@@ -10,6 +10,7 @@ from stores import EVERYTHING, fill, found, opened
 from whorl.engine import embedded
 from whorl.engine.embedded import RECORDS
 from whorl.errors import StoreError
+from whorl.fingerprint.sample import SampleScheme
 
 # What is refused.
 
@@ -79,7 +80,7 @@ def test_other_formats_are_refused(path):
     with sqlite3.connect(path / RECORDS) as connection:
         connection.execute("UPDATE meta SET value = '9' WHERE key = 'format'")
     connection.close()
-    with pytest.raises(StoreError, match="format 9, and this version reads format 1; use the version that made it"):
+    with pytest.raises(StoreError, match="format 9, and this version reads format 2; use the version that made it"):
         opened(path)
 
 
@@ -91,7 +92,8 @@ def test_meta_names_the_scheme(path):
     with sqlite3.connect(path / RECORDS) as connection:
         meta = dict(connection.execute("SELECT key, value FROM meta"))
     connection.close()
-    assert meta | {"store": ""} == {"format": "1", "scheme": SCHEME.name, "profile": SCHEME.profile, "store": ""}
+    samples = SampleScheme().name
+    assert meta | {"store": ""} == {"format": "2", "scheme": SCHEME.name, "samples": samples, "store": ""}
 
 
 def test_no_rights(path, start):

@@ -23,7 +23,7 @@ from whorl.fingerprint.text import PROFILES, tokens
 from whorl.solr.analysis import analysed, seen_profile
 from whorl.solr.client import SolrClient
 from whorl.solr.doctor import Level, check
-from whorl.solr.schema import FieldNames, inspect
+from whorl.solr.schema import FieldNames, inspect, profile_of
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 #: ICU4J's word breaker keeps a state from text to text that changes how it breaks these: see benchmarks/results.
@@ -39,6 +39,19 @@ SCHEMES = {
     "both": ({"bucket_count": 4, "hash_count": 2, "hash_set_size": 2, "shingle_size": 2}, False),
     "unrotated": ({"rotation": False}, False),
     "cut": ({}, True),
+    "lone": ({"bucket_count": 1}, False),
+    "long": ({"shingle_size": 40}, False),
+}
+#: Field, what its analysis has beside the usual: all of that changes the words of some texts.
+UNUSUAL = {
+    "blanks": {"tokenizer": "solr.WhitespaceTokenizerFactory"},
+    "markup": {"char_filter": "solr.HTMLStripCharFilterFactory"},
+    "common": {"token_filter": "solr.StopFilterFactory"},
+    "plurals": {"token_filter": "solr.EnglishMinimalStemFilterFactory"},
+    "endings": {"token_filter": "solr.KStemFilterFactory"},
+    "owners": {"token_filter": "solr.EnglishPossessiveFilterFactory"},
+    "articles": {"token_filter": "solr.ElisionFilterFactory"},
+    "parts": {"token_filter": "solr.WordDelimiterGraphFilterFactory"},
 }
 
 
@@ -50,7 +63,9 @@ def spelling_of(field: str) -> Spelling:
     return Spelling.UNITS_4 if SCHEMES[field][1] else Spelling.UNITS_8
 
 
-def field_type(field: str, *, tokenizer: str = "solr.ICUTokenizerFactory") -> dict[str, object]:
+def field_type(
+    field: str, *, tokenizer: str = "solr.ICUTokenizerFactory", char_filter: str = "", token_filter: str = ""
+) -> dict[str, object]:
     scheme = scheme_of(field, "icu74")
     size = str(scheme.shingle_size)
     shingle = {
@@ -66,7 +81,11 @@ def field_type(field: str, *, tokenizer: str = "solr.ICUTokenizerFactory") -> di
     fold = {"class": "solr.ICUNormalizer2FilterFactory", "form": "nfkc_cf", "mode": "compose"}
     return {
         "name": f"{field}_type", "class": "solr.TextField",
-        "indexAnalyzer": {"tokenizer": {"class": tokenizer}, "filters": [fold, shingle, minhash, *cut]},
+        "indexAnalyzer": {
+            "charFilters": [{"class": char_filter}] if char_filter else [],
+            "tokenizer": {"class": tokenizer},
+            "filters": [fold, *([{"class": token_filter}] if token_filter else []), shingle, minhash, *cut],
+        },
         "queryAnalyzer": {"tokenizer": {"class": "solr.KeywordTokenizerFactory"}},
     }  # fmt: skip
 
@@ -81,8 +100,11 @@ def client(solr_standalone_url: str) -> Iterator[SolrClient]:
         *({"add-field-type": field_type(field)} for field in SCHEMES),
         *({"add-field": {"name": field, "type": f"{field}_type", **definition}} for field in SCHEMES),
         *({"add-copy-field": {"source": "content", "dest": field}} for field in SCHEMES),
-        {"add-field-type": {**field_type("cut", tokenizer="solr.WhitespaceTokenizerFactory"), "name": "strange_type"}},
-        {"add-field": {"name": "strange", "type": "strange_type", **definition}},
+        *(
+            {"add-field-type": {**field_type("cut", **more), "name": f"{field}_type"}}
+            for field, more in UNUSUAL.items()
+        ),
+        *({"add-field": {"name": field, "type": f"{field}_type", **definition}} for field in UNUSUAL),
     ]
     for command in commands:
         assert requests.post(f"{url}/schema", json=command, timeout=60).json()["responseHeader"]["status"] == 0, command
@@ -147,6 +169,7 @@ def test_the_profile_is_seen(client: SolrClient, field: str) -> None:
     """
     collection = inspect(client, FieldNames(minhash=field))
     assert collection.profile_is_seen
+    assert collection.scheme.profile == profile_of(collection.lucene_version)
     assert replaced_rotation(collection.scheme) == replaced_rotation(scheme_of(field, collection.scheme.profile))
 
 
@@ -155,15 +178,16 @@ def replaced_rotation(scheme: Scheme) -> str:
     return scheme.name.removesuffix("-unrotated")
 
 
-def test_other_words_are_told(client: SolrClient) -> None:
+@pytest.mark.parametrize("field", UNUSUAL)
+def test_other_words_are_told(client: SolrClient, field: str) -> None:
     """
-    A chain that breaks words as no profile does is followed by the version, with a warning.
+    A chain that makes other words than any profile does is followed by the version, with a warning.
     """
-    assert seen_profile(client, "strange", Scheme(), Spelling.UNITS_4, rotates=True) is None
-    collection = inspect(client, FieldNames(minhash="strange"))
+    assert seen_profile(client, field, Scheme(), Spelling.UNITS_4, rotates=True) is None
+    collection = inspect(client, FieldNames(minhash=field))
     assert not collection.profile_is_seen
     assert collection.scheme.profile in PROFILES
-    found = {finding.code: finding.level for finding in check(client, FieldNames(minhash="strange"))}
+    found = {finding.code: finding.level for finding in check(client, FieldNames(minhash=field))}
     assert found["other-words"] is Level.WARNING
 
 

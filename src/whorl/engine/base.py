@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 from whorl.errors import DocumentError
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash import Signature
+from whorl.fingerprint.sample import Sample, SampleScheme
 from whorl.fingerprint.scheme import Scheme
 from whorl.plan import BoundPlan
 
@@ -19,7 +20,10 @@ PropertyValue: TypeAlias = str | int | float | bool
 
 #: Names that the stores use for themselves; `text` is the key that documents bring their content under.
 RESERVED_FIELDS = frozenset(
-    {"id", "name", "text", "TEXT", "content", "MINHASH", "whorl_digest", "_version_", "_root_", "_childDocuments_"}
+    {
+        *("id", "name", "text", "TEXT", "content", "MINHASH", "_version_", "_root_", "_childDocuments_"),
+        *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch"),
+    }
 )
 #: A longer id would not fit a term of either engine in every script.
 MAX_ID_LENGTH = 1000
@@ -130,6 +134,22 @@ class Page:
     asked: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Documents that a plan finds, to be verified.
+
+    Args:
+        total: How many there are in all.
+        found: Some of them, in the order of `Page`: hits, and their samples, None for a document that lost its own
+            meanwhile.
+        warnings: What the user should know beside them.
+    """
+
+    total: int
+    found: tuple[tuple[Hit, Sample | None], ...]
+    warnings: tuple[str, ...] = ()
+
+
 class Engine(Protocol):
     """What whorl needs of a search engine. Every method raises EngineError or StoreError, and nothing else."""
 
@@ -180,6 +200,32 @@ class Engine(Protocol):
         Raises:
             SchemaError: No document of this store has its text in it.
         """
+        ...
+
+    def identify(self, references: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of the documents that references name, by reference, resolved as `signatures` does."""
+        ...
+
+    @property
+    def sample_scheme(self) -> SampleScheme | None:
+        """The scheme of the samples beside the tokens, None where the documents of this store have none."""
+        ...
+
+    def largest_size(self) -> int | None:
+        """Return the distinct shingles of the largest document, None where that is not known or there is none."""
+        ...
+
+    def samples(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, Sample]:
+        """Return the samples of documents, by reference, of those that have one.
+
+        Args:
+            ids: References, resolved as `signatures` resolves them.
+            are_ids: Whether they are ids of hits, which name nothing else.
+        """
+        ...
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+        """Run a bound plan as `search` does, and return its hits with their samples."""
         ...
 
     def sign(self, text: str) -> Signature:

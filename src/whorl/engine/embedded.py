@@ -18,16 +18,18 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.base import Document, Hit, Page
+from whorl.engine.base import Candidates, Document, Hit, Page
 from whorl.engine.inverted import Entry, IndexBrokenError, IndexWriter, InvertedIndex
 from whorl.engine.records import Record, Records, WriteLock
 from whorl.engine.reference import Role, candidates
 from whorl.engine.translation import Translation, translate
 from whorl.errors import StoreError
 from whorl.fingerprint.hashing import well_formed
-from whorl.fingerprint.minhash import Signature, minima, sign, spell
+from whorl.fingerprint.minhash import Signature, sign, spell
+from whorl.fingerprint.sample import Sample, SampleScheme, lookup_numbers
+from whorl.fingerprint.sampling import minima_and_sample
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.text import tokens
+from whorl.fingerprint.shingling import pieces, word_list
 from whorl.plan import BoundPlan
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
@@ -59,6 +61,7 @@ class EmbeddedEngine:
         self, path: Path, *, create: bool = True, scheme: Scheme = _DEFAULT_SCHEME, wait_seconds: float = 30.0
     ) -> None:
         self.path, self._scheme, self._wait_seconds = Path(path), scheme, wait_seconds
+        self._sample_scheme = SampleScheme()
         self._process, self._is_open = os.getpid(), True
         self._writing, self._applied = threading.RLock(), 0
         self._writer: IndexWriter | None = None
@@ -66,7 +69,7 @@ class EmbeddedEngine:
         with ExitStack() as opened:
             self._lock = WriteLock(self.path / LOCK)
             opened.callback(self._lock.close)
-            self._records = Records(self.path / RECORDS, scheme, wait_seconds=wait_seconds)
+            self._records = Records(self.path / RECORDS, scheme, self._sample_scheme, wait_seconds=wait_seconds)
             opened.callback(self._records.close)
             self._index = InvertedIndex(self.path / INDEX, self._records.store)
             opened.callback(self._index.close)
@@ -252,21 +255,31 @@ class EmbeddedEngine:
         )
 
     def _prepared(self, document: Document) -> tuple[Record, Entry]:
-        words = tokens(document.text, self._scheme.profile)
-        record = Record(document, document.digest, minima(words, self._scheme))
-        return record, self._entry(record, words)
+        read = list(pieces(document.text, self._scheme.profile))
+        minima, sample = minima_and_sample(read, self._scheme, self._sample_scheme)
+        record = Record(document, document.digest, minima, sample)
+        return record, self._entry(record, word_list(read))
 
     def _entry(self, record: Record, words: list[str] | None = None) -> Entry:
-        document, profile = record.document, self._scheme.profile
+        document = record.document
         values = [
-            ("name", tokens(document.name, profile)),
-            ("content", tokens(document.text, profile) if words is None else words),
-            *((name, tokens(value, profile)) for name, values in document.values().items() for value in values),
+            ("name", self._words(document.name)),
+            ("content", self._words(document.text) if words is None else words),
+            *((name, self._words(value)) for name, values in document.values().items() for value in values),
         ]
         distinct = tuple(dict.fromkeys(spell(record.minima)))
-        return Entry(document.id, distinct, [(name, words) for name, words in values if words])
+        numbers = lookup_numbers(record.sample).tolist()
+        return Entry(document.id, distinct, numbers, record.sample.size, [pair for pair in values if pair[1]])
+
+    def _words(self, text: str) -> list[str]:
+        return word_list(pieces(text, self._scheme.profile))
 
     # Reading.
+
+    @property
+    def sample_scheme(self) -> SampleScheme:
+        """The scheme of the samples beside the tokens."""
+        return self._sample_scheme
 
     def digests(self, ids: Collection[str]) -> Mapping[str, str]:
         """Return the digests that the documents were stored with, for those that have one."""
@@ -302,13 +315,34 @@ class EmbeddedEngine:
     def texts(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, str]:
         """Return the stored texts of documents, by id, of those that have one; an empty text is none."""
         self._require_usable()
-        if are_ids:
-            resolved = {each: each for each in ids if each == well_formed(each)}
-        else:
-            named = {each: self._resolved(each) for each in ids}
-            resolved = {each: document_id for each, document_id in named.items() if document_id is not None}
+        named = dict(zip(ids, ids, strict=True)) if are_ids else self.identify(ids)
+        resolved = {each: document_id for each, document_id in named.items() if each == well_formed(each)}
         texts = self._records.texts(resolved.values())
         return {each: texts[document_id] for each, document_id in resolved.items() if texts.get(document_id)}
+
+    def identify(self, references: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of the documents that references name, by reference."""
+        self._require_usable()
+        resolved = {each: self._resolved(each) for each in references}
+        return {reference: document_id for reference, document_id in resolved.items() if document_id is not None}
+
+    def largest_size(self) -> int | None:
+        """Return the distinct shingles of the largest document, None in an empty store."""
+        self._require_usable()
+        return self._records.largest_size()
+
+    def samples(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, Sample]:
+        """Return the samples of documents, by reference."""
+        self._require_usable()
+        named = dict(zip(ids, ids, strict=True)) if are_ids else self.identify(ids)
+        found = self._records.samples(list(named.values()))
+        return {each: found[document_id] for each, document_id in named.items() if document_id in found}
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+        """Run a bound plan, and return its hits with their samples."""
+        page = self.search(plan, start=start, rows=rows)
+        samples = self._records.samples([hit.id for hit in page.hits])
+        return Candidates(page.total, tuple((hit, samples.get(hit.id)) for hit in page.hits), page.warnings)
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""

@@ -23,7 +23,7 @@ from tantivy import Query
 from whorl.fingerprint.minhash import token_number
 
 #: Of the schema and of how words become terms; an index of another layout is made again.
-LAYOUT = "1"
+LAYOUT = "2"
 
 _BETWEEN_WORDS, _AFTER_FIELD = "\x1e", "\x1f"
 #: tantivy drops terms of 64 KB without a word.
@@ -53,11 +53,15 @@ class Entry:
     Args:
         id: The document's id.
         tokens: Its distinct tokens.
+        sample: The numbers by which an index knows its sample.
+        size: Its distinct shingles.
         values: Each value of its fields: the field's name, and the words in order.
     """
 
     id: str
     tokens: Sequence[str]
+    sample: Sequence[int]
+    size: int
     values: Sequence[tuple[str, Sequence[str]]]
 
 
@@ -65,6 +69,8 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", stored=True, fast=True, tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field("MINHASH", indexed=True)
+    builder.add_unsigned_field("sample", indexed=True)
+    builder.add_unsigned_field("size", indexed=True, fast=True)
     builder.add_text_field("words", tokenizer_name="words", index_option="position")
     # One document has these two and no others: it tells how far into the journal the index is.
     builder.add_text_field("store", tokenizer_name="raw", index_option="basic")
@@ -248,6 +254,9 @@ def _document(entry: Entry) -> tantivy.Document:
     document.add_text("id", entry.id)
     for token in entry.tokens:
         document.add_unsigned("MINHASH", token_number(token))
+    for number in entry.sample:
+        document.add_unsigned("sample", number)
+    document.add_unsigned("size", entry.size)
     for name, words in entry.values:
         # tantivy leaves a gap between values, so that no phrase goes across.
         document.add_text("words", _BETWEEN_WORDS.join([term(name, word) for word in words]))

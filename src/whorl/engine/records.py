@@ -22,10 +22,12 @@ import numpy.typing as npt
 
 from whorl.engine.base import Document
 from whorl.errors import SchemeMismatchError, StoreError
+from whorl.fingerprint.sample import Sample, SampleScheme
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch import decode, encode
 
 #: Of the tables below; a change to them is a new number.
-FORMAT = "1"
+FORMAT = "2"
 #: Properties that a document can be named by, beside its id.
 HANDLES = ("DBID", "LID")
 
@@ -33,7 +35,8 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, properties TEXT NOT NULL,
-    digest TEXT NOT NULL, minima BLOB NOT NULL, content BLOB NOT NULL);
+    digest TEXT NOT NULL, size INTEGER NOT NULL, minima BLOB NOT NULL, sketch BLOB NOT NULL, content BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS document_size ON document (size);
 CREATE TABLE IF NOT EXISTS handle (
     name TEXT NOT NULL, value TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (name, value, id)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
@@ -45,11 +48,12 @@ _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A document as stored: with its digest and its buckets' minima (none for a short text)."""
+    """A document as stored: with its digest, its buckets' minima (none for a short text) and its sample."""
 
     document: Document
     digest: str
     minima: npt.NDArray[np.uint64]
+    sample: Sample
 
 
 class Records:
@@ -60,6 +64,7 @@ class Records:
     Args:
         path: The file; made when it is missing or empty.
         scheme: What the signatures in it are made under.
+        sample_scheme: What the samples in it are made under.
         wait_seconds: How long to wait for another process.
 
     Raises:
@@ -67,8 +72,8 @@ class Records:
         SchemeMismatchError: Its signatures are made under another scheme.
     """
 
-    def __init__(self, path: Path, scheme: Scheme, *, wait_seconds: float) -> None:
-        self._path, self._reading = path, threading.Lock()
+    def __init__(self, path: Path, scheme: Scheme, sample_scheme: SampleScheme, *, wait_seconds: float) -> None:
+        self._path, self._reading, self._sample_scheme = path, threading.Lock(), sample_scheme
         with _failures(path):
             self._writer = _connect(path, wait_seconds)
             try:
@@ -89,7 +94,7 @@ class Records:
                 parts = {
                     "format": FORMAT,
                     "scheme": scheme.name,
-                    "profile": scheme.profile,
+                    "samples": self._sample_scheme.name,
                     "store": uuid.uuid4().hex,
                 }
                 # Another process may have made the same store a moment ago: then its entries stand.
@@ -104,11 +109,12 @@ class Records:
                 f"{self._path} is a store of format {meta.get('format')}, and this version reads format {FORMAT}; "
                 f"use the version that made it, or index into a new folder"
             )
-        if meta.get("scheme") != scheme.name:
-            raise SchemeMismatchError(
-                f"the store {self._path.parent} is made under the scheme {meta.get('scheme')}, and asked for is "
-                f"{scheme.name}; open it with its own scheme, or index into a new folder"
-            )
+        for key, name in (("scheme", scheme.name), ("samples", self._sample_scheme.name)):
+            if meta.get(key) != name:
+                raise SchemeMismatchError(
+                    f"the store {self._path.parent} is made under the scheme {meta.get(key)}, and asked for is "
+                    f"{name}; open it with its own scheme, or index into a new folder"
+                )
         return str(meta.get("store"))
 
     def close(self) -> None:
@@ -138,13 +144,16 @@ class Records:
         document = record.document
         self.remove(document.id, note=False)
         self._writer.execute(
-            "INSERT INTO document (id, name, properties, digest, minima, content) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO document (id, name, properties, digest, size, minima, sketch, content) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 document.id,
                 document.name,
                 json.dumps(document.properties, ensure_ascii=False),
                 record.digest,
+                record.sample.size,
                 record.minima.astype(">u8").tobytes(),
+                encode(record.sample),
                 zlib.compress(document.text.encode()),
             ),
         )
@@ -188,25 +197,30 @@ class Records:
         wanted = [number for (number,) in self._read("SELECT number FROM document ORDER BY number")]
         if ids is not None:
             wanted = sorted(row[1] for row in self._by_id("number", ids))
-        columns = "id, name, properties, digest, minima, content"
+        columns = "id, name, properties, digest, minima, sketch, content"
         for number in wanted:
             # One at a time, so that a search in another thread waits for one, not for all.
             for row in self._read(f"SELECT {columns} FROM document WHERE number = ?", (number,)):
                 yield self._record(*row)
 
     def _record(
-        self, document_id: str, name: str, properties: str, digest: str, minima: bytes, content: bytes
+        self, document_id: str, name: str, properties: str, digest: str, minima: bytes, sketch: bytes, content: bytes
     ) -> Record:
         try:
             text = zlib.decompress(content).decode()
             document = Document(document_id, text, name, json.loads(properties))
         except (zlib.error, ValueError) as error:
             raise StoreError(_damaged(self._path, f"document {document_id!r}: {error}")) from error
-        return Record(document, digest, _numbers(minima))
+        return Record(document, digest, _numbers(minima), decode(sketch, self._sample_scheme))
 
     def count(self) -> int:
         """Return how many documents there are."""
         return int(self._read("SELECT count(*) FROM document")[0][0])
+
+    def largest_size(self) -> int | None:
+        """Return the distinct shingles of the largest document, None where there is none."""
+        size: int | None = self._read("SELECT max(size) FROM document")[0][0]
+        return size
 
     def fields(self) -> list[str]:
         """Return the names of all properties that any document ever had."""
@@ -234,6 +248,10 @@ class Records:
         """Return a document's minima in bucket order, None where there is no such document."""
         rows = self._by_id("minima", [document_id])
         return _numbers(rows[0][1]) if rows else None
+
+    def samples(self, ids: Collection[str]) -> dict[str, Sample]:
+        """Return samples by id, of those documents that exist."""
+        return {row[0]: decode(row[1], self._sample_scheme) for row in self._by_id("sketch", ids)}
 
     def by_handle(self, name: str, value: str) -> str | None:
         """Return the id of the document whose property is exactly this value; of several, the first id."""

@@ -7,17 +7,20 @@ fields and searches come back merged either way.
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Collection as Sized
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from whorl.engine.base import Document, Hit, Page
-from whorl.engine.reference import candidates
+from whorl.engine.base import Candidates, Document, Hit, Page
+from whorl.engine.reference import candidates as meanings
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fingerprint.minhash import Signature, sign
 from whorl.fingerprint.recovery import from_distinct
+from whorl.fingerprint.sample import Sample, SampleScheme
+from whorl.fingerprint.sampling import text_sample
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
 from whorl.plan import Bool, BoundPlan, Nothing, PlanNode, Words
@@ -25,6 +28,7 @@ from whorl.solr.answer import Json, first_text, vectors
 from whorl.solr.client import SolrClient
 from whorl.solr.request import documents_request, search_request, vector_parameters
 from whorl.solr.schema import Collection, FieldNames, TokenSource, inspect
+from whorl.solr.stored_samples import SCHEME, SKETCH, Coverage, coverage, read_sample, sample_fields, stored_name
 
 #: The field that holds what a document looked like when it was indexed, so that it is not indexed twice.
 DIGEST_FIELD = "whorl_digest"
@@ -32,6 +36,10 @@ DIGEST_FIELD = "whorl_digest"
 _TEXT_ALIASES = frozenset({"text", "TEXT"})
 #: References resolved in one request; each is up to three clauses.
 _REFERENCES_AT_ONCE = 200
+#: What this version of whorl makes and searches.
+_SAMPLE_SCHEME = SampleScheme()
+#: How long an answer to how many documents have a sample is good for: somebody may be adding them.
+_COVERAGE_SECONDS = 30.0
 
 
 class SolrEngine:
@@ -45,6 +53,7 @@ class SolrEngine:
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         self._client = client
         self._wanted_fields = fields
+        self._coverage: tuple[float, Coverage] | None = None
 
     @cached_property
     def collection(self) -> Collection:
@@ -68,6 +77,7 @@ class SolrEngine:
 
     def refresh(self) -> None:
         self._client.commit()
+        self._coverage = None
 
     def delete(self, ids: Sized[str]) -> int:
         key = self.collection.names.key
@@ -94,11 +104,29 @@ class SolrEngine:
         prepared = self._prepared(plan)
         names = self.collection.names
         answer = self._client.post("select", search_request(prepared, names, start=start, rows=rows))["response"]
-        hits = tuple(
-            Hit(str(each[names.key]), first_text(each.get(names.name or "")), float(each["score"]))
-            for each in answer["docs"]
-        )
+        hits = tuple(self._hit(each) for each in answer["docs"])
         return Page(int(answer["numFound"]), hits, prepared.warnings)
+
+    @property
+    def sample_scheme(self) -> SampleScheme | None:
+        """The scheme of the samples; None where the fields are missing, or no document has a sample of this scheme."""
+        if not self.collection.has_samples:
+            return None
+        return _SAMPLE_SCHEME if self._sample_name in self._covered().by_scheme else None
+
+    def samples(self, ids: Sized[str], *, are_ids: bool = False) -> Mapping[str, Sample]:
+        if not self.collection.has_samples:
+            return {}
+        found = self._referenced(ids, [SKETCH, SCHEME], are_ids=are_ids)
+        samples = {reference: self._sample(document) for reference, document in found.items()}
+        return {reference: sample for reference, sample in samples.items() if sample is not None}
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+        prepared = self._prepared(plan)
+        request = search_request(prepared, self.collection.names, start=start, rows=rows, with_samples=True)
+        answer = self._client.post("select", request)["response"]
+        found = tuple((self._hit(each), self._sample(each)) for each in answer["docs"])
+        return Candidates(int(answer["numFound"]), found, (*prepared.warnings, *self._uncovered()))
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         body = search_request(self._prepared(plan), self.collection.names, start=start, rows=rows)
@@ -119,22 +147,56 @@ class SolrEngine:
                 f"{self._client.url} gives no texts back: {self._wanted_fields.content!r} is not a stored field; where "
                 "the texts are in another, name that in whorl.toml: [fields] content"
             )
-        fields = [name for name in (collection.names.key, collection.dbid, collection.noderef) if name]
-        found: dict[str, str] = {}
-        references = list(dict.fromkeys(ids))
-        for at in range(0, len(references), _REFERENCES_AT_ONCE):
-            some = references[at : at + _REFERENCES_AT_ONCE]
-            looked_up = {reference: self._looked_up(reference, are_ids) for reference in some}
-            documents = self._documents(_by_field(looked_up), [*fields, collection.content])
-            for reference in some:
-                document = _resolved(looked_up[reference], documents)
-                text = first_text(document.get(collection.content)) if document is not None else ""
-                if text:
-                    found[reference] = text
-        return found
+        found = self._referenced(ids, [collection.content], are_ids=are_ids)
+        texts = {reference: first_text(document.get(collection.content)) for reference, document in found.items()}
+        return {reference: text for reference, text in texts.items() if text}
 
     def sign(self, text: str) -> Signature:
         return sign(text, self.collection.scheme, self.collection.spelling)
+
+    def _hit(self, document: Json) -> Hit:
+        names = self.collection.names
+        return Hit(str(document[names.key]), first_text(document.get(names.name or "")), float(document["score"]))
+
+    @property
+    def _sample_name(self) -> str:
+        """What documents whose samples can be searched hold in the field SCHEME."""
+        return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
+
+    def _sample(self, document: Json) -> Sample | None:
+        return read_sample(document, self.collection.scheme, _SAMPLE_SCHEME)
+
+    def _covered(self) -> Coverage:
+        now = time.monotonic()
+        if self._coverage is None or now > self._coverage[0] + _COVERAGE_SECONDS:
+            self._coverage = now, coverage(self._client)
+        return self._coverage[1]
+
+    def _uncovered(self) -> list[str]:
+        """Say how many documents cannot be found by their sample, if any cannot."""
+        covered = self._covered()
+        without = covered.without(self._sample_name)
+        if not without:
+            return []
+        return [
+            f"{without:,} of {covered.documents:,} documents have no sample and cannot be found so; "
+            f"'whorl solr backfill {self._client.url}' makes them"
+        ]
+
+    def _referenced(self, ids: Sized[str], fields: list[str], *, are_ids: bool) -> dict[str, Json]:
+        """Return some fields of the documents that references name, by reference, of those that there are."""
+        collection = self.collection
+        told = [name for name in (collection.names.key, collection.dbid, collection.noderef) if name]
+        found: dict[str, Json] = {}
+        references = list(dict.fromkeys(ids))
+        for at in range(0, len(references), _REFERENCES_AT_ONCE):
+            looked_up = {each: self._looked_up(each, are_ids) for each in references[at : at + _REFERENCES_AT_ONCE]}
+            documents = self._documents(_by_field(looked_up), [*told, *fields])
+            for reference, meant in looked_up.items():
+                document = _resolved(meant, documents)
+                if document is not None:
+                    found[reference] = document
+        return found
 
     def _signatures(self, wanted: Mapping[str, bool], are_ids: bool) -> dict[str, Signature]:
         looked_up = {reference: self._looked_up(reference, are_ids) for reference in wanted}
@@ -217,7 +279,7 @@ class SolrEngine:
         if is_id:
             return [(key, reference)]
         by_role = {"key": key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
-        fields = [(by_role[role], value) for role, value in candidates(reference)]
+        fields = [(by_role[role], value) for role, value in meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
 
     def _documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Json]:
@@ -244,6 +306,8 @@ class SolrEngine:
         if not collection.is_text(names.minhash):
             # Nothing in Solr makes the tokens of a string field.
             fields[names.minhash] = list(self.sign(document.text).tokens)
+        if collection.has_samples:
+            fields |= sample_fields(text_sample(document.text, collection.scheme, _SAMPLE_SCHEME), collection.scheme)
         for name, values in document.values().items():
             if collection.describe(name) is None:
                 raise DocumentError(

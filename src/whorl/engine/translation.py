@@ -7,13 +7,25 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tantivy import Occur, Query
+from tantivy import FieldType, Occur, Query
 
 from whorl.engine.inverted import SCHEMA, term
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash import token_number
 from whorl.fingerprint.text import tokens
-from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Unbound, Words
+from whorl.plan import (
+    Bool,
+    BoundPlan,
+    Chosen,
+    MatchAll,
+    Nothing,
+    PlanNode,
+    SampledTokens,
+    SharedBands,
+    SharedTokens,
+    Unbound,
+    Words,
+)
 
 #: Where words are looked for when no field is named.
 DEFAULT_FIELDS = ("name", "content")
@@ -85,6 +97,16 @@ class _Translator:
                 counts = {"bands": len(bands), "rows": max(map(len, bands), default=0)}
                 described = {"source": plan.reference, **counts, "weight": weight}
                 return _Part(query, {"shared_bands": described}, _unless_counting(weight))
+            case SampledTokens(numbers=numbers, min_should_match=minimum):
+                tokens = [Query.const_score_query(_sampled(number), 1.0) for number in numbers]
+                query = _combined([_sized(plan.smallest_size, plan.largest_size)], tokens, (), minimum)
+                described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
+                sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
+                return _Part(query, {"sampled_tokens": {**described, **sizes}}, None)
+            case Chosen(groups=groups):
+                chosen = [Query.const_score_query(_ids(ids), score) for score, ids in groups]
+                described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
+                return _Part(_combined((), chosen, (), 1), {"chosen": described}, None)
             case Bool():
                 return self.bool(plan)
             case Unbound(reference=reference):
@@ -156,6 +178,19 @@ def _everything(weight: float) -> Query:
 
 def _id(document_id: str) -> Query:
     return Query.term_query(SCHEMA, "id", document_id, "basic")
+
+
+def _ids(ids: Sequence[str]) -> Query:
+    return Query.term_set_query(SCHEMA, "id", list(ids))
+
+
+def _sampled(number: int) -> Query:
+    return Query.term_query(SCHEMA, "sample", number, "basic")
+
+
+def _sized(smallest: int, largest: int | None) -> Query:
+    sizes = Query.range_query(SCHEMA, "size", FieldType.Unsigned, smallest, largest)
+    return Query.const_score_query(sizes, 0.0)
 
 
 def _phrase(field: str, words: Sequence[str]) -> Query:

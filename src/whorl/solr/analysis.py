@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from whorl.solr.client import SolrClient
 
 #: Tells the profiles apart (a colon between letters, a letter that is new in Unicode 15 and one that is new in 16), and
-#: from chains that break or fold in other ways.
-_PROBE = "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; end."
+#: from chains that break or fold in other ways, leave out markup, common words or long ones, or cut endings off.
+_PROBE = (
+    "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
+    "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
+    f"Häuser, los niños que, и не только, 日本語の文章です {'long' * 80} 1,000 e-mail@example.org/a_b?c=d end."
+)
 
 
 def analysed(client: SolrClient, field: str, text: str) -> tuple[str, ...]:
@@ -38,16 +42,20 @@ def seen_profile(client: SolrClient, field: str, scheme: Scheme, spelling: Spell
     Args:
         client: Where the collection is.
         field: The indexed tokens.
-        scheme: Of the field, but for its profile.
+        scheme: Of the field, its profile the one that is expected.
         spelling: Of its tokens.
         rotates: Whether the field's analysis fills empty buckets.
 
     Returns:
         One of `PROFILES`; None if the analysis is of another kind, or cannot be asked.
     """
+    # With more words than a shingle holds: a text without tokens shows nothing.
+    text = " ".join([_PROBE] * (1 + scheme.shingle_size // 20))
     try:
-        indexed = analysed(client, field, _PROBE)
+        indexed = analysed(client, field, text)
     except EngineError:
         return None
-    schemes = (replace(scheme, profile=profile, rotation=rotates) for profile in PROFILES)
-    return next((each.profile for each in schemes if sign(_PROBE, each, spelling).tokens == indexed), None)
+    # Few buckets keep too little of the text to tell all profiles apart; what is expected then goes first.
+    profiles = sorted(PROFILES, key=lambda profile: profile != scheme.profile)
+    schemes = (replace(scheme, profile=profile, rotation=rotates) for profile in profiles)
+    return next((each.profile for each in schemes if indexed and sign(text, each, spelling).tokens == indexed), None)

@@ -6,24 +6,51 @@ it is (`{"field": {"f": …, "query": …}}` becomes `{!field f=$a v=$b}`), so n
 Tokens go through Solr's own `{!min_hash}` parser with a token list it does not analyse: it scores one for each
 matching token or band, and is quicker to read than a clause for each token. It takes a similarity and a probability
 instead of the numbers a plan holds, so those are chosen here such that it computes the same numbers.
+
+What would pass Lucene's limit on clauses is put into functions, `sum(query($part0,0),…)`: a query inside a function is
+counted for itself, and the scores of the parts add up to that of the whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from whorl.errors import ParameterError
 from whorl.fingerprint.banding import band_match_probability
-from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Words, nodes
+from whorl.fingerprint.sample import spelled
+from whorl.fingerprint.scheme import Scheme
+from whorl.plan import (
+    Bool,
+    BoundPlan,
+    Chosen,
+    MatchAll,
+    Nothing,
+    PlanNode,
+    SampledTokens,
+    SharedBands,
+    SharedTokens,
+    Words,
+    nodes,
+)
+from whorl.solr.stored_samples import SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 
 #: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount); Solr's default, kept by most.
 MAX_CLAUSES = 1024
-#: A fingerprint evaluated apart: a function to score and one to match.
-_LEAVES_OF_A_FUNCTION = 2
-_FINGERPRINTS = (SharedTokens, SharedBands)
+#: Clauses of each query that is a part of another.
+_PART = 1000
+#: A fingerprint evaluated apart: functions to score and to match, and at most three filters.
+_LEAVES_APART = 5
+_FINGERPRINTS = (SharedTokens, SharedBands, SampledTokens, Chosen)
+#: Whatever the standard query parser reads as syntax.
+_SYNTAX = re.compile(r'[\\+\-!():^\[\]"{}~*?|&;/\s]')
+#: No id holds a control character; commas and blanks it may.
+_BETWEEN_IDS = "\x1f"
 
 #: Or Solr replaces ${…} in ids, words and tokens by the request's own parameters.
 _LITERALLY = {"expandMacros": "false"}
@@ -39,20 +66,24 @@ class Names:
         minhash: The indexed tokens.
         text: The fields that a word without a field name is looked for in.
         name: What people know a document by, or None.
+        scheme: The name of the scheme of the tokens, on whose words and shingles samples depend as well.
     """
 
     key: str = "id"
     minhash: str = "MINHASH"
     text: tuple[str, ...] = ("name", "content")
     name: str | None = "name"
+    scheme: str = Scheme().name
 
 
-def search_request(plan: BoundPlan, names: Names, *, start: int, rows: int) -> dict[str, Any]:
-    """Return the JSON body that asks Solr for one page of a plan's hits."""
+def search_request(
+    plan: BoundPlan, names: Names, *, start: int, rows: int, with_samples: bool = False
+) -> dict[str, Any]:
+    """Return the JSON body that asks Solr for one page of a plan's hits, with their samples where these are wanted."""
     builder = _Builder(names, apart=_apart(plan.root, names))
     query = builder.query(plan.root)
     named = {"queries": builder.named} if builder.named else {}
-    fields = ["score", names.key, *([names.name] if names.name else [])]
+    fields = ["score", names.key, *([names.name] if names.name else []), *([SKETCH, SCHEME] if with_samples else [])]
     return {
         "query": query,
         "offset": start,
@@ -81,6 +112,15 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dic
     }
 
 
+def exists(field: str) -> dict[str, Any]:
+    """Return the query that matches the documents with any value in a field, of whatever type."""
+    return {"lucene": {"query": f"{_SYNTAX.sub(_escaped, field)}:[* TO *]"}}
+
+
+def _escaped(character: re.Match[str]) -> str:
+    return f"\\{character[0]}"
+
+
 def vector_parameters(field: str) -> dict[str, str]:
     """Return the parameters that ask a handler for a field's term vectors, in the shape that `answer.vectors` reads."""
     return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
@@ -89,17 +129,16 @@ def vector_parameters(field: str) -> dict[str, str]:
 def _apart(root: PlanNode, names: Names) -> frozenset[int]:
     """Choose the fingerprints that are evaluated apart, so that the query stays within Lucene's clause limit.
 
-    Lucene counts all leaves of a query tree, but a query inside a function is counted for itself. The largest
-    fingerprints move into functions until the rest fits.
+    The largest fingerprints move into functions until the rest fits.
     """
     fingerprints = [(_leaves(node, names), id(node)) for node in nodes(root) if isinstance(node, _FINGERPRINTS)]
     others = sum(_leaves(node, names) for node in nodes(root) if isinstance(node, Words | MatchAll | Nothing))
     total = others + sum(size for size, _ in fingerprints)
     moved = set()
     for size, node in sorted(fingerprints, reverse=True):
-        if total <= MAX_CLAUSES:
+        if total <= MAX_CLAUSES or size <= _LEAVES_APART:
             break
-        total += _LEAVES_OF_A_FUNCTION - size
+        total += _LEAVES_APART - size
         moved.add(node)
     if total > MAX_CLAUSES:
         raise ParameterError(
@@ -115,6 +154,10 @@ def _leaves(node: PlanNode, names: Names) -> int:
             return len(tokens)
         case SharedBands(bands=bands):
             return sum(map(len, bands))
+        case SampledTokens(numbers=numbers):
+            return len(numbers) + 2
+        case Chosen(groups=groups):
+            return len(groups)
         case Words(field=None):
             return len(names.text) + 1
         case _:
@@ -143,6 +186,10 @@ class _Builder:
                 tokens = tuple(token for band in bands for token in band)
                 similarity, probability = band_parameters(len(bands), len(bands[0]))
                 return self._fingerprint(node, tokens, similarity, probability)
+            case SampledTokens():
+                return self._sampled(node)
+            case Chosen(groups=groups):
+                return self._chosen(groups, is_apart=id(node) in self._apart)
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
                 clauses: dict[str, Any] = {
                     occur: [self.query(child) for child in children]
@@ -163,43 +210,95 @@ class _Builder:
     def _fingerprint(
         self, node: SharedTokens | SharedBands, tokens: tuple[str, ...], similarity: float, probability: float
     ) -> dict[str, Any]:
-        separator = _separator(tokens)
-        query: dict[str, Any] = {
-            "min_hash": {
-                "field": self._names.minhash,
-                "sep": separator,
-                "sim": repr(similarity),
-                "tp": repr(probability),
-                "query": separator.join(tokens),
-            }
-        }
+        query = _min_hash(self._names.minhash, tokens, similarity, probability)
         if id(node) in self._apart:
-            query = self._in_function(query)
+            query = self._in_functions([query])
         if node.weight == 1.0:
             return query
         return {"boost": {"b": repr(node.weight), "query": query}}
 
-    def _in_function(self, query: dict[str, Any]) -> dict[str, Any]:
-        """Match and score as `query` does, counted as two clauses."""
-        name = f"fingerprint{len(self.named)}"
-        self.named[name] = query
-        return {
-            "bool": {
-                "must": [{"func": {"query": f"query(${name},0)"}}],
-                "filter": [{"frange": {"l": "0", "incl": "false", "query": f"query(${name},0)"}}],
-            }
+    def _sampled(self, node: SampledTokens) -> dict[str, Any]:
+        tokens, minimum = spelled(np.array(node.numbers, dtype=np.uint64), node.scheme), node.min_should_match
+        if minimum > len(tokens):
+            return _NO_DOCUMENT
+        largest = "*" if node.largest_size is None else node.largest_size
+        filters = [
+            {"term": {"f": SCHEME, "query": stored_name(self._names.scheme, node.scheme)}},
+            {"lucene": {"query": f"{SIZE}:[{node.smallest_size} TO {largest}]"}},
+        ]
+        if id(node) not in self._apart:
+            query = _min_hash(SAMPLE, tokens, overlap_similarity(len(tokens), minimum), 1.0)
+            return {"bool": {"must": [query], "filter": filters}}
+        # Each part asks for any of its tokens; how many there are in all is for the sum to say.
+        parts = [_min_hash(SAMPLE, tokens[at : at + _PART], 1.0, 1.0) for at in range(0, len(tokens), _PART)]
+        return self._in_functions(parts, [*filters, _terms(SAMPLE, tokens)], least=minimum)
+
+    def _chosen(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> dict[str, Any]:
+        scored = [
+            {"boost": {"b": _decimal(score), "query": _terms(self._names.key, ids)}} for score, ids in groups if ids
+        ]
+        if not scored:
+            return _NO_DOCUMENT
+        if not is_apart:
+            return {"bool": {"should": scored, "mm": "1"}}
+        parts = [{"bool": {"should": scored[at : at + _PART], "mm": "1"}} for at in range(0, len(scored), _PART)]
+        return self._in_functions(parts, [_terms(self._names.key, [each for _, ids in groups for each in ids])])
+
+    def _in_functions(
+        self, parts: Sequence[dict[str, Any]], filters: Sequence[dict[str, Any]] = (), least: int | None = None
+    ) -> dict[str, Any]:
+        """Match and score as the parts do together, their scores added; counted as few clauses.
+
+        Args:
+            parts: Each within Lucene's limit.
+            filters: What all hits match; without any, hits are what any part matches.
+            least: The least sum of scores of a hit.
+        """
+        queries = []
+        for part in parts:
+            name = f"fingerprint{len(self.named)}"
+            self.named[name] = part
+            queries.append(f"query(${name},0)")
+        total = queries[0] if len(queries) == 1 else f"sum({','.join(queries)})"
+        matching = [*filters]
+        if least is not None:
+            matching.append({"frange": {"l": str(least), "query": total}})
+        elif not filters:
+            matching.append({"frange": {"l": "0", "incl": "false", "query": total}})
+        return {"bool": {"must": [{"func": {"query": total}}], "filter": matching}}
+
+
+def _min_hash(field: str, tokens: Sequence[str], similarity: float, probability: float) -> dict[str, Any]:
+    separator = _separator(tokens)
+    return {
+        "min_hash": {
+            "field": field,
+            "sep": separator,
+            "sim": repr(similarity),
+            "tp": repr(probability),
+            "query": separator.join(tokens),
         }
+    }
+
+
+def _terms(field: str, values: Sequence[str]) -> dict[str, Any]:
+    """Match documents that hold any of many values, each with the score 1; counted as one clause."""
+    return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 
 def _constant(query: dict[str, Any], weight: float) -> dict[str, Any]:
     """Match as `query` does, each document with the score `weight`."""
     if weight == 0.0:
         return {"bool": {"filter": [query]}}
-    # Without an exponent, which Lucene's syntax does not know.
-    return {"bool": {"must": [f"*:*^={Decimal(repr(weight)):f}"], "filter": [query]}}
+    return {"bool": {"must": [f"*:*^={_decimal(weight)}"], "filter": [query]}}
 
 
-def _separator(tokens: tuple[str, ...]) -> str:
+def _decimal(number: float) -> str:
+    """Write a number without an exponent, which Lucene's syntax does not know."""
+    return f"{Decimal(repr(number)):f}"
+
+
+def _separator(tokens: Sequence[str]) -> str:
     """Return a separator that no token holds and that means itself in a regular expression."""
     joined = "\n\n\n\n".join(tokens)
     return next(mark for mark in ("~~~", "%%%", "@@@", "=====", "~~~%%%@@@") if mark not in joined)

@@ -19,6 +19,7 @@ from whorl.fingerprint.text import DEFAULT_PROFILE
 from whorl.solr.analysis import seen_profile
 from whorl.solr.answer import Json, first_text
 from whorl.solr.request import Names
+from whorl.solr.stored_samples import NEEDED
 
 if TYPE_CHECKING:  # The settings name fields, and not every command that reads them speaks to a Solr.
     from whorl.solr.client import SolrClient
@@ -86,6 +87,14 @@ class Collection:
         """Return a field's properties, also those of a dynamic field that `name` falls under, or None."""
         return described(name, self.fields, self.dynamic)
 
+    @property
+    def has_samples(self) -> bool:
+        """Whether documents can carry samples: all four fields are there, each under its own name and as needed.
+
+        A dynamic field that takes any name would read and keep the values in some other way.
+        """
+        return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
+
     def is_text(self, name: str) -> bool:
         """Say whether a field's values are split into words."""
         found = self.describe(name)
@@ -109,12 +118,6 @@ def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
     content = wanted.content if described(wanted.content, fields, dynamic) else None
     name = wanted.name if described(wanted.name, fields, dynamic) else None
     minhash = fields.get(wanted.minhash)
-    names = Names(
-        key=schema.get("uniqueKey", "id"),
-        minhash=wanted.minhash,
-        text=tuple(each for each in (name, content) if each),
-        name=name if _is_stored(name, fields, dynamic) else None,
-    )
     if minhash is None:
         raise SchemaError(
             f"{client.url} has no field {wanted.minhash!r} to hold fingerprints; "
@@ -124,6 +127,14 @@ def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
     spelling = _spelling(chain) if chain else _spelling_seen(client, wanted.minhash)
     scheme = _scheme(chain, profile_of(version))
     seen = seen_profile(client, wanted.minhash, scheme, spelling, rotates=_rotates(chain)) if chain else None
+    scheme = replace(scheme, profile=seen or scheme.profile)
+    names = Names(
+        key=schema.get("uniqueKey", "id"),
+        minhash=wanted.minhash,
+        text=tuple(each for each in (name, content) if each),
+        name=name if _is_stored(name, fields, dynamic) else None,
+        scheme=scheme.name,
+    )
     return Collection(
         names=names,
         fields=fields,
@@ -134,7 +145,7 @@ def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
         content=content if _is_stored(content, fields, dynamic) else None,
         sources=_token_sources(minhash, types, vector_handler, has_text=_is_stored(content, fields, dynamic)),
         spelling=spelling,
-        scheme=replace(scheme, profile=seen or scheme.profile),
+        scheme=scheme,
         vector_handler=vector_handler,
         lucene_version=version,
         profile_is_seen=seen is not None,

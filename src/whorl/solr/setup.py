@@ -12,6 +12,7 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.solr.answer import Json
 from whorl.solr.client import SolrClient
 from whorl.solr.schema import FieldNames, described
+from whorl.solr.stored_samples import NEEDED, SAMPLE, SCHEME, SIZE, SKETCH
 
 _ICU = "icu"
 _FOLD: Json = {"class": "solr.ICUNormalizer2FilterFactory", "form": "nfkc_cf", "mode": "compose"}
@@ -54,6 +55,8 @@ TYPES: tuple[Json, ...] = (
         },
         "queryAnalyzer": {"tokenizer": {"class": "solr.KeywordTokenizerFactory"}},
     },
+    {"name": "pint", "class": "solr.IntPointField", "docValues": True},
+    {"name": "binary", "class": "solr.BinaryField"},
 )
 
 FIELDS: tuple[Json, ...] = (
@@ -71,6 +74,19 @@ FIELDS: tuple[Json, ...] = (
     {"name": "DBID", "type": "string", "indexed": True, "stored": True},
     {"name": "LID", "type": "string", "indexed": True, "stored": True},
     {"name": "whorl_digest", "type": "string", "indexed": False, "stored": True, "docValues": False},
+    {"name": SIZE, "type": "pint", "indexed": True, "stored": False, "docValues": True},
+    {
+        "name": SAMPLE,
+        "type": "string",
+        "indexed": True,
+        "stored": False,
+        "docValues": False,
+        "multiValued": True,
+        "omitNorms": True,
+        "omitTermFreqAndPositions": True,
+    },
+    {"name": SKETCH, "type": "binary", "indexed": False, "stored": True},
+    {"name": SCHEME, "type": "string", "indexed": True, "stored": False, "docValues": True},
 )
 
 VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
@@ -112,6 +128,8 @@ def initialise(client: SolrClient, wanted: FieldNames, *, dry_run: bool) -> list
         lines.append(
             "documents that are there already get a fingerprint when they are indexed again (whorl index --all)"
         )
+        if any(body.get("name") in NEEDED for _, _, body in steps):
+            lines.append(f"or, if the sample is all they lack: whorl solr backfill {client.url}")
     return lines
 
 

@@ -1,0 +1,229 @@
+"""Check that calibrated searches find what they promise, by simulation from the law of samples.
+
+    python benchmarks/calibration.py [--quick] [--draws N] [--seed N]
+
+For sources of 20 to 200,000 shingles, 7 thresholds and 5 wanted recalls, documents just at the threshold are drawn
+(as alike as the source's own size allows; or of its size, 10 and 100 times as large, and containing that share of
+it) and put through the plan: with 128 tokens and no second phase, and with 64 tokens and the second phase. The same
+for documents 10 points below, which should not be found.
+
+What is drawn are the counts of common hashes, from the law that uniform hashes give them: for a source's sample,
+which is made from random hashes, X of the m tokens asked are hypergeometric, so are the others of the sample given
+X, and the hit's own hashes binomial. Each cell is drawn for several samples of the source. Without a second phase
+the recall is also summed exactly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+import whorl
+from whorl.fingerprint.calibration import Branch, Plan
+from whorl.fingerprint.metrics import Metric, least_overlap
+from whorl.fingerprint.planner import make_plan
+from whorl.fingerprint.sample import Overlaps, Sample, SampleScheme, sample_of
+from whorl.fingerprint.tails import upper_tail
+
+RESULTS = Path(__file__).resolve().parent / "results" / "calibration.csv"
+SCHEME = SampleScheme()
+THRESHOLDS = [Fraction(percent, 100) for percent in (5, 10, 20, 50, 80, 90, 95)]
+RECALLS = [Fraction(percent, 100) for percent in (50, 80, 90, 95, 99)]
+SIZES = (20, 100, 500, 2000, 20_000, 200_000)
+#: Metric and how many times the source's size the hits have.
+KINDS = ((Metric.SIMILARITY, 1), (Metric.CONTAINS, 1), (Metric.CONTAINS, 10), (Metric.CONTAINS, 100))
+#: Samples of each source.
+SOURCES = 4
+#: Excess over the wanted recall that counts as close.
+CLOSE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one search was found to do.
+
+    Args:
+        metric: What the threshold is a share of.
+        source_size: Distinct shingles of the source.
+        hit_size: Those of the documents.
+        phases: 1 or 2.
+        threshold: Fraction.
+        wanted: Recall, a fraction.
+        tokens: Asked of documents of that size, mean over the source's samples.
+        promised: Whether all plans promise the recall for documents of that size.
+        recall: Share found of the documents at the threshold.
+        noise: Standard deviation of that share if it were the wanted one.
+        exact_recall: The same summed exactly; None with a second phase.
+        below_10: Share found of documents 10 points below the threshold; None where that is 0 or less.
+    """
+
+    metric: Metric
+    source_size: int
+    hit_size: int
+    phases: int
+    threshold: Fraction
+    wanted: Fraction
+    tokens: float
+    promised: bool
+    recall: float
+    noise: float
+    exact_recall: float | None
+    below_10: float | None
+
+
+def own_branch(plan: Plan, size: int) -> Branch:
+    """Return the branch that documents of a size belong to."""
+    return next(b for b in plan.branches if b.largest_size is None or size <= b.largest_size)
+
+
+def drawn_found(plan: Plan, source: Sample, size: int, overlap: int, draws: int, rng: np.random.Generator) -> int:
+    """Return how many of `draws` documents that share `overlap` shingles are found."""
+    asked = len(own_branch(plan, size).tokens)
+    level = max(source.level, SCHEME.level(size))
+    own = source.count_at(level)
+    at_first = rng.hypergeometric(overlap, source.size - overlap, asked, draws) if asked else np.zeros(draws, np.int64)
+    passes = plan.is_candidate(np.full(asked + 1, size), np.arange(asked + 1))
+    shared = at_first[passes[at_first]]
+    if plan.second_recall is None or not shared.size:
+        return len(shared)
+    if own > asked:
+        shared = shared + rng.hypergeometric(overlap - shared, source.size - asked - overlap + shared, own - asked)
+    alone = rng.binomial(size - overlap, 0.5**level, shared.size)
+    same = np.ones(shared.size, dtype=np.int64)
+    overlaps = Overlaps(source.size, same * size, same * level, same * own, shared + alone, shared)
+    return int(plan.is_hit(overlaps).sum())
+
+
+def exact_recall(plan: Plan, size: int, overlap: int) -> float:
+    """Return the chance that a document which shares `overlap` shingles passes the first phase."""
+    shared = np.arange(len(own_branch(plan, size).tokens) + 2)
+    tails = upper_tail(plan.source_size, overlap, shared.size - 2, shared)
+    passes = plan.is_candidate(np.full(shared.size - 1, size), shared[:-1])
+    return float((tails[:-1] - tails[1:]) @ passes)
+
+
+def measured(
+    sources: list[Sample], metric: Metric, hit_size: int, threshold: Fraction, wanted: Fraction,
+    phases: Literal[1, 2], draws: int, rng: np.random.Generator,
+) -> Cell:  # fmt: skip
+    """Return what a search does, over all samples of a source."""
+    size = sources[0].size
+    budget = 64 if phases == 2 else 128
+    plans = [
+        make_plan(source, metric, threshold, wanted, budget=budget, phases=phases, largest_size=max(hit_size, size))
+        for source in sources
+    ]
+    branches = [own_branch(plan, hit_size) for plan in plans]
+    overlap = least_overlap(metric, threshold, size, hit_size)
+    lower = threshold - Fraction(1, 10)
+    each = draws // len(sources)
+    pairs = list(zip(plans, sources, strict=True))
+    found = sum(drawn_found(plan, source, hit_size, overlap, each, rng) for plan, source in pairs)
+    below = None
+    if lower > 0:
+        few = least_overlap(metric, lower, size, hit_size)
+        below = sum(drawn_found(plan, source, hit_size, few, each, rng) for plan, source in pairs) / each / len(sources)
+    return Cell(
+        metric=metric,
+        source_size=size,
+        hit_size=hit_size,
+        phases=phases,
+        threshold=threshold,
+        wanted=wanted,
+        tokens=sum(len(branch.tokens) for branch in branches) / len(branches),
+        promised=all(branch.promised_from is not None and branch.promised_from <= hit_size for branch in branches),
+        recall=found / each / len(sources),
+        noise=math.sqrt(float(wanted * (1 - wanted)) / each / len(sources)),
+        exact_recall=sum(exact_recall(plan, hit_size, overlap) for plan in plans) / len(plans) if phases == 1 else None,
+        below_10=below,
+    )
+
+
+def cells(sizes: tuple[int, ...], draws: int, seed: int, *, every: int) -> Iterator[Cell]:
+    """Yield every cell, or some of them; the same seed gives the same figures."""
+    for size in sizes:
+        rng = np.random.default_rng([seed, size])
+        hashes: list[npt.NDArray[np.uint64]] = [rng.integers(0, 1 << 64, size, dtype=np.uint64) for _ in range(SOURCES)]
+        sources = [sample_of(own, SCHEME) for own in hashes]
+        for metric, ratio in KINDS:
+            for phases in (1, 2):
+                for threshold in THRESHOLDS[every - 1 :: every]:
+                    for wanted in RECALLS[every - 1 :: every]:
+                        yield measured(
+                            sources, metric, ratio * size, threshold, wanted, 2 if phases == 2 else 1, draws, rng
+                        )
+
+
+def summary(found: list[Cell]) -> Iterator[str]:
+    """Yield a line for each kind of search and size of source: what is promised, how near it is held."""
+    yield f"{'':40} promised  worst   in noise  within {CLOSE:.0%}  mean excess  found 10 points below"
+    keys = sorted({(cell.phases, cell.metric.value, cell.source_size, cell.hit_size) for cell in found})
+    for key in keys:
+        own = [c for c in found if (c.phases, c.metric.value, c.source_size, c.hit_size) == key]
+        promised = [cell for cell in own if cell.promised]
+        name = f"{key[0]} phase{'s' if key[0] > 1 else ' '} {key[1]:10} {key[2]:7,} in {key[3]:10,}"
+        line = f"{name}  {len(promised):4}/{len(own)}"
+        if promised:
+            recalls = [(c.recall if c.exact_recall is None else c.exact_recall) - float(c.wanted) for c in promised]
+            short = min(cell.recall - float(cell.wanted) for cell in promised)
+            sigmas = min((cell.recall - float(cell.wanted)) / cell.noise for cell in promised)
+            near = sum(-3 * c.noise <= excess <= CLOSE for c, excess in zip(promised, recalls, strict=True))
+            below = [cell.below_10 for cell in promised if cell.below_10 is not None]
+            line += f"  {100 * short:+6.2f}  {sigmas:+6.1f} sd  {near:4}/{len(promised)}"
+            line += f"  {100 * sum(recalls) / len(recalls):8.2f}  {100 * sum(below) / max(1, len(below)):12.1f}"
+        yield line
+
+
+def write_csv(path: Path, found: list[Cell], draws: int, seed: int) -> None:
+    """Record every cell with the circumstances."""
+    head = ["date", "whorl", "numpy", "scheme", "draws", "seed", "metric", "source_size", "hit_size", "phases"]
+    head += ["threshold", "wanted", "tokens", "promised", "recall", "noise", "exact_recall", "below_10"]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        for c in found:
+            row = [date.today().isoformat(), whorl.__version__, np.__version__, SCHEME.name, draws, seed]
+            row += [c.metric.value, c.source_size, c.hit_size, c.phases, float(c.threshold), float(c.wanted), c.tokens]
+            row += [int(c.promised), *(f"{part:.5g}" for part in (c.recall, c.noise))]
+            row += ["" if part is None else f"{part:.5g}" for part in (c.exact_recall, c.below_10)]
+            writer.writerow(row)
+
+
+def main() -> None:
+    """Run, print the summary, record the cells unless it was the quick run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--quick", action="store_true", help="two sizes, a sixth of the pairs, few draws, nothing recorded"
+    )
+    parser.add_argument("--draws", type=int, default=10_000, help="documents in a cell (10000)")
+    parser.add_argument("--seed", type=int, default=11)
+    arguments = parser.parse_args()
+    sizes, draws = ((100, 20_000), 400) if arguments.quick else (SIZES, arguments.draws)
+    started = time.perf_counter()
+    found = list(cells(sizes, draws, arguments.seed, every=2 if arguments.quick else 1))
+    print("\n".join(summary(found)))
+    promised = [cell for cell in found if cell.promised]
+    worst = min((cell.recall - float(cell.wanted)) / cell.noise for cell in promised)
+    exact = [c.exact_recall - float(c.wanted) for c in promised if c.exact_recall is not None]
+    # Of so many normal draws the lowest is expected about there.
+    expected = math.sqrt(2 * math.log(len(promised)))
+    print(f"{len(promised)} of {len(found)} cells promised, {draws} draws each, {time.perf_counter() - started:.0f} s")
+    print(f"lowest recall {worst:+.1f} sd of its noise against the request; chance alone goes to about -{expected:.1f}")
+    print(f"lowest recall without second phase, summed exactly: {100 * min(exact):+.4f} points")
+    if not arguments.quick:
+        write_csv(RESULTS, found, draws, arguments.seed)
+
+
+if __name__ == "__main__":
+    main()

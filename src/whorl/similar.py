@@ -1,0 +1,343 @@
+"""Calibrated search: candidates by few look-ups, each verified on its sample, each hit with its percentages.
+
+`docs/accuracy.md` says why the recall asked for is the recall delivered. Steps: the plan says which tokens of the
+source's sample to ask for and how many a document must have; the engine gives those documents with their samples; on
+these every candidate is judged anew. A hit of which the sample says too little (a short text in a very long one) is
+read whole, so that its numbers are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.engine.base import Engine, Hit
+from whorl.errors import ParameterError
+from whorl.fingerprint.calibration import Plan
+from whorl.fingerprint.estimate import Estimate, Share, estimate_overlaps
+from whorl.fingerprint.metrics import Metric, least_overlap
+from whorl.fingerprint.passages import compare as compare_texts
+from whorl.fingerprint.planner import make_plan
+from whorl.fingerprint.sample import Sample, compare, lookup_numbers
+from whorl.fingerprint.sampling import text_hashes
+from whorl.plan import Bool, BoundPlan, Chosen, MatchAll, Nothing, PlanNode, SampledTokens
+
+Percent: TypeAlias = int | float | str | Fraction
+
+DEFAULT_THRESHOLD, DEFAULT_RECALL = Fraction(20, 100), Fraction(95, 100)
+#: Candidates that are verified at most, best first; of more, totals are an estimate that says so.
+MOST_VERIFIED = 10_000
+#: Candidates fetched at once: their samples take about 3 MB.
+AT_ONCE = 500
+#: A hit whose sample shares fewer hashes with the source's than these is read whole if its interval leaves it open
+#: whether it is one.
+FEW_HASHES = 100
+#: What is read whole for one search: so many texts, and no more of them once they have so many characters.
+MOST_READ, MOST_CHARACTERS = 200, 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a calibrated search is to find.
+
+    Args:
+        metric: What the threshold is a share of.
+        threshold: Fraction in (0, 1].
+        recall: Wanted chance to find a document at the threshold, a fraction in (0, 1].
+        is_exact: Whether the texts of the hits on the page, and of those before it, are compared whole.
+    """
+
+    metric: Metric = Metric.SIMILARITY
+    threshold: Fraction = DEFAULT_THRESHOLD
+    recall: Fraction = DEFAULT_RECALL
+    is_exact: bool = False
+
+
+def ask(metric: Metric | str, threshold: Percent, recall: Percent, *, is_exact: bool = False) -> Question:
+    """Return the question of numbers as people give them.
+
+    Raises:
+        ParameterError: There is no such metric, or a number is no percentage above 0.
+    """
+    names = [each.value for each in Metric]
+    if not isinstance(metric, Metric) and metric not in names:
+        raise ParameterError(f"metric must be {', '.join(names[:-1])} or {names[-1]}, got {metric!r}")
+    return Question(Metric(metric), _fraction("threshold", threshold), _fraction("recall", recall), is_exact)
+
+
+def _fraction(name: str, percent: Percent) -> Fraction:
+    try:
+        # By way of text, so that 0.1 is a tenth.
+        value = Fraction(str(percent)) / 100
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(0)
+    if not 0 < value <= 1:
+        raise ParameterError(f"{name} must be a percentage above 0 and at most 100, got {percent}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document that shares content with the source.
+
+    Args:
+        hit: The document; its score is the percentage of the metric asked for.
+        estimate: What the two have in common, each share with its 95 % interval.
+    """
+
+    hit: Hit
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """One page of a calibrated search: the best by the metric first, equal ones in the order of their ids.
+
+    Args:
+        total: Hits in all.
+        is_total_exact: False where there were more candidates than are verified; the total is then projected from
+            those that were.
+        found: Those on this page.
+        plan: What was asked and promised.
+        candidates: Documents that the look-ups found.
+        warnings: What the user should know beside the hits.
+    """
+
+    total: int
+    is_total_exact: bool
+    found: tuple[Found, ...]
+    plan: Plan
+    candidates: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a search starts from.
+
+    Args:
+        name: How the user calls it.
+        sample: Its sample.
+        text: Its text, where that was given and is not in the store.
+        document_id: Its id, where it is in the store: it is not among its own hits.
+    """
+
+    name: str
+    sample: Sample
+    text: str | None = None
+    document_id: str | None = None
+
+
+def find_similar(
+    engine: Engine, source: Source, question: Question, only: BoundPlan, *, start: int = 0, rows: int = 10
+) -> Similar:
+    """Return one page of the documents that share content with a source.
+
+    Args:
+        engine: Where they are.
+        source: What they are compared with.
+        question: What is to be found.
+        only: A filter, already bound.
+        start: Hits before the page.
+        rows: Hits on the page.
+    """
+    plan = calibrate(engine, source.sample, question)
+    kept, candidates, seen, warnings = _all_kept(engine, source, plan, question, only)
+    if question.is_exact:
+        kept, more = _read_whole(engine, source, kept, question, start + rows)
+        warnings += more
+    is_whole = seen >= candidates
+    if not is_whole:
+        warnings.append(
+            f"{candidates:,} candidates, and {seen:,} of them verified, those with most in common first: the total is "
+            "projected; a higher threshold or a filter makes it exact"
+        )
+    total = len(kept) if is_whole else round(len(kept) * candidates / seen)
+    page = tuple(kept[start : start + rows])
+    return Similar(total, is_whole, page, plan, candidates, tuple(dict.fromkeys((*only.warnings, *warnings))))
+
+
+def choose(engine: Engine, source: Source, question: Question, reference: str, weight: float) -> tuple[PlanNode, Plan]:
+    """Return all hits of a question as a part of another plan, each scoring its percentage times a weight."""
+    plan = calibrate(engine, source.sample, question)
+    kept, *_ = _all_kept(engine, source, plan, question, BoundPlan(MatchAll()))
+    groups: dict[int, list[str]] = {}
+    for found in kept:
+        # Whole percentages: a store is asked for as many groups of documents as there are scores.
+        groups.setdefault(max(1, round(found.hit.score)), []).append(found.hit.id)
+    if source.document_id is not None:
+        groups.setdefault(100, []).append(source.document_id)
+    scored = tuple((score * weight, tuple(sorted(ids))) for score, ids in sorted(groups.items(), reverse=True))
+    return Chosen(reference, scored) if scored else Nothing(f"nothing shares enough with {reference!r}"), plan
+
+
+def _all_kept(
+    engine: Engine, source: Source, plan: Plan, question: Question, only: BoundPlan
+) -> tuple[list[Found], int, int, list[str]]:
+    """Return the verified hits, best first; how many candidates there are and were verified; and warnings."""
+    batches = list(_verified(engine, source, plan, question, only))
+    kept = [found for batch in batches for found in batch.kept]
+    kept.sort(key=lambda found: (-found.hit.score, found.hit.id))
+    candidates = batches[0].total if batches else 0
+    warnings = [warning for batch in batches[:1] for warning in batch.warnings]
+    return kept, candidates, sum(batch.seen for batch in batches), warnings
+
+
+def calibrate(engine: Engine, sample: Sample, question: Question) -> Plan:
+    """Return the plan of a question, which promises nothing about documents larger than there are."""
+    return make_plan(sample, question.metric, question.threshold, question.recall, largest_size=engine.largest_size())
+
+
+def look_ups(name: str, sample: Sample, plan: Plan, only: PlanNode) -> PlanNode:
+    """Return what an engine is asked for: documents of any branch that the filter lets through."""
+    numbers = lookup_numbers(sample).tolist()
+    largest = max((branch.largest_size or 0 for branch in plan.branches), default=0)
+    branches = tuple(
+        SampledTokens(
+            name,
+            sample.scheme,
+            tuple(numbers[branch.tokens.start : branch.tokens.stop]),
+            branch.min_should_match,
+            branch.smallest_size,
+            # Larger ones may have come since.
+            branch.largest_size if branch.largest_size != largest or plan.metric is not Metric.CONTAINS else None,
+        )
+        for branch in plan.branches
+        if branch.min_should_match
+    )
+    found = Bool(should=branches, min_should_match=1)
+    return found if isinstance(only, MatchAll) else Bool(must=(found, only))
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    total: int
+    seen: int
+    kept: list[Found]
+    warnings: tuple[str, ...]
+
+
+def _verified(engine: Engine, source: Source, plan: Plan, question: Question, only: BoundPlan) -> Iterator[_Batch]:
+    if not any(branch.min_should_match for branch in plan.branches):
+        return
+    bound = BoundPlan(look_ups(source.name, source.sample, plan, only.root))
+    reader = _Reader(engine, source, question)
+    start, total = 0, 1
+    while start < min(total, MOST_VERIFIED):
+        candidates = engine.candidates(bound, start=start, rows=AT_ONCE)
+        total = candidates.total
+        if not candidates.found:
+            # They were deleted meanwhile.
+            return
+        start += len(candidates.found)
+        pairs = [
+            (hit, sample) for hit, sample in candidates.found if sample is not None and hit.id != source.document_id
+        ]
+        yield _Batch(total, len(candidates.found), _judged(source, plan, pairs, reader), candidates.warnings)
+
+
+def _judged(source: Source, plan: Plan, pairs: list[tuple[Hit, Sample]], reader: _Reader) -> list[Found]:
+    """Return the candidates that are kept, with their estimates."""
+    overlaps = compare(source.sample, [sample for _, sample in pairs])
+    at = np.flatnonzero(plan.is_hit(overlaps))
+    estimates = estimate_overlaps(overlaps.of(at))
+    kept = [Found(pairs[place][0], estimate) for place, estimate in zip(at.tolist(), estimates, strict=True)]
+    return [_scored(found, plan.metric) for found in reader.settled(kept)]
+
+
+def _scored(found: Found, metric: Metric) -> Found:
+    return replace(found, hit=replace(found.hit, score=round(100 * share_of(found.estimate, metric).value, 4)))
+
+
+def share_of(estimate: Estimate, metric: Metric) -> Share:
+    """Return the share that a metric is."""
+    shares = {
+        Metric.SIMILARITY: estimate.jaccard,
+        Metric.CONTAINS: estimate.source_in_hit,
+        Metric.WITHIN: estimate.hit_in_source,
+    }
+    return shares[metric]
+
+
+class _Reader:
+    """Reads the texts of hits of which samples say too little, as far as the means of one search go."""
+
+    def __init__(self, engine: Engine, source: Source, question: Question) -> None:
+        self._engine, self._source, self._question = engine, source, question
+        self._read, self._characters = 0, 0
+
+    def settled(self, kept: list[Found]) -> Iterator[Found]:
+        """Yield the hits, those that were open with exact numbers, without those that turn out to be none."""
+        is_open = {found.hit.id for found in kept if self._is_open(found.estimate)}
+        hashes = dict(self._hashes(sorted(is_open)))
+        for found in kept:
+            if found.hit.id not in hashes:
+                yield found
+            elif exact := self._exact(hashes[found.hit.id]):
+                yield replace(found, estimate=exact)
+
+    def _is_open(self, estimate: Estimate) -> bool:
+        # Only where all hashes of the source are known can those of the hit be counted out.
+        threshold = float(self._question.threshold)
+        likely = share_of(estimate, self._question.metric)
+        return (
+            self._source.sample.is_complete
+            and not estimate.is_exact
+            and estimate.asked < FEW_HASHES
+            and likely.low < threshold <= likely.high
+        )
+
+    def _hashes(self, ids: list[str]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
+        for document_id in ids:
+            if self._read >= MOST_READ or self._characters >= MOST_CHARACTERS:
+                return
+            text = self._engine.texts([document_id], are_ids=True).get(document_id)
+            if text is not None:
+                self._read, self._characters = self._read + 1, self._characters + len(text)
+                yield document_id, text_hashes(text, self._engine.scheme, self._source.sample.scheme)
+
+    def _exact(self, hashes: npt.NDArray[np.uint64]) -> Estimate | None:
+        source, question = self._source.sample, self._question
+        size, shared = len(hashes), int(np.isin(source.hashes, hashes, assume_unique=True).sum())
+        if shared < least_overlap(question.metric, question.threshold, source.size, size):
+            return None
+        return exact_estimate(source.size, size, shared)
+
+
+def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
+    """Return what is known of two documents whose shingles were all compared."""
+    union = source_size + hit_size - shared
+    shares = (shared / whole if whole else 0.0 for whole in (union, source_size, hit_size))
+    jaccard, source_in_hit, hit_in_source = (Share(value, value, value) for value in shares)
+    return Estimate(jaccard, source_in_hit, hit_in_source, shared, source_size, source_size, hit_size, is_exact=True)
+
+
+def _read_whole(
+    engine: Engine, source: Source, kept: list[Found], question: Question, end: int
+) -> tuple[list[Found], list[str]]:
+    """Compare the texts of hits with the source's, at least up to a place; keep those that are hits indeed."""
+    own = source.text
+    if own is None and source.document_id is not None:
+        own = engine.texts([source.document_id], are_ids=True).get(source.document_id)
+    if own is None:
+        return kept, [f"{source.name!r} has no stored text, so the percentages are estimates"]
+    looked_at = kept[: max(MOST_READ, end)]
+    exact, missing = [], 0
+    for found in looked_at:
+        text = engine.texts([found.hit.id], are_ids=True).get(found.hit.id)
+        if text is None:
+            exact.append(found)
+            missing += 1
+            continue
+        told = compare_texts(own, text, engine.scheme)
+        if told.shared >= least_overlap(question.metric, question.threshold, told.a.shingles, told.b.shingles):
+            estimate = exact_estimate(told.a.shingles, told.b.shingles, told.shared)
+            exact.append(_scored(replace(found, estimate=estimate), question.metric))
+    warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
+    exact.sort(key=lambda found: (-found.hit.score, found.hit.id))
+    return exact + kept[len(looked_at) :], warnings
