@@ -21,8 +21,10 @@ LAYERS: list[list[str]] = [
     ["engine.embedded", "engine.solr"],
     ["settings"],
     ["similar"],
+    ["similar_tokens"],
     ["store", "reading"],
-    ["show", "show_similar"],
+    ["show"],
+    ["show_similar"],
     ["service", "demo", "comparison"],
     ["cli"],
 ]

@@ -13,11 +13,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from charset_normalizer import from_bytes
-
-from whorl.engine.base import Document
 from whorl.errors import DocumentError, ParameterError
+
+if TYPE_CHECKING:
+    from whorl.engine.base import Document
 
 _HTML = frozenset({".html", ".htm", ".xhtml"})
 #: Elements that stand on lines of their own.
@@ -118,6 +119,8 @@ def files_under(paths: Iterable[Path], on_problem: Callable[[Problem], None]) ->
 
 def documents_in(file: Path, on_problem: Callable[[Problem], None]) -> Iterator[Document]:
     """Yield the documents of a file: one for each JSON line, one for any other file, under its path as its id."""
+    from whorl.engine.base import Document  # here, because the text of one file takes no documents
+
     try:
         if file.suffix.lower() in _JSON_LINES:
             yield from _json_lines(file, on_problem)
@@ -170,6 +173,8 @@ def json_document(line: bytes) -> Document:
     Raises:
         DocumentError: No JSON, no object, or one without an id and a text.
     """
+    from whorl.engine.base import Document
+
     try:
         told = json.loads(line)
     except json.JSONDecodeError as error:
@@ -202,6 +207,9 @@ def decode(raw: bytes) -> str:
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
+            # Imported here: few texts need to be guessed at.
+            from charset_normalizer import from_bytes
+
             best = from_bytes(raw).best()
             if best is None or b"\0" in raw:
                 raise DocumentError("this is not text in any encoding that can be told") from None

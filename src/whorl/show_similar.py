@@ -8,10 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from whorl.fingerprint.calibration import Branch, Plan
-from whorl.fingerprint.estimate import Estimate, Share
+from whorl.fingerprint.estimate import Share
 from whorl.fingerprint.metrics import Metric
+from whorl.fingerprint.stock_plan import StockPlan
 from whorl.show import as_json, counted, printable
-from whorl.similar import Similar
+from whorl.similar import Similar, values
 
 _BAR_WIDTH = 20
 _ASKED = {
@@ -48,46 +49,17 @@ def _percentage(share: Share) -> Text:
 
 def similar_json(page: Similar) -> str:
     """Return a page as JSON; shares are fractions, each with the ends of its interval."""
-    return as_json(similar_values(page))
+    return as_json(values(page))
 
 
-def similar_values(page: Similar) -> dict[str, object]:
-    """Return a page as JSON values."""
-    plan = page.plan
-    return {
-        "metric": plan.metric.value,
-        "threshold": float(plan.threshold),
-        "recall": float(plan.recall),
-        "promised": plan.promised,
-        "source_size": plan.source_size,
-        "total": page.total,
-        "total_is_exact": page.is_total_exact,
-        "candidates": page.candidates,
-        "warnings": list(page.warnings),
-        "hits": [
-            {"id": found.hit.id, "name": found.hit.name, "score": found.hit.score, **_values(found.estimate)}
-            for found in page.found
-        ],
-    }
+def _few(number: float) -> str:
+    return "none" if number < 0.005 else f"{number:.2f}"
 
 
-def _values(estimate: Estimate) -> dict[str, object]:
-    shares = {
-        "similarity": estimate.jaccard,
-        "contains": estimate.source_in_hit,
-        "within": estimate.hit_in_source,
-    }
-    return {
-        **{name: {"value": share.value, "low": share.low, "high": share.high} for name, share in shares.items()},
-        "shared": estimate.shared,
-        "asked": estimate.asked,
-        "size": estimate.hit_size,
-        "exact": estimate.is_exact,
-    }
-
-
-def promise(plan: Plan) -> str:
+def promise(plan: Plan | StockPlan) -> str:
     """Say in one line what can be relied on."""
+    if isinstance(plan, StockPlan):
+        return _promise_of_tokens(plan)
     if not plan.branches:
         return "the source has fewer words than one shingle, so nothing can share content with it"
     wanted = f"{float(100 * plan.recall):g} of 100"
@@ -95,6 +67,18 @@ def promise(plan: Plan) -> str:
         return f"at least {wanted} documents just at the threshold are found, more of those above it"
     weak = [branch for branch in plan.branches if not branch.promised]
     return f"best effort: {wanted} is not promised for {_sizes(weak[0])}: {_reach(weak[0])}"
+
+
+def _promise_of_tokens(plan: StockPlan) -> str:
+    wanted = f"about {float(100 * plan.recall):g} of 100"
+    if not plan.buckets:
+        return "the source has fewer words than one shingle, so nothing can share content with it"
+    if plan.promised:
+        return f"{wanted} documents just at the threshold are found, by their MinHash tokens alone"
+    if plan.promised_sizes is None:
+        return f"best effort: with MinHash tokens alone {wanted} is not promised for any size"
+    smallest, largest = plan.promised_sizes
+    return f"best effort: {wanted} is promised for documents of {smallest:,} to {largest:,} shingles only"
 
 
 def _sizes(branch: Branch) -> str:
@@ -108,17 +92,23 @@ def _reach(branch: Branch) -> str:
     return f"the source is too short to be met there; {100 * branch.recall:.0f} of 100 are found"
 
 
-def plan_lines(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: Plan | StockPlan) -> Iterator[str]:
     """Yield the plan in words and numbers."""
     yield f"find documents that {_ASKED[plan.metric].format(f'{float(100 * plan.threshold):g} %')}"
     yield f"the source has {counted(plan.source_size, 'distinct shingle')}"
+    if isinstance(plan, StockPlan):
+        tokens = counted(len(plan.buckets), "MinHash token")
+        yield f"at least {plan.min_should_match} of {tokens} (the documents have no samples)"
+        yield "then all tokens of each candidate are compared, and those below the threshold are dropped"
+        yield promise(plan)
+        return
     for branch in plan.branches:
         asked = counted(len(branch.tokens), "token")
         yield f"{_sizes(branch)}: at least {branch.min_should_match} of {asked}"
         near, far = (100 * chance for chance in branch.final_false_positives)
         yield (
-            f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {near:.2g} of 100 that are 10 points "
-            f"below, {far:.2g} that are 20"
+            f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {_few(near)} of 100 that are 10 points "
+            f"below, {_few(far)} that are 20"
         )
     yield f"{counted(plan.look_ups, 'look-up')} in all"
     if plan.second_recall is not None:

@@ -25,6 +25,7 @@ from whorl.fingerprint.passages import compare as compare_texts
 from whorl.fingerprint.planner import make_plan
 from whorl.fingerprint.sample import Sample, compare, lookup_numbers
 from whorl.fingerprint.sampling import text_hashes
+from whorl.fingerprint.stock_plan import StockPlan
 from whorl.plan import Bool, BoundPlan, Chosen, MatchAll, Nothing, PlanNode, SampledTokens
 
 Percent: TypeAlias = int | float | str | Fraction
@@ -111,7 +112,7 @@ class Similar:
     total: int
     is_total_exact: bool
     found: tuple[Found, ...]
-    plan: Plan
+    plan: Plan | StockPlan
     candidates: int
     warnings: tuple[str, ...] = ()
 
@@ -247,10 +248,11 @@ def _judged(source: Source, plan: Plan, pairs: list[tuple[Hit, Sample]], reader:
     at = np.flatnonzero(plan.is_hit(overlaps))
     estimates = estimate_overlaps(overlaps.of(at))
     kept = [Found(pairs[place][0], estimate) for place, estimate in zip(at.tolist(), estimates, strict=True)]
-    return [_scored(found, plan.metric) for found in reader.settled(kept)]
+    return [scored(found, plan.metric) for found in reader.settled(kept)]
 
 
-def _scored(found: Found, metric: Metric) -> Found:
+def scored(found: Found, metric: Metric) -> Found:
+    """Return a hit with the percentage of a metric as its score."""
     return replace(found, hit=replace(found.hit, score=round(100 * share_of(found.estimate, metric).value, 4)))
 
 
@@ -337,7 +339,42 @@ def _read_whole(
         told = compare_texts(own, text, engine.scheme)
         if told.shared >= least_overlap(question.metric, question.threshold, told.a.shingles, told.b.shingles):
             estimate = exact_estimate(told.a.shingles, told.b.shingles, told.shared)
-            exact.append(_scored(replace(found, estimate=estimate), question.metric))
+            exact.append(scored(replace(found, estimate=estimate), question.metric))
     warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
     exact.sort(key=lambda found: (-found.hit.score, found.hit.id))
     return exact + kept[len(looked_at) :], warnings
+
+
+def values(page: Similar) -> dict[str, object]:
+    """Return a page as JSON values."""
+    plan = page.plan
+    return {
+        "metric": plan.metric.value,
+        "threshold": float(plan.threshold),
+        "recall": float(plan.recall),
+        "promised": plan.promised,
+        "source_size": plan.source_size,
+        "total": page.total,
+        "total_is_exact": page.is_total_exact,
+        "candidates": page.candidates,
+        "warnings": list(page.warnings),
+        "hits": [
+            {"id": found.hit.id, "name": found.hit.name, "score": found.hit.score, **_values(found.estimate)}
+            for found in page.found
+        ],
+    }
+
+
+def _values(estimate: Estimate) -> dict[str, object]:
+    shares = {
+        "similarity": estimate.jaccard,
+        "contains": estimate.source_in_hit,
+        "within": estimate.hit_in_source,
+    }
+    return {
+        **{name: {"value": share.value, "low": share.low, "high": share.high} for name, share in shares.items()},
+        "shared": estimate.shared,
+        "asked": estimate.asked,
+        "size": estimate.hit_size,
+        "exact": estimate.is_exact,
+    }

@@ -16,8 +16,10 @@ from whorl.fingerprint.calibration import Plan as CalibratedPlan
 from whorl.fingerprint.metrics import Metric
 from whorl.fingerprint.minhash import Signature
 from whorl.fingerprint.passages import Comparison, compare
+from whorl.fingerprint.sample import SampleScheme
 from whorl.fingerprint.sampling import text_sample
 from whorl.fingerprint.similarity import shared_tokens
+from whorl.fingerprint.stock_plan import StockPlan
 from whorl.plan import (
     BoundPlan,
     MatchAll,
@@ -46,6 +48,7 @@ from whorl.similar import (
     find_similar,
     look_ups,
 )
+from whorl.similar_tokens import TokenSource, find_by_tokens, look_ups_by_tokens, plan_by_tokens
 
 #: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
 DEFAULT_BATCH = 256
@@ -200,6 +203,9 @@ class Store:
         _require_page(start, rows)
         question = ask(metric, threshold, recall, is_exact=exact)
         filtered = self._filter(only)
+        if self.engine.sample_scheme is None:
+            known = self._tokens(reference, source)
+            return find_by_tokens(self.engine, known, question, filtered, start=start, rows=rows)
         found = self._source(reference, source)
         return find_similar(self.engine, found, question, filtered, start=start, rows=rows)
 
@@ -212,12 +218,19 @@ class Store:
         threshold: Percent = DEFAULT_THRESHOLD * 100,
         recall: Percent = DEFAULT_RECALL * 100,
         only: str | None = None,
-    ) -> tuple[CalibratedPlan, Mapping[str, object]]:
+    ) -> tuple[CalibratedPlan | StockPlan, Mapping[str, object]]:
         """Return the plan of `similar` with the same arguments, and the request that looks for candidates."""
-        found = self._source(reference, source)
-        plan = calibrate(self.engine, found.sample, ask(metric, threshold, recall))
-        wanted = BoundPlan(look_ups(found.name, found.sample, plan, self._filter(only).root))
-        return plan, self.engine.explain(wanted, start=0, rows=AT_ONCE)
+        question, filtered = ask(metric, threshold, recall), self._filter(only).root
+        plan: CalibratedPlan | StockPlan
+        if self.engine.sample_scheme is None:
+            known = self._tokens(reference, source)
+            plan = plan_by_tokens(known, question)
+            wanted = look_ups_by_tokens(known, plan, filtered)
+        else:
+            found = self._source(reference, source)
+            plan = calibrate(self.engine, found.sample, question)
+            wanted = look_ups(found.name, found.sample, plan, filtered)
+        return plan, self.engine.explain(BoundPlan(wanted), start=0, rows=AT_ONCE)
 
     def _filter(self, only: str | None) -> BoundPlan:
         if only is None:
@@ -229,15 +242,32 @@ class Store:
         scheme = self.engine.sample_scheme
         if scheme is None:
             raise StoreError(
-                "the documents of this store have no samples to be compared by; 'whorl solr init URL' and then "
-                "'whorl solr backfill URL' add them, and until then FINGERPRINT queries work"
+                "the documents of this store have no samples for a calibrated plan; 'whorl solr init URL' and then "
+                "'whorl solr backfill URL' add them"
             )
         if text is not None:
             return Source(reference, text_sample(text, self.engine.scheme, scheme), text=text)
-        sample = self.engine.samples([reference]).get(reference)
+        document_id = self._identified(reference)
+        sample = self.engine.samples([document_id], are_ids=True).get(document_id)
         if sample is None:
-            raise ParameterError(f"the store has no document {reference!r}, or none with a sample")
-        return Source(reference, sample, document_id=self.engine.identify([reference]).get(reference))
+            raise ParameterError(f"document {reference!r} has no sample; 'whorl solr backfill' or indexing it adds one")
+        return Source(reference, sample, document_id=document_id)
+
+    def _tokens(self, reference: str, text: str | None) -> TokenSource:
+        if text is not None:
+            size = text_sample(text, self.engine.scheme, SampleScheme()).size
+            return TokenSource(reference, self.engine.sign(text), size=size)
+        document_id = self._identified(reference)
+        signature = self.engine.signatures({document_id: False}, are_ids=True).get(document_id)
+        if signature is None:
+            raise ParameterError(f"document {reference!r} has no fingerprint")
+        return TokenSource(reference, signature, document_id=document_id)
+
+    def _identified(self, reference: str) -> str:
+        document_id = self.engine.identify([reference]).get(reference)
+        if document_id is None:
+            raise ParameterError(f"the store has no document {reference!r}")
+        return document_id
 
     def explain(
         self,

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,37 @@ def test_repeats_and_order_come_back(words: list[str]) -> None:
                 assert found.tokens == tokens
             if has_repeats and not order_matters:
                 assert found.is_exact
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        *(Scheme(bucket_count=buckets) for buckets in (1, 3, 100, 500, 1000, 40_000, 65_535, 65_536)),
+        *(Scheme(bucket_count=buckets, hash_count=3) for buckets in (1, 7, 16, 100)),
+        *(Scheme(bucket_count=buckets, hash_set_size=3) for buckets in (1, 7, 100)),
+        Scheme(bucket_count=500, hash_count=2, hash_set_size=2),
+    ],
+    ids=lambda scheme: scheme.name,
+)
+@pytest.mark.parametrize("spelling", [Spelling.UNITS_4, Spelling.UNITS_8])
+def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling: Spelling) -> None:
+    """
+    Buckets whose borders are within a unit, several hash functions of which each wraps round, several hashes a bucket.
+    """
+    exact = 0
+    for number in range(40):
+        words = [f"word{number}x{each}" for each in range((5, 6, 8, 60, 900)[number % 5])]
+        tokens = spell(full_minima(words, scheme), spelling)
+        for has_repeats in (True, False):
+            known = dict(sorted((Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)).items()))
+            for order_matters in (True, False):
+                found = from_distinct(known, scheme, has_repeats=has_repeats, order_matters=order_matters)
+                assert set(found.tokens) == set(tokens)
+                exact += found.is_exact
+                if found.is_exact:
+                    assert Counter(found.tokens) == Counter(tokens)
+                    assert found.tokens == tokens or not order_matters
+    assert exact >= 24
 
 
 def test_lost_first_units_are_placed_where_they_can_be_from() -> None:

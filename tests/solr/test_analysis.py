@@ -23,6 +23,7 @@ from whorl.fingerprint.text import PROFILES, tokens
 from whorl.solr.analysis import analysed, seen_profile
 from whorl.solr.client import SolrClient
 from whorl.solr.doctor import Level, check
+from whorl.solr.sample import compare_sample
 from whorl.solr.schema import FieldNames, inspect, profile_of
 
 VECTORS = Path(__file__).parents[1] / "vectors"
@@ -211,3 +212,23 @@ def test_search_under_every_scheme(client: SolrClient, field: str) -> None:
             assert [hit.id for hit in store.search(query).hits] == ["1"]
         assert store.search("FINGERPRINT:1_90").hits[0].score == len(expected)
     client.post("update", {"delete": ["1", "2"]}, commit="true")
+
+
+def test_a_sample_of_several_values(client: SolrClient) -> None:
+    """
+    A sample of no documents proves nothing; each value of a text has a fingerprint of its own.
+    """
+    names = FieldNames(minhash="parts_of_it", content="part")
+    cut, text = client.get("schema/fields/cut")["field"], client.get("schema/fields/content")["field"]
+    for command in (
+        {"add-field": {**cut, "name": "parts_of_it", "multiValued": True}},
+        {"add-field": {**text, "name": "part", "multiValued": True, "stored": True}},
+        {"add-copy-field": {"source": "part", "dest": "parts_of_it"}},
+    ):
+        client.post("schema", command)
+    assert compare_sample(client, names, 20).code == "nothing-to-compare"
+    client.add([{"id": "1", "part": ["one two three four five six", "a b c d e f g h"]}, {"id": "2", "part": ["few"]}])
+    client.commit()
+    finding = compare_sample(client, names, 20)
+    client.post("update", {"delete": ["1", "2"]}, commit="true")
+    assert (finding.code, finding.message.split()[0]) == ("sample-agrees", "2")

@@ -177,6 +177,16 @@ def test_doctor_sees_every_trap(collections: Collections) -> None:
     assert found["no-noderef"] is Level.NOTE
 
 
+def test_doctor_on_a_scheme_that_whorl_lacks(collections: Collections) -> None:
+    """
+    More buckets than a scheme can have are an error of the collection's, told as every other.
+    """
+    url = collections.make(TRAPS.replace('bucketCount="256"', 'bucketCount="70000"'))
+    (finding,) = check(SolrClient(url), FieldNames())
+    assert finding.level is Level.ERROR
+    assert "bucket count is 1 to 65536, got 70000" in finding.message
+
+
 def test_doctor_without_any_source(collections: Collections) -> None:
     """
     No vectors, nothing stored: an error that says what to change.

@@ -26,9 +26,9 @@ from whorl.fingerprint.text import tokens
 from whorl.plan import Bool, BoundPlan, Nothing, PlanNode, Words
 from whorl.solr.answer import Json, first_text, vectors
 from whorl.solr.client import SolrClient
-from whorl.solr.request import documents_request, search_request, vector_parameters
+from whorl.solr.request import documents_request, largest_request, search_request, vector_parameters
 from whorl.solr.schema import Collection, FieldNames, TokenSource, inspect
-from whorl.solr.stored_samples import SCHEME, SKETCH, Coverage, coverage, read_sample, sample_fields, stored_name
+from whorl.solr.stored_samples import SCHEME, SIZE, SKETCH, Coverage, coverage, read_sample, sample_fields, stored_name
 
 #: The field that holds what a document looked like when it was indexed, so that it is not indexed twice.
 DIGEST_FIELD = "whorl_digest"
@@ -113,6 +113,17 @@ class SolrEngine:
         if not self.collection.has_samples:
             return None
         return _SAMPLE_SCHEME if self._sample_name in self._covered().by_scheme else None
+
+    def identify(self, references: Sized[str]) -> Mapping[str, str]:
+        key = self.collection.names.key
+        found = self._referenced(references, [], are_ids=False)
+        return {reference: str(document[key]) for reference, document in found.items()}
+
+    def largest_size(self) -> int | None:
+        if not self.collection.has_samples:
+            return None
+        answer = self._client.post("select", largest_request(self._sample_name))["response"]
+        return next((int(each[SIZE]) for each in answer["docs"]), None)
 
     def samples(self, ids: Sized[str], *, are_ids: bool = False) -> Mapping[str, Sample]:
         if not self.collection.has_samples:

@@ -100,14 +100,13 @@ def _rules(profile: str) -> _Rules:
     def is_word(text: str) -> bool:
         return plain.tokens(text, profile) == [text.lower()]
 
-    categories = plain.segmenter_of(profile).tables.default.categories[:0x80]
-    _, first, inverse = np.unique(categories, return_index=True, return_inverse=True)
-    samples = [chr(code) for code in first.tolist()]
-    bits = {kind: 1 << number for number, kind in enumerate(filter(lambda sample: is_word(sample * 2), samples))}
-    actions = [
-        bits.get(sample) or sum(bit << 4 for kind, bit in bits.items() if is_word(kind + sample + kind))
-        for sample in samples
-    ]
-    spread = bytes(actions[number] for number in inverse.tolist())
+    categories = plain.segmenter_of(profile).tables.default.categories[:0x80].tolist()
+    samples = {category: chr(code) for code, category in enumerate(categories)}
+    bits = {kind: 1 << number for number, kind in enumerate(kind for kind in samples.values() if is_word(kind * 2))}
+    actions = {
+        category: bits.get(sample) or sum(bit << 4 for kind, bit in bits.items() if is_word(kind + sample + kind))
+        for category, sample in samples.items()
+    }
+    spread = bytes(actions[category] for category in categories)
     never_alone = "".join(kind for kind in map(chr, range(0x80)) if spread[ord(kind)] & 0x0F and not is_word(kind))
     return _Rules(spread.ljust(0x100, b"\0"), never_alone.encode("ascii"))

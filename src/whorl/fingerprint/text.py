@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import accumulate, chain
 
 import numpy as np
@@ -192,10 +192,14 @@ class Segmenter:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        fold = _Fold(tables)
-        dictionaries = Dictionaries(tables, fold.compose)
-        self.default = _Chunks(tables, tables.default, dictionaries, fold)
-        self.cjk = _Chunks(tables, tables.cjk, dictionaries, fold)
+        self._fold = _Fold(tables)
+        self._dictionaries = Dictionaries(tables, self._fold.compose)
+        self.default = _Chunks(tables, tables.default, self._dictionaries, self._fold)
+
+    @cached_property
+    def cjk(self) -> _Chunks:
+        """Chunks of Han, Hiragana and Katakana; made when the first of them is met."""
+        return _Chunks(self.tables, self.tables.cjk, self._dictionaries, self._fold)
 
     def words(self, buffer: str) -> Iterator[str]:
         """Return the folded words of one buffer."""

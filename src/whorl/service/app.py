@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from whorl.errors import (
     EngineError,
@@ -19,7 +20,8 @@ from whorl.errors import (
     StoreError,
     WhorlError,
 )
-from whorl.store import Store
+from whorl.similar import values
+from whorl.store import SOURCE, Store
 
 #: The HTTP status of each branch of the error tree; the first that fits.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
@@ -82,9 +84,10 @@ def create_app(store: Store, *, api_key: str | None = None) -> FastAPI:
         q: str,
         start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
         rows: Annotated[int, Query(ge=0, le=10_000)] = 10,
+        plan: Literal["stock", "calibrated"] = "stock",
     ) -> dict[str, Any]:
         """One page of the documents that a query matches."""
-        page = store.search(q, start=start, rows=rows, with_shared=True)
+        page = store.search(q, start=start, rows=rows, with_shared=True, calibrated=plan == "calibrated")
         return {
             "query": q,
             "total": page.total,
@@ -92,7 +95,45 @@ def create_app(store: Store, *, api_key: str | None = None) -> FastAPI:
             "hits": [asdict(hit) for hit in page.hits],
         }
 
+    @app.post("/api/similar")
+    def similar(asked: Similar) -> dict[str, Any]:
+        """One page of the documents that share content with a document or a text, each with its percentages."""
+        page = store.similar(
+            SOURCE if asked.id is None else asked.id,
+            source=asked.text,
+            metric=asked.metric,
+            threshold=asked.threshold,
+            recall=asked.recall,
+            only=asked.filter,
+            exact=asked.exact,
+            start=asked.start,
+            rows=asked.rows,
+        )
+        return values(page)
+
     return app
+
+
+class Similar(BaseModel):
+    """What `POST /api/similar` is sent: a document's id or a text, and what is to be found."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str | None = None
+    text: str | None = None
+    metric: Literal["similarity", "contains", "within"] = "similarity"
+    threshold: float = Field(20, gt=0, le=100)
+    recall: float = Field(95, gt=0, le=100)
+    filter: str | None = None
+    exact: bool = False
+    start: int = Field(0, ge=0, le=1_000_000)
+    rows: int = Field(10, ge=0, le=10_000)
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Similar:
+        if (self.id is None) == (self.text is None):
+            raise ValueError("name one source: id or text")
+        return self
 
 
 def _error(

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from whorl.errors import EngineResponseError, SchemaError
+from whorl.fingerprint.sample import SampleScheme
 from whorl.solr.answer import Json
 from whorl.solr.client import SolrClient
+from whorl.solr.request import lost_samples
 from whorl.solr.schema import (
     Collection,
     FieldNames,
@@ -23,6 +25,7 @@ from whorl.solr.schema import (
     minhash_filter,
     truncate_filter,
 )
+from whorl.solr.stored_samples import NEEDED, coverage, stored_name
 
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
 _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")
@@ -75,6 +78,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
         *_content(client, collection, wanted),
         *_identifiers(collection, wanted),
         *_without_fingerprint(client, collection),
+        *_samples(client, collection),
         *_uncommitted(client),
     ]
     order = [Level.ERROR, Level.OK, Level.WARNING, Level.NOTE]
@@ -163,7 +167,7 @@ def _field(collection: Collection) -> Iterator[Finding]:
         yield Finding(
             Level.NOTE,
             "multi-valued",
-            f"{name!r} is multi-valued; several values are fingerprinted as one text",
+            f"{name!r} is multi-valued; several values make several fingerprints in one",
         )
 
 
@@ -316,6 +320,64 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
             f"{without:,} documents have no fingerprint: their text has fewer than {collection.scheme.shingle_size} "
             f"words, or they were indexed before {collection.names.minhash!r} was filled",
             "index those again (whorl index --all)",
+        )
+
+
+def _samples(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+    there = [name for name in NEEDED if name in collection.fields]
+    if len(there) < len(NEEDED):
+        missing = ", ".join(repr(name) for name in NEEDED if name not in there)
+        yield Finding(
+            Level.NOTE,
+            "no-samples",
+            f"there is no field {missing}: documents cannot carry the sample that searches with a promised recall need",
+            f"whorl solr init {client.url}, then whorl solr backfill {client.url}",
+        )
+        return
+    if not collection.has_samples:
+        wrong = [
+            f"{name!r} is not {part}"
+            for name, parts in NEEDED.items()
+            for part in parts
+            if not collection.fields[name].get(part)
+        ]
+        yield Finding(
+            Level.WARNING,
+            "sample-fields",
+            f"{', '.join(wrong)}, so no samples are kept or searched",
+            "define the field as solr/configset does and index again (whorl index --all)",
+        )
+        return
+    name = stored_name(collection.scheme, SampleScheme())
+    covered = coverage(client)
+    yield Finding(
+        Level.OK, "samples", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sample"
+    )
+    remedy = f"whorl solr backfill {client.url}"
+    bare = covered.documents - sum(covered.by_scheme.values())
+    if bare:
+        yield Finding(
+            Level.NOTE,
+            "without-sample",
+            f"{bare:,} documents have no sample, so searches with a promised recall do not find them",
+            remedy,
+        )
+    for other, count in covered.by_scheme.items():
+        if other != name:
+            yield Finding(
+                Level.WARNING,
+                "other-sample-scheme",
+                f"{count:,} documents have a sample under {other}, which is not compared with those under {name}",
+                remedy,
+            )
+    lost = int(client.post("select", {"query": lost_samples(name), "limit": 0})["response"]["numFound"])
+    if lost:
+        yield Finding(
+            Level.WARNING,
+            "lost-samples",
+            f"{lost:,} documents have lost the tokens of their sample, as an atomic update by somebody else leaves "
+            "them: no search finds them",
+            remedy,
         )
 
 

@@ -7,8 +7,8 @@ Tokens go through Solr's own `{!min_hash}` parser with a token list it does not 
 matching token or band, and is quicker to read than a clause for each token. It takes a similarity and a probability
 instead of the numbers a plan holds, so those are chosen here such that it computes the same numbers.
 
-What would pass Lucene's limit on clauses is put into functions, `sum(query($part0,0),…)`: a query inside a function is
-counted for itself, and the scores of the parts add up to that of the whole.
+What would pass Lucene's limit on clauses is put into functions, `query($part0,0)`: a query inside a function is counted for
+itself, and the scores of several add up to that of the whole.
 """
 
 from __future__ import annotations
@@ -110,6 +110,26 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dic
         "fields": fields,
         "params": _LITERALLY,
     }
+
+
+def largest_request(scheme: str) -> dict[str, Any]:
+    """Return the JSON body that asks for the largest size of a document whose sample is of a scheme."""
+    return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
+
+
+def without_sample(scheme: str) -> dict[str, Any]:
+    """Return the query that matches the documents without a sample under a scheme."""
+    return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}]}}
+
+
+def lost_samples(scheme: str) -> dict[str, Any]:
+    """Return the query that matches the documents that should have tokens of a sample under a scheme and have none.
+
+    The tokens are neither stored nor docValues, so an atomic update that does not set them loses them. Every token of
+    the index is looked at: this takes seconds in a large collection.
+    """
+    is_there = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
+    return {"bool": {"filter": is_there, "must_not": [exists(SAMPLE)]}}
 
 
 def exists(field: str) -> dict[str, Any]:
@@ -259,7 +279,8 @@ class _Builder:
             name = f"fingerprint{len(self.named)}"
             self.named[name] = part
             queries.append(f"query(${name},0)")
-        total = queries[0] if len(queries) == 1 else f"sum({','.join(queries)})"
+        # A sum exists, for a frange, only where all its parts do, and query() exists only where it matches.
+        total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({each},0)' for each in queries)})"
         matching = [*filters]
         if least is not None:
             matching.append({"frange": {"l": str(least), "query": total}})

@@ -35,10 +35,14 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
         )
     compared, differing = 0, []
     for document, indexed in _documents(client, collection, count):
-        made = set(sign(first_text(document.get(collection.content)), collection.scheme, collection.spelling).tokens)
+        # Solr makes a fingerprint of each value.
+        texts = map(first_text, _values(document.get(collection.content)))
+        made = {token for text in texts for token in sign(text, collection.scheme, collection.spelling).tokens}
         compared += 1
         if made != indexed:
             differing.append((str(document[collection.names.key]), len(made & indexed), len(made), len(indexed)))
+    if not compared:
+        return Finding(Level.NOTE, "nothing-to-compare", "there are no documents to compare yet")
     return _finding(collection, compared, differing)
 
 
@@ -80,5 +84,12 @@ def _documents(client: SolrClient, collection: Collection, count: int) -> Iterat
         answer = client.post(handler, body, **parameters)
         found = vectors(answer, names.minhash) if by_vectors else {}
         for document in answer["response"]["docs"]:
-            stored = document.get(names.minhash, [])
+            stored = map(str, _values(document.get(names.minhash)))
             yield document, set(found.get(str(document[names.key]), {}) if by_vectors else stored)
+
+
+def _values(value: object) -> list[object]:
+    """Return the values of a field, of which Solr writes one that cannot be several without brackets."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
-from whorl.errors import SchemaError
+from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import DEFAULT_PROFILE
@@ -284,5 +284,8 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
             f"shingles have {smallest} to {largest} words; whorl works with one size (5 and 5 in its own schema)"
         )
     buckets, functions, kept = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
-    # Rotation only repeats tokens: whether the index was made with it or not, plans count the repeats.
-    return Scheme(profile, largest, buckets, functions, kept)
+    try:
+        # Rotation only repeats tokens: whether the index was made with it or not, plans count the repeats.
+        return Scheme(profile, largest, buckets, functions, kept)
+    except ParameterError as error:
+        raise SchemaError(f"the tokens are made under a scheme that whorl does not have: {error}") from error

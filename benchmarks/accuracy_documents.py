@@ -1,0 +1,131 @@
+"""The documents that accuracy is measured on: those of the corpora, and made ones that share content with them.
+
+A *composite* is documents one after the other, up to 250,000 shingles; a *passage* is 20 to 1,000 words cut out of a
+document; an *edited* copy has some of a document's words replaced or left out. All are made from fixed seeds.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+from pathlib import Path
+
+from corpus import MAIN_PARTS, CorpusError
+from whorl import Document
+
+#: Any other seed is another set of documents, and so other figures.
+SEED = 20
+#: Words of the smallest and the largest composite and passage.
+COMPOSITE_WORDS, PASSAGE_WORDS = (4_000, 250_000), (20, 1_000)
+#: Of 1,000 words of an edited copy, how many are replaced or left out.
+EDITS = (5, 20, 50, 100, 200, 400)
+#: Words that a document must have to be cut or edited.
+FEWEST_WORDS = 100
+_WORD = re.compile(r"\S+\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How many documents of each kind: `real` None is all that there are."""
+
+    real: int | None = None
+    composites: int = 60
+    passages: int = 500
+    edited: int = 500
+
+
+QUICK = Amounts(1_500, 6, 100, 100)
+
+
+def documents(folder: Path, amounts: Amounts) -> list[Document]:
+    """Return the documents of the corpora in a folder, and those made from them.
+
+    Raises:
+        CorpusError: A corpus is not there.
+    """
+    real = _real(folder, amounts.real)
+    rng = random.Random(SEED)
+    words = {document.id: len(_WORD.findall(document.text)) for document in real}
+    long_enough = [document for document in real if words[document.id] >= FEWEST_WORDS]
+    made = [
+        *_composites(real, words, amounts.composites, rng),
+        *_passages(long_enough, words, amounts.passages, rng),
+        *_edited(long_enough, amounts.edited, rng),
+    ]
+    return [*real, *made]
+
+
+def kind_of(document_id: str) -> str:
+    """Return what a document is: spdx, rfc, man, composite, passage or edited."""
+    return document_id.partition(":")[0]
+
+
+def _real(folder: Path, most: int | None) -> list[Document]:
+    found = []
+    for name in MAIN_PARTS:
+        file = folder / f"{name}.jsonl"
+        if not file.exists():
+            raise CorpusError(f"{file} is not there: python benchmarks/corpus.py {folder}")
+        with file.open(encoding="utf-8") as lines:
+            found += [Document(**json.loads(line)) for line in lines]
+    return found if most is None else sorted(random.Random(SEED).sample(found, most), key=lambda each: each.id)
+
+
+def sampled(sorted_documents: Sequence[Document], count: int, rng: random.Random) -> list[Document]:
+    """Return one document of each of `count` equal parts of a sorted list."""
+    count = min(count, len(sorted_documents))
+    borders = [len(sorted_documents) * number // count for number in range(count + 1)]
+    return [rng.choice(sorted_documents[start:end]) for start, end in pairwise(borders)]
+
+
+def alternated(groups: Sequence[Sequence[Document]]) -> list[Document]:
+    """Return all documents of several lists, one of each in turn."""
+    return [document for row in zip_longest(*groups) for document in row if document is not None]
+
+
+def _sizes(bounds: tuple[int, int], count: int) -> Iterator[int]:
+    """Yield sizes in equal ratios."""
+    least, most = bounds
+    for number in range(count):
+        yield round(least * (most / least) ** (number / max(1, count - 1)))
+
+
+def _composites(
+    real: Sequence[Document], words: dict[str, int], count: int, rng: random.Random
+) -> Iterator[Document]:
+    for number, size in enumerate(_sizes(COMPOSITE_WORDS, count)):
+        parts: list[Document] = []
+        left = size
+        while left > 0:
+            part = rng.choice(real)
+            if words[part.id] <= max(left, 1_000):
+                parts.append(part)
+                left -= max(1, words[part.id])
+        yield Document(f"composite:{number}", f"{len(parts)} texts", "\n\n".join(part.text for part in parts))
+
+
+def _passages(real: Sequence[Document], words: dict[str, int], count: int, rng: random.Random) -> Iterator[Document]:
+    for number, size in enumerate(_sizes(PASSAGE_WORDS, count)):
+        whole = rng.choice([document for document in real if words[document.id] > size])
+        found = list(_WORD.finditer(whole.text))
+        start = rng.randrange(len(found) - size)
+        text = whole.text[found[start].start() : found[start + size - 1].end()]
+        yield Document(f"passage:{number}", f"{size} words of {whole.name}", text)
+
+
+def _edited(real: Sequence[Document], count: int, rng: random.Random) -> Iterator[Document]:
+    for number in range(count):
+        rate, whole = EDITS[number % len(EDITS)], rng.choice(real)
+        found = _WORD.findall(whole.text)
+        kept = []
+        for word in found:
+            is_edited, is_replaced = rng.random() < rate / 1000, rng.random() < 0.5
+            if not is_edited:
+                kept.append(word)
+            elif is_replaced:
+                kept.append(rng.choice(found))
+        yield Document(f"edited:{number}", f"{whole.name}, {rate / 10:g} % of its words edited", "".join(kept))

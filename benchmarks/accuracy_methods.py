@@ -1,0 +1,190 @@
+"""The ways to search that are compared: Alfresco's and Solr's queries, the same tokens with a test, and whorl's own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from accuracy_truth import Hashed, Hashes, Postings
+from whorl import Document, Store
+from whorl.engine.embedded import EmbeddedEngine
+from whorl.fingerprint.banding import band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.estimate import Estimate
+from whorl.fingerprint.metrics import Metric
+from whorl.fingerprint.stock import buckets_of, compare_buckets, judge_buckets
+from whorl.fingerprint.stock_plan import make_stock_plan
+from whorl.similar import ask
+
+#: Hits that one search returns at most.
+MOST_HITS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question: threshold and recall in percent."""
+
+    metric: Metric
+    threshold: int
+    recall: int
+
+    @property
+    def sign(self) -> str:
+        """How a table calls it: J >= 50, C >= 50 (source in hit), W >= 50 (hit in source)."""
+        letter = {Metric.SIMILARITY: "J", Metric.CONTAINS: "C", Metric.WITHIN: "W"}[self.metric]
+        return f"{letter} >= {self.threshold}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search gave.
+
+    Args:
+        found: The hits by number, the source not among them.
+        look_ups: Tokens or bands' tokens that were asked.
+        candidates: Documents that were looked at after the look-ups; 0 where these have the last word.
+        read: Texts that were read whole.
+        seconds: How long it took; 0 where that says nothing.
+        estimates: What the hits are said to have in common, by number, where the way says so.
+        is_total_exact: Whether all candidates were looked at.
+        is_promised: Whether the recall was promised for documents of every size.
+    """
+
+    found: frozenset[int]
+    look_ups: int
+    candidates: int = 0
+    read: int = 0
+    estimates: Mapping[int, Estimate] | None = None
+    is_total_exact: bool = True
+    is_promised: bool = False
+
+
+class Method(Protocol):
+    """A way to search."""
+
+    name: str
+
+    def answers(self, source: int, asked: Asked) -> Answer | None:
+        """Return what a document of the collection finds, None where the way has no such question."""
+        ...
+
+
+class StockTokens:
+    """The stock tokens of all documents, 512 each with repeats, and who has them."""
+
+    def __init__(self, documents: Sequence[Hashed]) -> None:
+        self.minima = [document.minima for document in documents]
+        self.postings = Postings(np.unique(each) for each in self.minima)
+        self.buckets = [buckets_of(each) if each.size else None for each in self.minima]
+
+
+class Overlap:
+    """`FINGERPRINT:id_N`: at least N percent of the 512 tokens, repeats counted, as Alfresco and Solr count them."""
+
+    name = "stock OR"
+
+    def __init__(self, tokens: StockTokens) -> None:
+        self._tokens = tokens
+
+    def answers(self, source: int, asked: Asked) -> Answer | None:
+        minima = self._tokens.minima[source]
+        if asked.metric is Metric.WITHIN:
+            return None
+        least = min_should_match(minima.size, Fraction(asked.threshold, 100))
+        found = np.flatnonzero(self._tokens.postings.shared(minima) >= max(1, least))
+        return Answer(frozenset(found.tolist()) - {source}, minima.size)
+
+
+class Bands:
+    """`FINGERPRINT:id_N_P`: any band of tokens; without the wrapped last band what Solr's `{!min_hash}` finds."""
+
+    def __init__(self, tokens: StockTokens, *, is_wrapped: bool) -> None:
+        self._tokens, self._is_wrapped = tokens, is_wrapped
+        self.name = "stock bands" if is_wrapped else "Solr min_hash"
+
+    def answers(self, source: int, asked: Asked) -> Answer | None:
+        minima = self._tokens.minima[source]
+        if asked.metric is Metric.WITHIN or not minima.size:
+            return None
+        rows = band_rows(minima.size, Fraction(asked.threshold, 100), Fraction(asked.recall, 100))
+        bands = wrapped_bands(range(minima.size), rows)
+        if not self._is_wrapped and minima.size % rows:
+            bands = bands[:-1]
+        places, owners = self._tokens.postings.pairs(minima)
+        documents, at = np.unique(owners, return_inverse=True)
+        has = np.zeros((documents.size, minima.size), dtype=np.bool_)
+        has[at, places] = True
+        is_found = np.zeros(documents.size, dtype=np.bool_)
+        for band in bands:
+            is_found |= has[:, list(band)].all(axis=1)
+        return Answer(frozenset(documents[is_found].tolist()) - {source}, sum(map(len, bands)))
+
+
+class Tested:
+    """The stock tokens as whorl reads them where an index has nothing else: `stock_plan`, then `judge_buckets`."""
+
+    name = "stock tokens, tested"
+
+    def __init__(self, tokens: StockTokens) -> None:
+        self._tokens = tokens
+
+    def answers(self, source: int, asked: Asked) -> Answer | None:
+        own = self._tokens.buckets[source]
+        if own is None:
+            return None
+        question = ask(asked.metric, asked.threshold, asked.recall)
+        plan = make_stock_plan(own, asked.metric, question.threshold, question.recall)
+        look_ups = own.minima[list(plan.buckets)]
+        shared = self._tokens.postings.shared(look_ups)
+        shared[source] = 0
+        at = np.flatnonzero(shared >= max(1, plan.min_should_match))
+        hits = [buckets for buckets in (self._tokens.buckets[each] for each in at.tolist()) if buckets is not None]
+        kept = judge_buckets(compare_buckets(own, hits), asked.metric, question.threshold, plan.second_recall)
+        return Answer(frozenset(at[kept].tolist()), look_ups.size, candidates=at.size)
+
+
+class CountingEngine(EmbeddedEngine):
+    """The product's engine, which counts the texts that it is asked for."""
+
+    read = 0
+
+    def texts(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, str]:
+        self.read += len(ids)
+        return super().texts(ids, are_ids=are_ids)
+
+
+class Calibrated:
+    """The product as it is: `Store.similar` on an embedded store."""
+
+    name = "whorl"
+
+    def __init__(self, documents: Sequence[Document], folder: Path) -> None:
+        self._documents = documents
+        self._numbers = {document.id: number for number, document in enumerate(documents)}
+        self.engine = CountingEngine(folder)
+        self.store = Store(self.engine)
+
+    def answers(self, source: int, asked: Asked) -> Answer | None:
+        self.engine.read = 0
+        told = self.store.similar(
+            self._documents[source].id,
+            metric=asked.metric,
+            threshold=asked.threshold,
+            recall=asked.recall,
+            rows=MOST_HITS,
+        )
+        estimates = {self._numbers[found.hit.id]: found.estimate for found in told.found}
+        return Answer(
+            frozenset(estimates),
+            told.plan.look_ups,
+            candidates=told.candidates,
+            read=self.engine.read,
+            estimates=estimates,
+            is_total_exact=told.is_total_exact,
+            is_promised=told.plan.promised,
+        )

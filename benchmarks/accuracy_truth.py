@@ -1,0 +1,111 @@
+"""What documents really share: counted on all of their shingles, by 64-bit hashes in one inverted list."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl import Document
+from whorl.fingerprint.hashing import numbered
+from whorl.fingerprint.metrics import Metric, least_overlap
+from whorl.fingerprint.minhash import minima_of
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import murmur_pieces, pieces
+from whorl.similar import Percent, ask
+
+SCHEME = Scheme()
+
+Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """A document as all methods but the product see it.
+
+    Args:
+        hashes: The 64-bit hashes of its distinct shingles, ascending.
+        minima: Its stock tokens as numbers, 512 in the order of the buckets, or none; see `minhash.minima`.
+    """
+
+    hashes: Hashes
+    minima: Hashes
+
+
+def hashed(text: str) -> Hashed:
+    """Return the hashes of a text."""
+    murmur = list(murmur_pieces(pieces(text, SCHEME.profile), SCHEME.shingle_size))
+    highs = [numbered(piece, 0)[0] for piece in murmur]
+    return Hashed(np.unique(np.concatenate([np.empty(0, np.uint64), *highs])), minima_of(murmur, SCHEME)[:, 0])
+
+
+def all_hashed(documents: Sequence[Document], progress: Callable[[int], None]) -> list[Hashed]:
+    """Return the hashes of documents, made in all processors."""
+    found = []
+    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+        for one in pool.imap(hashed, (document.text for document in documents), chunksize=32):
+            found.append(one)
+            progress(len(found))
+    return found
+
+
+class Postings:
+    """Which documents have a number: an inverted list.
+
+    Args:
+        sets: Numbers of each document, each once.
+    """
+
+    def __init__(self, sets: Iterable[Hashes]) -> None:
+        sets = list(sets)
+        self.count = len(sets)
+        numbers = np.concatenate([np.empty(0, np.uint64), *sets])
+        owners = np.repeat(np.arange(self.count, dtype=np.int32), [each.size for each in sets])
+        order = np.argsort(numbers, kind="stable")
+        numbers, self._owners = numbers[order], owners[order]
+        is_first = np.append(True, numbers[1:] != numbers[:-1]) if numbers.size else np.empty(0, np.bool_)
+        starts = np.flatnonzero(is_first)
+        self._numbers, self._bounds = numbers[starts], np.append(starts, numbers.size)
+
+    def pairs(self, asked: Hashes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
+        """Return where in `asked` a number is that a document has, and which document, for all of them."""
+        if not self._numbers.size:
+            return np.empty(0, np.intp), np.empty(0, np.int32)
+        at = np.minimum(np.searchsorted(self._numbers, asked), self._numbers.size - 1)
+        is_there = self._numbers[at] == asked
+        places, at = np.flatnonzero(is_there), at[is_there]
+        lengths = self._bounds[at + 1] - self._bounds[at]
+        # All ranges [start, start + length) one after the other.
+        offsets = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return np.repeat(places, lengths), self._owners[np.repeat(self._bounds[at], lengths) + offsets]
+
+    def shared(self, asked: Hashes) -> npt.NDArray[np.int64]:
+        """Return how many of the numbers each document has, repeats counted; int64 array of shape (documents,)."""
+        return np.bincount(self.pairs(asked)[1], minlength=self.count)
+
+
+class Truth:
+    """Exact overlaps of the documents of a collection."""
+
+    def __init__(self, documents: Sequence[Hashed]) -> None:
+        self.sizes = np.array([document.hashes.size for document in documents], dtype=np.int64)
+        self._documents = documents
+        self._postings = Postings(document.hashes for document in documents)
+
+    def overlaps(self, source: int) -> npt.NDArray[np.int64]:
+        """Return how many shingles each document shares with one of them, 0 for itself."""
+        shared = self._postings.shared(self._documents[source].hashes)
+        shared[source] = 0
+        return shared
+
+    def hits(self, source: int, overlaps: npt.NDArray[np.int64], metric: Metric, threshold: Percent) -> frozenset[int]:
+        """Return which documents reach a threshold, in percent."""
+        fraction = ask(metric, threshold, 95).threshold
+        size = int(self.sizes[source])
+        at = np.flatnonzero(overlaps)
+        needed = np.array([least_overlap(metric, fraction, size, other) for other in self.sizes[at].tolist()], np.int64)
+        return frozenset(at[overlaps[at] >= needed].tolist())
