@@ -105,7 +105,7 @@ def _composites(
             if words[part.id] <= max(left, 1_000):
                 parts.append(part)
                 left -= max(1, words[part.id])
-        yield Document(f"composite:{number}", f"{len(parts)} texts", "\n\n".join(part.text for part in parts))
+        yield Document(f"composite:{number}", "\n\n".join(part.text for part in parts), f"{len(parts)} texts")
 
 
 def _passages(real: Sequence[Document], words: dict[str, int], count: int, rng: random.Random) -> Iterator[Document]:
@@ -114,7 +114,7 @@ def _passages(real: Sequence[Document], words: dict[str, int], count: int, rng: 
         found = list(_WORD.finditer(whole.text))
         start = rng.randrange(len(found) - size)
         text = whole.text[found[start].start() : found[start + size - 1].end()]
-        yield Document(f"passage:{number}", f"{size} words of {whole.name}", text)
+        yield Document(f"passage:{number}", text, f"{size} words of {whole.name}")
 
 
 def _edited(real: Sequence[Document], count: int, rng: random.Random) -> Iterator[Document]:
@@ -128,4 +128,4 @@ def _edited(real: Sequence[Document], count: int, rng: random.Random) -> Iterato
                 kept.append(word)
             elif is_replaced:
                 kept.append(rng.choice(found))
-        yield Document(f"edited:{number}", f"{whole.name}, {rate / 10:g} % of its words edited", "".join(kept))
+        yield Document(f"edited:{number}", "".join(kept), f"{whole.name}, {rate / 10:g} % of its words edited")

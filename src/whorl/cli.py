@@ -537,6 +537,51 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
         sys.exit(1)
 
 
+@solr.command("backfill")
+@click.argument("url")
+@click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
+@click.option("--dry-run", is_flag=True, help="Say how many documents lack a sample, and change none.")
+def solr_backfill(url: str, batch: int, dry_run: bool) -> None:
+    """Give the documents of a collection the samples that searches with a promised recall go by.
+
+    They are made from the stored texts, and nothing else in a document is touched; where Solr would lose something
+    of it, that is said and nothing is done. It can be stopped at any time: running it again goes on where it was.
+    """
+    from whorl.settings import Settings
+    from whorl.show import counted, problem_lines
+    from whorl.solr.backfill import Backfilled, backfill, prepare
+
+    client, fields = _client(url), Settings.load().fields
+    if dry_run:
+        _, total = prepare(client, fields)
+        click.echo(f"{counted(total, 'document')} would be given a sample")
+        return
+    done = Backfilled(0)
+    with _bar("samples", "documents") as (bar, task):
+
+        def note(so_far: Backfilled) -> None:
+            nonlocal done
+            done = so_far
+            bar.update(task, total=done.total, completed=done.sent + done.unread + len(done.refused))
+
+        try:
+            done = backfill(client, fields, batch=batch, progress=note)
+        except (WhorlError, KeyboardInterrupt):
+            if done.total:
+                click.echo(f"stopped: {counted(done.sent, 'document')} of {done.total:,} given a sample. Run the same "
+                           "command again to go on.")  # fmt: skip
+            raise
+    click.echo(f"{counted(done.sent, 'document')} given a sample.")
+    if done.left:
+        click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
+    if done.unread:
+        click.echo(f"{counted(done.unread, 'document')} left alone: the text is not stored; index them again.", err=True)
+    for line in problem_lines([Problem(*each) for each in done.refused], "could not be given a sample"):
+        click.echo(line, err=True)
+    if done.unread or done.refused:
+        sys.exit(1)
+
+
 def _client(url: str) -> Any:
     from whorl.settings import Settings
     from whorl.solr.client import SolrClient

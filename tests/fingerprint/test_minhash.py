@@ -1,5 +1,7 @@
 """MinHash against a plain restatement of Lucene's filter and against tokens that Lucene made."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from plain import plain_filter, plain_minima, plain_token
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.minhash import Signature, Spelling, full_minima, minima, sign, spell, token_number
+from whorl.fingerprint.minhash import Signature, Spelling, full_minima, minima, minima_of, sign, spell, token_number
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.similarity import shared_tokens
 
@@ -123,3 +125,24 @@ def test_schemes_that_differ_do_not_meet() -> None:
     with pytest.raises(SchemeMismatchError, match=r"profile \(icu74 and icu77\)"):
         shared_tokens(mine, theirs)
     assert shared_tokens(mine, mine) == 1
+
+
+@pytest.mark.parametrize(
+    "scheme", [Scheme(), Scheme(hash_count=4), Scheme(hash_set_size=2)], ids=lambda each: each.name
+)
+def test_the_hashes_of_a_long_text_are_never_there_at_once(scheme: Scheme) -> None:
+    """
+    A million shingles, given piece by piece: what is held does not grow with them, and pieces change nothing.
+    """
+    maker = np.random.default_rng(1)
+    sizes = [0, 1, 99_999, *(100_000 for _ in range(9))]
+    tracemalloc.start()
+    try:
+        found = minima_of((maker.integers(0, 1 << 64, (size, 2), np.uint64) for size in sizes), scheme)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 25_000_000
+    maker = np.random.default_rng(1)
+    at_once = np.concatenate([maker.integers(0, 1 << 64, (size, 2), np.uint64) for size in sizes])
+    assert np.array_equal(minima_of([at_once], scheme), found)

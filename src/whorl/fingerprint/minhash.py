@@ -18,6 +18,10 @@ from whorl.fingerprint.hashing import LONE_SURROGATE, murmur_halves, numbered
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import murmur_pieces, pieces
 
+_LARGEST = np.iinfo(np.uint64).max
+#: Hashes that are taken at a time where each of them becomes a number of Python's.
+_AT_ONCE = 1 << 16
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -86,16 +90,15 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
         murmur: uint64 arrays of shape (shingles, 2), murmur's two halves; one after the other they are all shingles.
         scheme: What the tokens depend on.
     """
-    if scheme.hash_count == 1 and scheme.hash_set_size == 1:
-        return _smallest(murmur, scheme)
-    raw = np.concatenate([np.empty((0, 2), np.uint64), *murmur])
-    found = []
-    for number in range(scheme.hash_count if len(raw) else 0):
-        high, low = numbered(raw, number)
-        several = scheme.hash_set_size > 1
-        kept = _smallest_several(high, low, scheme) if several else _smallest([raw], scheme, number)
-        found.append(kept if scheme.hash_count == 1 else _with_number(kept, number))
-    return np.concatenate([np.empty((0, 2), np.uint64), *found])
+    kind = _Smallest if scheme.hash_set_size == 1 else _SmallestSeveral
+    functions = [kind(scheme, number) for number in range(scheme.hash_count)]
+    # Piece by piece through all of them, so that the hashes of a long text are never there at once.
+    for piece in murmur:
+        for function in functions:
+            function.add(piece)
+    if scheme.hash_count == 1:
+        return functions[0].kept()
+    return np.concatenate([_with_number(function.kept(), number) for number, function in enumerate(functions)])
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
@@ -104,45 +107,62 @@ def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 
 
-def _smallest(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme, number: int = 0) -> npt.NDArray[np.uint64]:
-    """Return the smallest hash of each bucket, of one hash function; of the filled ones, if the scheme has it so."""
-    largest = np.iinfo(np.uint64).max
-    high_minima, low_minima = np.full((2, scheme.bucket_count), largest, dtype=np.uint64)
-    is_filled = np.zeros(scheme.bucket_count, dtype=np.bool_)
-    for piece in murmur:
-        high, low = numbered(piece, number)
-        buckets = bucket_of(high, scheme.bucket_count)
-        before = high_minima.copy()
-        np.minimum.at(high_minima, buckets, high)
-        low_minima[high_minima < before] = largest
-        best = np.flatnonzero(high == high_minima[buckets])
-        np.minimum.at(low_minima, buckets[best], low[best])
-        is_filled[buckets] = True
-    filled = np.flatnonzero(is_filled)
-    smallest = np.stack((high_minima, low_minima), axis=1)
-    return rotate(smallest, filled) if scheme.rotation and filled.size else smallest[filled]
+class _Smallest:
+    """The smallest hash of each bucket, of one hash function."""
+
+    def __init__(self, scheme: Scheme, number: int) -> None:
+        self.scheme, self.number = scheme, number
+        self.high, self.low = np.full((2, scheme.bucket_count), _LARGEST, dtype=np.uint64)
+        self.is_filled = np.zeros(scheme.bucket_count, dtype=np.bool_)
+
+    def add(self, piece: npt.NDArray[np.uint64]) -> None:
+        """Take in hashes, given as murmur's halves."""
+        high, low = numbered(piece, self.number)
+        buckets = bucket_of(high, self.scheme.bucket_count)
+        before = self.high.copy()
+        np.minimum.at(self.high, buckets, high)
+        self.low[self.high < before] = _LARGEST
+        best = np.flatnonzero(high == self.high[buckets])
+        np.minimum.at(self.low, buckets[best], low[best])
+        self.is_filled[buckets] = True
+
+    def kept(self) -> npt.NDArray[np.uint64]:
+        """Return a hash for each bucket or, if the scheme has it so, for the filled ones; none if nothing came in."""
+        filled = np.flatnonzero(self.is_filled)
+        smallest = np.stack((self.high, self.low), axis=1)
+        return rotate(smallest, filled) if self.scheme.rotation and filled.size else smallest[filled]
 
 
-def _smallest_several(
-    high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64], scheme: Scheme
-) -> npt.NDArray[np.uint64]:
-    """Return the hashes that each bucket keeps, ascending, as Lucene's FixedSizeTreeSet comes to them.
+class _SmallestSeveral:
+    """The hashes that each bucket keeps, ascending, as Lucene's FixedSizeTreeSet comes to them, of one hash function.
 
     A full set drops its largest before it looks whether the smaller one is there already, so that a repeated shingle
     shrinks it: what is kept depends on order and repeats, and is found by going through the hashes as they come.
     """
-    kept: dict[int, list[tuple[int, int]]] = {}
-    buckets = bucket_of(high, scheme.bucket_count).tolist()
-    for bucket, value in zip(buckets, zip(high.tolist(), low.tolist(), strict=True), strict=True):
-        members = kept.setdefault(bucket, [])
-        if len(members) == scheme.hash_set_size:
-            if value >= members[-1]:
-                continue
-            members.pop()
-        at = bisect_left(members, value)
-        if members[at : at + 1] != [value]:
-            members.insert(at, value)
-    return np.array([pair for bucket in sorted(kept) for pair in kept[bucket]], dtype=np.uint64).reshape(-1, 2)
+
+    def __init__(self, scheme: Scheme, number: int) -> None:
+        self.scheme, self.number = scheme, number
+        self.members: dict[int, list[tuple[int, int]]] = {}
+
+    def add(self, piece: npt.NDArray[np.uint64]) -> None:
+        """Take in hashes, given as murmur's halves."""
+        for at in range(0, len(piece), _AT_ONCE):
+            high, low = numbered(piece[at : at + _AT_ONCE], self.number)
+            buckets = bucket_of(high, self.scheme.bucket_count).tolist()
+            for bucket, value in zip(buckets, zip(high.tolist(), low.tolist(), strict=True), strict=True):
+                members = self.members.setdefault(bucket, [])
+                if len(members) == self.scheme.hash_set_size:
+                    if value >= members[-1]:
+                        continue
+                    members.pop()
+                place = bisect_left(members, value)
+                if members[place : place + 1] != [value]:
+                    members.insert(place, value)
+
+    def kept(self) -> npt.NDArray[np.uint64]:
+        """Return the hashes of all buckets, in order."""
+        kept = [pair for bucket in sorted(self.members) for pair in self.members[bucket]]
+        return np.array(kept, dtype=np.uint64).reshape(-1, 2)
 
 
 def _with_number(kept: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.uint64]:

@@ -10,7 +10,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, NoReturn
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
@@ -47,7 +47,7 @@ class SolrClient:
         if parts.username is not None:
             auth = (unquote(parts.username), unquote(parts.password or ""))
         self.url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds, self._auth = timeout_seconds, auth
         self._session = requests.Session()
         self._session.auth = auth
         # Solr and its user sit on a trusted path that the user named; a proxy from the environment is not part of it.
@@ -82,6 +82,31 @@ class SolrClient:
         """Make everything sent so far searchable."""
         # Not pysolr's, which sends XML and so gets XML back.
         self.post("update", {"commit": {}})
+
+    def cores(self) -> Iterator[SolrClient]:
+        """Yield a client for one core of each shard; for this one itself in a standalone Solr.
+
+        They are asked at the addresses that the nodes call themselves by, which need not be known everywhere.
+        """
+        base, name = self.url.rsplit("/", 1)
+        with closing(self._at(f"{base}/admin")) as admin:
+            try:
+                found = admin.get("collections", action="CLUSTERSTATUS", collection=unquote(name))
+            except EngineResponseError as error:
+                if error.status != 400:
+                    raise
+                # No SolrCloud: the name is that of a core.
+                yield self
+                return
+        for collection in found["cluster"]["collections"].values():
+            for shard in collection["shards"].values():
+                replicas = sorted(shard["replicas"].values(), key=lambda each: each.get("leader") != "true")
+                if shard.get("state") == "active" and replicas:
+                    with closing(self._at(f"{replicas[0]['base_url']}/{replicas[0]['core']}")) as core:
+                        yield core
+
+    def _at(self, url: str) -> SolrClient:
+        return SolrClient(url, timeout_seconds=self._timeout_seconds, auth=self._auth)
 
     def close(self) -> None:
         """Close the connections."""

@@ -7,8 +7,8 @@ Tokens go through Solr's own `{!min_hash}` parser with a token list it does not 
 matching token or band, and is quicker to read than a clause for each token. It takes a similarity and a probability
 instead of the numbers a plan holds, so those are chosen here such that it computes the same numbers.
 
-What would pass Lucene's limit on clauses is put into functions, `query($part0,0)`: a query inside a function is counted for
-itself, and the scores of several add up to that of the whole.
+What would pass Lucene's limit on clauses is put into functions, `query($part0,0)`: a query inside a function is
+counted for itself, and the scores of several add up to that of the whole.
 """
 
 from __future__ import annotations
@@ -132,6 +132,16 @@ def lost_samples(scheme: str) -> dict[str, Any]:
     return {"bool": {"filter": is_there, "must_not": [exists(SAMPLE)]}}
 
 
+def one_of(field: str, values: Sequence[str]) -> dict[str, Any]:
+    """Return the query that matches the documents that hold one of many values, each with the score 1.
+
+    Args:
+        field: Values are compared whole, not analysed.
+        values: Any number, none with a control character: all are counted as one clause.
+    """
+    return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
+
+
 def exists(field: str) -> dict[str, Any]:
     """Return the query that matches the documents with any value in a field, of whatever type."""
     return {"lucene": {"query": f"{_SYNTAX.sub(_escaped, field)}:[* TO *]"}}
@@ -251,18 +261,18 @@ class _Builder:
             return {"bool": {"must": [query], "filter": filters}}
         # Each part asks for any of its tokens; how many there are in all is for the sum to say.
         parts = [_min_hash(SAMPLE, tokens[at : at + _PART], 1.0, 1.0) for at in range(0, len(tokens), _PART)]
-        return self._in_functions(parts, [*filters, _terms(SAMPLE, tokens)], least=minimum)
+        return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
     def _chosen(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> dict[str, Any]:
         scored = [
-            {"boost": {"b": _decimal(score), "query": _terms(self._names.key, ids)}} for score, ids in groups if ids
+            {"boost": {"b": _decimal(score), "query": one_of(self._names.key, ids)}} for score, ids in groups if ids
         ]
         if not scored:
             return _NO_DOCUMENT
         if not is_apart:
             return {"bool": {"should": scored, "mm": "1"}}
         parts = [{"bool": {"should": scored[at : at + _PART], "mm": "1"}} for at in range(0, len(scored), _PART)]
-        return self._in_functions(parts, [_terms(self._names.key, [each for _, ids in groups for each in ids])])
+        return self._in_functions(parts, [one_of(self._names.key, [each for _, ids in groups for each in ids])])
 
     def _in_functions(
         self, parts: Sequence[dict[str, Any]], filters: Sequence[dict[str, Any]] = (), least: int | None = None
@@ -300,11 +310,6 @@ def _min_hash(field: str, tokens: Sequence[str], similarity: float, probability:
             "query": separator.join(tokens),
         }
     }
-
-
-def _terms(field: str, values: Sequence[str]) -> dict[str, Any]:
-    """Match documents that hold any of many values, each with the score 1; counted as one clause."""
-    return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 
 def _constant(query: dict[str, Any], weight: float) -> dict[str, Any]:

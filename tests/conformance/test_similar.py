@@ -1,0 +1,98 @@
+"""Calibrated search on every engine: nothing that is no hit, what was promised, and the same numbers everywhere."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from whorl import Document, Store
+from whorl.fingerprint.text import tokens
+
+METRICS = ("similarity", "contains", "within")
+THRESHOLDS = (5, 20, 50, 80, 100)
+ROWS = 500
+
+
+@pytest.fixture(scope="session")
+def shingles(collection: list[Document]) -> dict[str, frozenset[tuple[str, ...]]]:
+    """Each document's shingles, as tuples of words: no hashes."""
+    return {document.id: windows(document.text) for document in collection}
+
+
+def windows(text: str) -> frozenset[tuple[str, ...]]:
+    words = tokens(text)
+    return frozenset(tuple(words[at : at + 5]) for at in range(len(words) - 4))
+
+
+def shares(source: frozenset[object], other: frozenset[object]) -> dict[str, Fraction]:
+    common = len(source & other)
+    wholes = {"similarity": len(source | other), "contains": len(source), "within": len(other)}
+    return {metric: Fraction(common, whole) if whole else Fraction(0) for metric, whole in wholes.items()}
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_hits_are_those_of_the_shingles(
+    store: Store, shingles: dict[str, frozenset[tuple[str, ...]]], metric: str, threshold: int
+) -> None:
+    """
+    Documents of up to 1,024 shingles are compared by all of them: every hit is one, with exact percentages. Of larger
+    ones the intervals hold the truth; and more documents are found than were asked for.
+    """
+    wanted = found = covered = estimated = 0
+    for source in list(shingles)[::9]:
+        truth = {other: shares(shingles[source], shingles[other]) for other in shingles if other != source}
+        expected = {other for other, about in truth.items() if about[metric] >= Fraction(threshold, 100)}
+        page = store.similar(source, metric=metric, threshold=threshold, rows=ROWS)
+        assert (page.is_total_exact, page.total) == (True, len(page.found))
+        for each in page.found:
+            estimate = each.estimate
+            told = dict(zip(METRICS, (estimate.jaccard, estimate.source_in_hit, estimate.hit_in_source), strict=True))
+            assert each.hit.score == pytest.approx(100 * told[metric].value, abs=1e-4)
+            real = {name: float(truth[each.hit.id][name]) for name in METRICS}
+            if estimate.is_exact:
+                assert each.hit.id in expected
+                assert {name: share.value for name, share in told.items()} == pytest.approx(real)
+            else:
+                estimated += 1
+                covered += all(share.low - 1e-9 <= real[name] <= share.high + 1e-9 for name, share in told.items())
+        wanted, found = wanted + len(expected), found + len(expected & {each.hit.id for each in page.found})
+    assert found >= 0.95 * wanted
+    assert covered >= 0.9 * estimated
+
+
+def test_every_engine_finds_the_same(store: Store, embedded_store: Store, collection: list[Document]) -> None:
+    """
+    Ids, names, numbers and order do not depend on the engine: the hash is the same.
+    """
+    for document in collection[::11]:
+        for metric in METRICS:
+            page = store.similar(document.id, metric=metric, threshold=30, rows=ROWS)
+            other = embedded_store.similar(document.id, metric=metric, threshold=30, rows=ROWS)
+            assert (page.found, page.total, page.plan) == (other.found, other.total, other.plan)
+
+
+def test_a_text_as_the_source(store: Store, collection: list[Document]) -> None:
+    """
+    A text that is not in the store finds its copy there, and a filter chooses among the hits.
+    """
+    original = next(document for document in collection if document.id == "f4-0")
+    page = store.similar(source=original.text, threshold=90)
+    assert [(each.hit.id, each.hit.score) for each in page.found][:1] == [("f4-0", 100.0)]
+    assert store.similar(source=original.text, threshold=90, only="NOT id:f4-0").total == page.total - 1
+    assert store.similar(source="four words and no", threshold=1).total == 0
+
+
+def test_within_other_queries(store: Store) -> None:
+    """
+    FINGERPRINT in any query means what `similar` finds, by its percentage; the source is among its own matches there.
+    """
+    alone = store.similar("f4-0", threshold=20, rows=ROWS)
+    page = store.search("FINGERPRINT:f4-0_20_95", calibrated=True, rows=ROWS)
+    assert {hit.id for hit in page.hits} == {each.hit.id for each in alone.found} | {"f4-0"}
+    assert page.hits[0].score == 100
+    without = store.search("FINGERPRINT:f4-0_20_95 AND NOT id:f4-0", calibrated=True, rows=ROWS)
+    assert {hit.id for hit in without.hits} == {each.hit.id for each in alone.found}
+    missing = store.search("FINGERPRINT:nosuch_20_95", calibrated=True)
+    assert (missing.total, "'nosuch'" in missing.warnings[0]) == (0, True)
