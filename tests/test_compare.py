@@ -329,12 +329,13 @@ def test_a_long_passage_is_shortened_in_the_middle(folder: Path) -> None:
         ("x" * 9999, f"{'x' * 220} … {'x' * 110}"),
         ("ab " * 200, f"{'ab ' * 72}ab … {'ab ' * 35}ab"),
         ("a\x1b[31mb\u202ec", "a\ufffd[31mb\ufffdc"),
+        ("می\u200cخواهم \U0001f469\u200d\U0001f680", "می\u200cخواهم \U0001f469\u200d\U0001f680"),
     ],
     ids=len,
 )
 def test_shortened(text: str, shown: str) -> None:
     """
-    White space is one blank, words stay whole, control characters are data.
+    White space is one blank, words stay whole, control characters are data, joiners are part of the text.
     """
     assert shortened(f"before {text.strip()} after", 7, 7 + len(text.strip())) == shown
 

@@ -115,12 +115,7 @@ class _progress:  # noqa: N801 - reads as the context manager it is
     """A progress bar on a terminal, nothing elsewhere."""
 
     def __init__(self, total: int) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._bar = Progress(
-            TextColumn("indexing"), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeRemainingColumn(),
-            disable=not (sys.stderr and sys.stderr.isatty()), transient=True,
-        )  # fmt: skip
+        self._bar = _bar("indexing", "files")
         self._task = self._bar.add_task("indexing", total=total)
 
     def __enter__(self) -> Callable[[list[Path]], Iterator[Path]]:
@@ -134,6 +129,15 @@ class _progress:  # noqa: N801 - reads as the context manager it is
         for file in files:
             yield file
             self._bar.advance(self._task)
+
+
+def _bar(doing: str, of: str) -> Any:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
+        disable=not (sys.stderr and sys.stderr.isatty()), transient=True,
+    )  # fmt: skip
 
 
 _SOURCE = click.option(
@@ -557,7 +561,8 @@ def solr_backfill(url: str, batch: int, dry_run: bool) -> None:
         click.echo(f"{counted(total, 'document')} would be given a sample")
         return
     done = Backfilled(0)
-    with _bar("samples", "documents") as (bar, task):
+    with _bar("making samples", "documents") as bar:
+        task = bar.add_task("making samples", total=None)
 
         def note(so_far: Backfilled) -> None:
             nonlocal done
@@ -568,15 +573,17 @@ def solr_backfill(url: str, batch: int, dry_run: bool) -> None:
             done = backfill(client, fields, batch=batch, progress=note)
         except (WhorlError, KeyboardInterrupt):
             if done.total:
-                click.echo(f"stopped: {counted(done.sent, 'document')} of {done.total:,} given a sample. Run the same "
-                           "command again to go on.")  # fmt: skip
+                told = f"{done.sent:,} of {counted(done.total, 'document')} given a sample"
+                click.echo(f"stopped: {told}. Run the same command again to go on.")
             raise
     click.echo(f"{counted(done.sent, 'document')} given a sample.")
     if done.left:
         click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
     if done.unread:
-        click.echo(f"{counted(done.unread, 'document')} left alone: the text is not stored; index them again.", err=True)
-    for line in problem_lines([Problem(*each) for each in done.refused], "could not be given a sample"):
+        left_alone = counted(done.unread, "document")
+        click.echo(f"{left_alone} left alone: their text is not stored. Index them again.", err=True)
+    problems = [f"{document_id}: {reason}" for document_id, reason in done.refused]
+    for line in problem_lines(problems, "could not be given a sample"):
         click.echo(line, err=True)
     if done.unread or done.refused:
         sys.exit(1)

@@ -27,6 +27,8 @@ _BAR_WIDTH = 20
 _BEGINNING, _END = 220, 110
 _INDENT = "   "
 _STANDARD_INPUT = "-"
+#: What parts and joins letters in Persian and parts of emoji: not to be seen, and harmless to a terminal.
+_JOINERS = re.compile("([\u200c\u200d])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,8 @@ def shortened(text: str, start: int, end: int) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
+    parts = _JOINERS.split(" ".join(text.split()))
+    return "".join(part if _JOINERS.fullmatch(part) else printable(part) for part in parts)
 
 
 def comparison_json(a: Read, b: Read, found: Comparison) -> str:

@@ -190,8 +190,12 @@ def _all_kept(
 
 
 def calibrate(engine: Engine, sample: Sample, question: Question) -> Plan:
-    """Return the plan of a question, which promises nothing about documents larger than there are."""
-    return make_plan(sample, question.metric, question.threshold, question.recall, largest_size=engine.largest_size())
+    """Return the plan of a question.
+
+    Documents that contain the source may have any size: those larger than there are need no promise.
+    """
+    largest = engine.largest_size() if question.metric is Metric.CONTAINS else None
+    return make_plan(sample, question.metric, question.threshold, question.recall, largest_size=largest)
 
 
 def look_ups(name: str, sample: Sample, plan: Plan, only: PlanNode) -> PlanNode:

@@ -247,11 +247,11 @@ class Store:
             )
         if text is not None:
             return Source(reference, text_sample(text, self.engine.scheme, scheme), text=text)
-        document_id = self._identified(reference)
-        sample = self.engine.samples([document_id], are_ids=True).get(document_id)
-        if sample is None:
+        found = self.engine.samples([reference]).get(reference)
+        if found is None:
+            self._identified(reference)
             raise ParameterError(f"document {reference!r} has no sample; 'whorl solr backfill' or indexing it adds one")
-        return Source(reference, sample, document_id=document_id)
+        return Source(reference, found[1], document_id=found[0])
 
     def _tokens(self, reference: str, text: str | None) -> TokenSource:
         if text is not None:

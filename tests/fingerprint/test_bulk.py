@@ -12,10 +12,11 @@ import pytest
 
 from whorl.errors import ParameterError
 from whorl.fingerprint import bulk, kernel
-from whorl.fingerprint.bulk import fingerprints, signatures_of
-from whorl.fingerprint.minhash import minima
+from whorl.fingerprint.bulk import fingerprints, signatures_of, sized_signatures_of
+from whorl.fingerprint.minhash import full_minima, minima
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.text import tokens
+from whorl.fingerprint.text import shingles, tokens
+from whorl.fingerprint.together import minima_of_each, murmur_of_each
 
 needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
 
@@ -34,7 +35,7 @@ def expected(texts: list[str], scheme: Scheme) -> list[list[int]]:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_route_gives_the_same(route: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Threads, processes and this thread alone return the plain route's numbers, in order.
+    Threads, processes and this thread alone return the plain route's numbers, in order, short texts or one long one.
     """
     monkeypatch.setattr(kernel, "is_available", lambda: route == "threads")
     monkeypatch.setattr(bulk, "LARGE", 1 << 40 if route == "plain" else 1)
@@ -46,6 +47,47 @@ def test_every_route_gives_the_same(route: str, workers: int, monkeypatch: pytes
     assert [row.tolist() for row in found] == expected(TEXTS, scheme)
     assert {row.dtype for row in found} == {np.dtype(np.uint64)}
     assert {row.shape for row in found} == {(0,), (64,)}
+    sized = list(sized_signatures_of(TEXTS, scheme, workers=workers))
+    assert [row[:, 0].tolist() for row, _ in sized] == expected(TEXTS, scheme)
+    assert all(row.shape in {(0, 2), (64, 2)} for row, _ in sized)
+    words = [tokens(text, scheme.profile) for text in TEXTS]
+    assert [size for _, size in sized] == [len(set(shingles(each, 4))) for each in words]
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        Scheme(),
+        Scheme("icu77", 1, 1),
+        Scheme(bucket_count=300),
+        Scheme(bucket_count=8, hash_set_size=3),
+        Scheme(rotation=False),
+        Scheme(hash_count=2),
+    ],
+    ids=lambda scheme: scheme.name,
+)
+def test_texts_together(scheme: Scheme) -> None:
+    """
+    What is hashed with other texts is what comes of each alone, whatever the scheme, empty and long ones included.
+    """
+    texts = [*TEXTS[:20], "", "one two three four five", " ".join(f"word{n}" for n in range(9000)), "naïve", ""]
+    for some in (texts, texts[2:3], ["", ""], texts[-2:]):
+        found = minima_of_each(murmur_of_each(some, scheme), scheme)
+        words = [tokens(text, scheme.profile) for text in some]
+        assert [each.tolist() for each in found] == [full_minima(each, scheme).tolist() for each in words]
+        assert {each.shape[1:] for each in found} == {(2,)}
+
+
+def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A repeated shingle counts once, also where a text is longer than what is read at a time.
+    """
+    monkeypatch.setattr(bulk, "LARGE", 1)
+    monkeypatch.setattr(kernel, "WINDOW", 4096)
+    texts = ["a b c d e " * 5000, " ".join(f"word{n % 3000}" for n in range(9000)), "a b c d e"]
+    assert [size for _, size in sized_signatures_of(texts, workers=1)] == [5, 3000, 1]
+    monkeypatch.setattr(kernel, "is_available", lambda: False)
+    assert [size for _, size in sized_signatures_of(texts, workers=1)] == [5, 3000, 1]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

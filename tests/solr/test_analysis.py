@@ -192,6 +192,18 @@ def test_other_words_are_told(client: SolrClient, field: str) -> None:
     assert found["other-words"] is Level.WARNING
 
 
+@pytest.mark.parametrize(
+    "stages", [None, [], ["a stage", "no tokens"], ["a stage", [{}]], ["a stage", [{"raw_bytes": "[ff fe]"}]]]
+)
+def test_an_answer_of_another_shape(client: SolrClient, monkeypatch: pytest.MonkeyPatch, stages: object) -> None:
+    """
+    What something before Solr makes of `/analysis/field` is as if nobody could ask.
+    """
+    told = {"analysis": {"field_names": {"cut": {"index": stages}}}}
+    monkeypatch.setattr(client, "post_text", lambda *_, **__: told)
+    assert seen_profile(client, "cut", Scheme(), Spelling.UNITS_4, rotates=True) is None
+
+
 @pytest.mark.parametrize("field", SCHEMES)
 def test_search_under_every_scheme(client: SolrClient, field: str) -> None:
     """

@@ -212,15 +212,20 @@ class Engine(Protocol):
         ...
 
     def largest_size(self) -> int | None:
-        """Return the distinct shingles of the largest document, None where that is not known or there is none."""
+        """Return the distinct shingles of the largest document, None where that is not known or there is none.
+
+        It may be some seconds old.
+        """
         ...
 
-    def samples(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, Sample]:
-        """Return the samples of documents, by reference, of those that have one.
+    def samples(self, references: Collection[str]) -> Mapping[str, tuple[str, Sample]]:
+        """Return ids and samples of the documents that references name, of those that have a sample.
 
         Args:
-            ids: References, resolved as `signatures` resolves them.
-            are_ids: Whether they are ids of hits, which name nothing else.
+            references: Resolved as `signatures` resolves them.
+
+        Returns:
+            By reference.
         """
         ...
 

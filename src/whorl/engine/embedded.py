@@ -331,12 +331,11 @@ class EmbeddedEngine:
         self._require_usable()
         return self._records.largest_size()
 
-    def samples(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, Sample]:
-        """Return the samples of documents, by reference."""
-        self._require_usable()
-        named = dict(zip(ids, ids, strict=True)) if are_ids else self.identify(ids)
+    def samples(self, references: Collection[str]) -> Mapping[str, tuple[str, Sample]]:
+        """Return ids and samples of the documents that references name, by reference."""
+        named = self.identify(references)
         found = self._records.samples(list(named.values()))
-        return {each: found[document_id] for each, document_id in named.items() if document_id in found}
+        return {each: (document_id, found[document_id]) for each, document_id in named.items() if document_id in found}
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         """Run a bound plan, and return its hits with their samples."""

@@ -7,6 +7,8 @@ fields and searches come back merged either way.
 from __future__ import annotations
 
 import difflib
+import math
+import time
 import time
 from collections.abc import Collection as Sized
 from collections.abc import Iterable, Mapping
@@ -42,6 +44,10 @@ _SAMPLE_SCHEME = SampleScheme()
 _COVERAGE_SECONDS = 30.0
 
 
+#: For how long the size of the largest document is taken to be what it was.
+_SECONDS_KNOWN = 60.0
+
+
 class SolrEngine:
     """A core or collection behind the Engine protocol.
 
@@ -53,6 +59,7 @@ class SolrEngine:
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         self._client = client
         self._wanted_fields = fields
+        self._largest: tuple[float, int | None] = (-math.inf, None)
         self._coverage: tuple[float, Coverage] | None = None
 
     @cached_property
@@ -122,15 +129,20 @@ class SolrEngine:
     def largest_size(self) -> int | None:
         if not self.collection.has_samples:
             return None
-        answer = self._client.post("select", largest_request(self._sample_name))["response"]
-        return next((int(each[SIZE]) for each in answer["docs"]), None)
+        known_at, size = self._largest
+        if time.monotonic() - known_at > _SECONDS_KNOWN:
+            answer = self._client.post("select", largest_request(self._sample_name))["response"]
+            size = next((int(each[SIZE]) for each in answer["docs"]), None)
+            self._largest = time.monotonic(), size
+        return size
 
-    def samples(self, ids: Sized[str], *, are_ids: bool = False) -> Mapping[str, Sample]:
+    def samples(self, references: Sized[str]) -> Mapping[str, tuple[str, Sample]]:
         if not self.collection.has_samples:
             return {}
-        found = self._referenced(ids, [SKETCH, SCHEME], are_ids=are_ids)
-        samples = {reference: self._sample(document) for reference, document in found.items()}
-        return {reference: sample for reference, sample in samples.items() if sample is not None}
+        key = self.collection.names.key
+        found = self._referenced(references, [SKETCH, SCHEME], are_ids=False)
+        samples = {reference: (str(document[key]), self._sample(document)) for reference, document in found.items()}
+        return {reference: (each, sample) for reference, (each, sample) in samples.items() if sample is not None}
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         prepared = self._prepared(plan)

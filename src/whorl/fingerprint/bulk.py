@@ -8,34 +8,55 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from operator import length_hint
-from typing import Any
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint import kernel
-from whorl.fingerprint.minhash import text_minima
+from whorl.fingerprint.minhash import minima_of, text_minima
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import distinct, murmur_pieces, pieces
 from whorl.fingerprint.text import tokens
+from whorl.fingerprint.together import minima_of_each, murmur_of_each
 
-#: Below this many characters the plain route (one to five million a second) is done before numba is imported (half a
-#: second or more, on a machine that has compiled the loops before) or another process has started.
-LARGE = 2_000_000
+#: Below this many characters the plain route (a second for one to twelve million) is done before numba is imported (half
+#: a second or more, on a machine that has compiled the loops before) or another process has started. ASCII takes it less
+#: than a quarter of the time of any other text, so four characters of that count as one.
+LARGE, _ASCII_IN_ONE = 2_000_000, 4
 #: What one worker gets at a time: at most so many characters (but at least one text), and so many texts, each of which
 #: takes 8 KB of results.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
 #: Batches given out for each worker: one being worked on and one waiting.
 BATCHES_PER_WORKER = 2
+#: Without numba, texts of so many characters together are read in one go: more of them take no less time.
+_TOGETHER = 1 << 16
 
 _Row = npt.NDArray[np.uint64]
+_Result = TypeVar("_Result")
+
+
+class Sized(NamedTuple):
+    """A text's tokens with all their bits, and its size.
+
+    Attributes:
+        halves: uint64 array of shape (tokens, 2), high and low half of each token, in the order of `fingerprint`.
+        size: Distinct shingles of the text.
+    """
+
+    halves: npt.NDArray[np.uint64]
+    size: int
 
 
 def fingerprint(text: str, scheme: Scheme = kernel.DEFAULT_SCHEME) -> _Row:
@@ -82,10 +103,28 @@ def signatures_of(
     Raises:
         ParameterError: There is no such profile, or fewer than 1 worker.
     """
-    if workers is not None and workers < 1:
-        raise ParameterError(f"workers must be at least 1, got {workers}")
-    tokens("", scheme.profile)
-    return _signatures(iter(texts), scheme, workers or _processors(), progress or _ignore)
+    return _results(texts, _ROWS, scheme, workers, progress)
+
+
+def sized_signatures_of(
+    texts: Iterable[str],
+    scheme: Scheme = kernel.DEFAULT_SCHEME,
+    *,
+    workers: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Sized]:
+    """Return the tokens of each text with all their bits, and how many different shingles it has, in order.
+
+    Args:
+        texts: As in `signatures_of`.
+        scheme: As in `signatures_of`.
+        workers: As in `signatures_of`.
+        progress: As in `signatures_of`.
+
+    Raises:
+        ParameterError: As in `signatures_of`.
+    """
+    return _results(texts, _SIZED, scheme, workers, progress)
 
 
 def fingerprints(
@@ -123,32 +162,91 @@ def fingerprints(
     return rows[: len(has_any)], np.array(has_any, np.bool_)
 
 
-def _signatures(texts: Iterator[str], scheme: Scheme, workers: int, progress: Callable[[int], None]) -> Iterator[_Row]:
+def _plain_rows(texts: Sequence[str], scheme: Scheme) -> list[_Row]:
+    if len(texts) == 1:  # piece by piece, however long it is
+        return [fingerprint(texts[0], scheme)]
+    return [minima[:, 0].copy() for minima in minima_of_each(murmur_of_each(texts, scheme), scheme)]
+
+
+def _fast_rows(texts: Sequence[str], one: kernel.Kernel) -> list[_Row]:
+    smallest, counts = one.many(texts)
+    return [row[:, 0].copy() if count else row[:0, 0].copy() for row, count in zip(smallest, counts, strict=True)]
+
+
+def _plain_sized(texts: Sequence[str], scheme: Scheme) -> list[Sized]:
+    if len(texts) == 1:
+        pairs = list(murmur_pieces(pieces(texts[0], scheme.profile), scheme.shingle_size))
+        return [Sized(minima_of(pairs, scheme), distinct(piece[:, 0] for piece in pairs))]
+    murmur = murmur_of_each(texts, scheme)
+    sizes = [distinct([each[:, 0]]) for each in murmur]
+    return [Sized(minima.copy(), size) for minima, size in zip(minima_of_each(murmur, scheme), sizes, strict=True)]
+
+
+def _fast_sized(texts: Sequence[str], one: kernel.Kernel) -> list[Sized]:
+    smallest, sizes = one.many_sized(texts)
+    return [Sized((row if size else row[:0]).copy(), size) for row, size in zip(smallest, sizes, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind(Generic[_Result]):
+    """What is made of texts, by either route. Functions of this module, so that they can be sent to a process."""
+
+    plain: Callable[[Sequence[str], Scheme], list[_Result]]
+    fast: Callable[[Sequence[str], kernel.Kernel], list[_Result]]
+
+    def plainly(self, batch: Sequence[str], scheme: Scheme) -> list[_Result]:
+        """Return the results of a batch by the plain route, short texts together."""
+        return list(chain.from_iterable(self.plain(some, scheme) for some in _batches(iter(batch), _TOGETHER)))
+
+
+_ROWS, _SIZED = _Kind(_plain_rows, _fast_rows), _Kind(_plain_sized, _fast_sized)
+
+
+def _results(
+    texts: Iterable[str],
+    kind: _Kind[_Result],
+    scheme: Scheme,
+    workers: int | None,
+    progress: Callable[[int], None] | None,
+) -> Iterator[_Result]:
+    """Check the parameters at once, and return what comes when it is asked for."""
+    if workers is not None and workers < 1:
+        raise ParameterError(f"workers must be at least 1, got {workers}")
+    tokens("", scheme.profile)
+    return _one_by_one(iter(texts), kind, scheme, workers or _processors(), progress or _ignore)
+
+
+def _one_by_one(
+    texts: Iterator[str], kind: _Kind[_Result], scheme: Scheme, workers: int, progress: Callable[[int], None]
+) -> Iterator[_Result]:
     first, seen = [], 0
     for text in texts:
         first.append(text)
-        seen += len(text) + 64  # many texts are work too, however short
+        # Many texts are work too, however short.
+        seen += 64 + (len(text) // _ASCII_IN_ONE if text.isascii() else len(text))
         if seen >= LARGE:
             break
     texts = chain(first, texts)
     done = 0
-    for rows in _route(texts, scheme, workers, seen >= LARGE):
-        yield from rows
-        done += len(rows)
+    for results in _route(texts, kind, scheme, workers, seen >= LARGE):
+        yield from results
+        done += len(results)
         progress(done)
 
 
-def _route(texts: Iterator[str], scheme: Scheme, workers: int, is_large: bool) -> Iterator[list[_Row]]:
+def _route(
+    texts: Iterator[str], kind: _Kind[_Result], scheme: Scheme, workers: int, is_large: bool
+) -> Iterator[list[_Result]]:
     """Yield the results batch by batch."""
     can_be_fast = scheme.fills_every_bucket and kernel.is_available() and (is_large or kernel.is_loaded())
     fast = _kernel(scheme) if can_be_fast else None
     if fast:
-        yield from _in_threads(texts, fast, workers)
+        yield from _in_threads(texts, kind, fast, workers)
     elif is_large and workers > 1 and not multiprocessing.current_process().daemon:
-        yield from _in_processes(texts, scheme, workers)
+        yield from _in_processes(texts, kind, scheme, workers)
     else:
-        for text in texts:
-            yield [fingerprint(text, scheme)]
+        for some in _batches(texts, _TOGETHER):
+            yield kind.plain(some, scheme)
 
 
 def _kernel(scheme: Scheme) -> kernel.Kernel | None:
@@ -160,36 +258,38 @@ def _kernel(scheme: Scheme) -> kernel.Kernel | None:
         return None
 
 
-def _in_threads(texts: Iterator[str], first: kernel.Kernel, workers: int) -> Iterator[list[_Row]]:
+def _in_threads(
+    texts: Iterator[str], kind: _Kind[_Result], first: kernel.Kernel, workers: int
+) -> Iterator[list[_Result]]:
     idle = [first]
 
-    def rows(batch: Sequence[str]) -> list[_Row]:
+    def results(batch: Sequence[str]) -> list[_Result]:
         try:
             one = idle.pop()
         except IndexError:
             one = kernel.Kernel(first.scheme)
         try:
-            smallest, counts = one.many(batch)
+            return kind.fast(batch, one)
         finally:
             idle.append(one)
-        return [row[:, 0].copy() if count else row[:0, 0].copy() for row, count in zip(smallest, counts, strict=True)]
 
+    batches = _batches(texts, BATCH_CHARACTERS)
     if workers == 1:
-        yield from map(rows, _batches(texts))
+        yield from map(results, batches)
         return
     with ThreadPoolExecutor(workers, "whorl-fingerprint") as pool:
-        for future, _ in _in_order(pool, rows, _batches(texts), workers):
+        for future, _ in _in_order(pool, results, batches, workers):
             yield future.result()
 
 
-def _in_processes(texts: Iterator[str], scheme: Scheme, workers: int) -> Iterator[list[_Row]]:
-    # "spawn" because the caller may have threads, which "fork" would leave behind half way through something.
+def _in_processes(texts: Iterator[str], kind: _Kind[_Result], scheme: Scheme, workers: int) -> Iterator[list[_Result]]:
+    work = partial(kind.plainly, scheme=scheme)
     is_broken = False
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        batches = _batches(texts)
-        for future, batch in _in_order(pool, _PlainRows(scheme), batches, workers):
+    # "spawn" because the caller may have threads, which "fork" would leave behind half way through something.
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts) as pool:
+        for future, batch in _in_order(pool, work, _batches(texts, BATCH_CHARACTERS), workers):
             try:
-                yield _PlainRows(scheme)(batch) if is_broken else future.result()
+                yield work(batch) if is_broken else future.result()
             except BrokenProcessPool:
                 is_broken = True
                 warnings.warn(
@@ -198,24 +298,19 @@ def _in_processes(texts: Iterator[str], scheme: Scheme, workers: int) -> Iterato
                     RuntimeWarning,
                     stacklevel=2,
                 )
-                yield _PlainRows(scheme)(batch)
+                yield work(batch)
 
 
-class _PlainRows:
-    """The plain route for a batch; an object, so that it can be sent to another process."""
-
-    def __init__(self, scheme: Scheme) -> None:
-        self.scheme = scheme
-
-    def __call__(self, batch: Sequence[str]) -> list[_Row]:
-        return [fingerprint(text, self.scheme) for text in batch]
+def _leave_interrupts() -> None:
+    """Leave Ctrl-C, which reaches all processes of a terminal, to the one that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _in_order(
-    pool: Executor, work: Callable[[Sequence[str]], list[_Row]], batches: Iterator[list[str]], workers: int
-) -> Iterator[tuple[Future[list[_Row]], list[str]]]:
+    pool: Executor, work: Callable[[Sequence[str]], list[_Result]], batches: Iterator[list[str]], workers: int
+) -> Iterator[tuple[Future[list[_Result]], list[str]]]:
     """Yield a future for each batch, in order, with at most BATCHES_PER_WORKER of them given out for each worker."""
-    waiting: deque[tuple[Future[list[_Row]], list[str]]] = deque()
+    waiting: deque[tuple[Future[list[_Result]], list[str]]] = deque()
     try:
         for batch in batches:
             waiting.append((_submitted(pool, work, batch), batch))
@@ -228,20 +323,23 @@ def _in_order(
             future.cancel()
 
 
-def _submitted(pool: Executor, work: Callable[[Any], list[_Row]], batch: list[str]) -> Future[list[_Row]]:
+def _submitted(
+    pool: Executor, work: Callable[[Sequence[str]], list[_Result]], batch: list[str]
+) -> Future[list[_Result]]:
     try:
         return pool.submit(work, batch)
     except BrokenProcessPool as problem:
-        future: Future[list[_Row]] = Future()
+        future: Future[list[_Result]] = Future()
         future.set_exception(problem)
         return future
 
 
-def _batches(texts: Iterator[str]) -> Iterator[list[str]]:
+def _batches(texts: Iterator[str], characters: int) -> Iterator[list[str]]:
+    """Yield texts in batches of at most so many characters, but at least one text."""
     batch: list[str] = []
     size = 0
     for text in texts:
-        if batch and (size + len(text) > BATCH_CHARACTERS or len(batch) == BATCH_TEXTS):
+        if batch and (size + len(text) > characters or len(batch) == BATCH_TEXTS):
             yield batch
             batch, size = [], 0
         batch.append(text)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from whorl.fingerprint.minhash import Spelling, minima_of, spell, text_minima
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import murmur_pieces, pieces
+from whorl.fingerprint.shingling import distinct, murmur_pieces, pieces
 
 
 def as_json(text: str, scheme: Scheme, codec: str) -> str:
@@ -23,10 +23,21 @@ def as_json(text: str, scheme: Scheme, codec: str) -> str:
             index holds them) or "alfresco" (units in hexadecimal without leading zeros).
     """
     murmur = list(murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size))
-    # Told apart by the first halves of their hashes: of a million shingles two share one in 1 of 37 million texts.
-    size = np.unique(np.concatenate([np.empty(0, np.uint64), *(piece[:, 0] for piece in murmur)])).size
-    told = {"scheme": scheme.name, "size": size, "tokens": _tokens(minima_of(murmur, scheme), codec)}
-    return json.dumps(told)
+    size = distinct(piece[:, 0] for piece in murmur)
+    return json.dumps(_told(minima_of(murmur, scheme), size, scheme, codec))
+
+
+def json_line(document_id: str, halves: npt.NDArray[np.uint64], size: int, scheme: Scheme, codec: str) -> str:
+    """Return `{"id", "scheme", "size", "tokens"}`, the rest as `as_json` has it, in one line of ASCII.
+
+    Args:
+        document_id: What the document is called.
+        halves: uint64 array of shape (tokens, 2), as `text_minima` returns it.
+        size: Distinct shingles.
+        scheme: What the tokens were made under.
+        codec: As in `as_json`.
+    """
+    return json.dumps({"id": document_id, **_told(halves, size, scheme, codec)})
 
 
 def as_text(text: str, scheme: Scheme, codec: str) -> str:
@@ -41,6 +52,10 @@ def as_npy(text: str, scheme: Scheme, codec: str) -> bytes:
     file = io.BytesIO()
     np.save(file, halves[:, 0] if codec == "u64" else halves)
     return file.getvalue()
+
+
+def _told(halves: npt.NDArray[np.uint64], size: int, scheme: Scheme, codec: str) -> dict[str, object]:
+    return {"scheme": scheme.name, "size": size, "tokens": _tokens(halves, codec)}
 
 
 def _tokens(halves: npt.NDArray[np.uint64], codec: str) -> list[int] | list[str]:

@@ -27,6 +27,7 @@ from whorl.fingerprint import text as plain
 from whorl.fingerprint.hashing import hash_of_number, java_utf16
 from whorl.fingerprint.kernel_tables import PADDING, layout
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.shingling import distinct
 
 #: Characters that are read at a time, so that the memory needed does not depend on the size of a text. Calls between
 #: Python and the loops hold the interpreter's lock; smaller windows mean more of them, and threads that wait.
@@ -122,8 +123,7 @@ class Kernel:
             uint64 array of shape (texts, bucket_count, 2): high and low halves as `minhash.full_minima` has them, all
             bits set for a text of fewer words than one shingle; and int64 array of shape (texts,).
         """
-        minima = np.full((len(texts), self.scheme.bucket_count, 2), np.iinfo(np.uint64).max, np.uint64)
-        filled = np.zeros(minima.shape[:2], np.bool_)
+        minima, filled = self._nothing(len(texts))
         counts = np.zeros(len(texts), np.int64)
         first = 0
         for stretch, words, starts, before in self._stretches(texts):
@@ -133,18 +133,30 @@ class Kernel:
         self._loops.rotate(minima, filled)
         return minima, counts
 
-    def distinct_shingles(self, text: str) -> int:
-        """Return how many different shingles a text has, told apart by the high halves of their hashes.
+    def many_sized(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], list[int]]:
+        """Return the bucket minima of some texts, as `many` does, and how many different shingles each has.
 
-        Two shingles of n share a half by chance in n * n / 2 ** 65 of texts. Takes 8 bytes a shingle.
+        Takes 24 bytes a shingle of the longest text; shingles are told apart as `shingling.distinct` does.
         """
-        minima = np.full((1, self.scheme.bucket_count, 2), np.iinfo(np.uint64).max, np.uint64)
-        filled = np.zeros(minima.shape[:2], np.bool_)
-        hashes = []
-        for _, words, starts, before in self._stretches([text]):
-            kept = np.empty(self._loops.kept_size(int(before[-1])), np.uint64)
-            hashes.append(kept[: self._reduce(words, starts, before, minima, filled, np.zeros(1, np.int64), kept)])
-        return np.unique(np.concatenate(hashes)).size if hashes else 0
+        minima, filled = self._nothing(len(texts))
+        sizes: list[int] = []
+        hashes: list[npt.NDArray[np.uint64]] = []
+        for stretch, words, starts, before in self._stretches(texts):
+            for number in range(stretch.texts):
+                own, row = before[number : number + 2], slice(len(sizes), len(sizes) + 1)
+                kept = np.empty(self._loops.kept_size(int(own[1] - own[0])), np.uint64)
+                count = self._reduce(words, starts, own, minima[row], filled[row], np.zeros(1, np.int64), kept)
+                hashes.append(kept[:count])
+                if stretch.finished:
+                    sizes.append(distinct(hashes))
+                    hashes.clear()
+        self._loops.rotate(minima, filled)
+        return minima, sizes
+
+    def _nothing(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+        """Return the bucket minima of texts that nothing has been seen of, and which buckets are filled."""
+        shape = texts, self.scheme.bucket_count
+        return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def tokens(self, text: str) -> list[str]:
         """Return what `text.tokens(text, scheme.profile)` returns, lone surrogates replaced by U+FFFD."""

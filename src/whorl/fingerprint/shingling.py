@@ -57,13 +57,13 @@ def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArra
         before = words.last(size - 1)
 
 
-def distinct(murmur: Iterable[npt.NDArray[np.uint64]]) -> int:
-    """Return how many different shingles have these hashes, told apart by the first halves.
+def distinct(halves: Iterable[npt.NDArray[np.uint64]]) -> int:
+    """Return how many different shingles have hashes with these halves.
 
-    Two shingles of n share a half by chance in n * n / 2 ** 65 of texts. Takes 8 bytes a shingle.
+    Two shingles of n share a half by chance in n * n / 2 ** 65 of texts. Takes 16 bytes a shingle.
 
     Args:
-        murmur: uint64 arrays of shape (shingles, 2).
+        halves: uint64 arrays of shape (shingles,), all of them first halves or all second ones.
     """
-    halves = np.sort(np.concatenate([np.empty(0, np.uint64), *(piece[:, 0] for piece in murmur)]))
-    return int(np.count_nonzero(halves[1:] != halves[:-1])) + min(1, halves.size)
+    ascending = np.sort(np.concatenate([np.empty(0, np.uint64), *halves]))
+    return int(np.count_nonzero(ascending[1:] != ascending[:-1])) + min(1, ascending.size)

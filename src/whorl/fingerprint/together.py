@@ -69,5 +69,5 @@ def minima_of_each(murmur: Sequence[_Pairs], scheme: Scheme) -> list[_Pairs]:
     ends = is_filled.sum(axis=1).cumsum()[:, None]
     begins = np.concatenate(([[0]], ends[:-1]))
     filled = np.append(np.flatnonzero(is_filled), 0)
-    minima = np.stack(smallest, axis=1)[filled[np.where(before < ends, before, begins)]]
+    minima = np.stack((smallest[0], smallest[1]), axis=1)[filled[np.where(before < ends, before, begins)]]
     return [each if count else each[:0] for each, count in zip(minima, counts, strict=True)]

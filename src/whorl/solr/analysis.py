@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.errors import EngineError
+from whorl.errors import EngineError, EngineResponseError
 from whorl.fingerprint.minhash import Spelling, sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import PROFILES
@@ -29,11 +29,15 @@ def analysed(client: SolrClient, field: str, text: str) -> tuple[str, ...]:
         EngineError: The collection does not answer, or lets nobody ask.
     """
     answer = client.post_text("analysis/field", text, **{"analysis.fieldname": field, "analysis.fieldvalue": ""})
-    # Pairs of a stage's class and its tokens, one list for both.
-    stages = answer["analysis"]["field_names"][field]["index"]
-    # BytesRef.toString: bytes in hexadecimal, of one digit where one is enough.
-    written = (token["raw_bytes"].strip("[]").split() for token in stages[-1])
-    return tuple(bytes(int(byte, 16) for byte in term).decode() for term in written)
+    try:
+        # Pairs of a stage's class and its tokens, one list for both.
+        stages = answer["analysis"]["field_names"][field]["index"]
+        # BytesRef.toString: bytes in hexadecimal, of one digit where one is enough.
+        written = [token["raw_bytes"].strip("[]").split() for token in stages[-1]]
+        return tuple(bytes(int(byte, 16) for byte in term).decode() for term in written)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        told = f"{client.url}/analysis/field answers in an unknown shape"
+        raise EngineResponseError(told, status=200, detail=repr(error)) from error
 
 
 def seen_profile(client: SolrClient, field: str, scheme: Scheme, spelling: Spelling, *, rotates: bool) -> str | None:

@@ -1,0 +1,215 @@
+"""How fast a calibrated search is beside Solr's own `{!min_hash}`, on a real Solr of 100,000 documents, in one run.
+
+    python benchmarks/similar.py [CORPUS.jsonl] [--documents 100000] [--sources 60] [--rounds 5] [--keep FOLDER]
+
+The documents are those of the corpus and, until there are enough, pieces of 400 words of them. For each source all
+ways take turns, in a new order each round, and the median of the rounds counts. `{!min_hash}` is asked by bare HTTP,
+with tokens fetched beforehand and not timed (its best case), and with the source's text, which it analyses itself.
+whorl is asked for a document by its id: it fetches the source's tokens or sample first, and verifies what it finds.
+The caches of Solr are switched off, else all but the first round would be answered from them.
+
+What is right is counted from all shingles of all documents: recall and precision at the threshold, for each way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import requests
+
+from engine_solr import own_solr
+from engine_timing import compared, interleaved
+from whorl import Document, Store, open_store
+from whorl.fingerprint.minhash import sign
+from whorl.fingerprint.sample import SampleScheme
+from whorl.fingerprint.sampling import text_hashes
+from whorl.fingerprint.scheme import Scheme
+
+HERE = Path(__file__).resolve().parent
+WORDS_IN_PIECE = 400
+ROWS = 1000
+_SEPARATOR = "~~~"
+
+
+def documents(corpus: Path, count: int) -> Iterator[Document]:
+    """Yield the texts of a corpus, and then pieces of them."""
+    for name, text in islice(texts(corpus), count):
+        yield Document(name, text)
+    left = count - sum(1 for _ in islice(texts(corpus), count))
+    yield from islice(pieces(corpus), left)
+
+
+def texts(corpus: Path) -> Iterator[tuple[str, str]]:
+    """Yield ids and texts."""
+    with corpus.open(encoding="utf-8") as lines:
+        for line in lines:
+            told = json.loads(line)
+            yield told["id"], told["text"]
+
+
+def pieces(corpus: Path) -> Iterator[Document]:
+    """Yield pieces of the texts, by turns of one from each text's beginning on."""
+    for number in range(10_000):
+        is_over = True
+        for name, text in texts(corpus):
+            words = text.split()[number * WORDS_IN_PIECE : (number + 1) * WORDS_IN_PIECE]
+            if len(words) >= WORDS_IN_PIECE // 4:
+                is_over = False
+                yield Document(f"{name}#{number}", " ".join(words))
+        if is_over:
+            return
+
+
+class Truth:
+    """All shingles of all documents, to count what each pair of them shares."""
+
+    def __init__(self, collection: list[Document], scheme: Scheme) -> None:
+        everything = [
+            text_hashes(each.text, scheme, SampleScheme(sketch_bits=64, token_bits=64)) for each in collection
+        ]
+        self.sizes = np.array([len(each) for each in everything])
+        owners = np.repeat(np.arange(len(everything), dtype=np.int32), self.sizes)
+        hashes = np.concatenate(everything)
+        order = np.argsort(hashes, kind="stable")
+        self._hashes, self._owners = hashes[order], owners[order]
+        self._by_document = everything
+
+    def similar(self, source: int, threshold: float) -> set[int]:
+        """Return the other documents whose Jaccard similarity with a source is at least a threshold."""
+        own = self._by_document[source]
+        first, last = (np.searchsorted(self._hashes, own, side=side) for side in ("left", "right"))
+        found = [self._owners[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
+        shared = np.bincount(np.concatenate(found), minlength=len(self.sizes))
+        jaccard = shared / (len(own) + self.sizes - shared)
+        return set(np.flatnonzero(jaccard >= threshold).tolist()) - {source}
+
+
+class BareMinHash:
+    """Solr's `{!min_hash}` by HTTP and nothing else."""
+
+    def __init__(self, url: str) -> None:
+        self._url, self._session = f"{url}/select", requests.Session()
+
+    def ask(self, value: str, **parameters: str) -> list[str]:
+        """Return the ids that a query finds."""
+        query = {"min_hash": {"field": "MINHASH", "query": value, **parameters}}
+        body = {"query": query, "limit": ROWS, "fields": ["id", "score"], "sort": "score desc, id asc"}
+        answer = self._session.post(self._url, json={**body, "params": {"expandMacros": "false"}}, timeout=600)
+        answer.raise_for_status()
+        return [each["id"] for each in answer.json()["response"]["docs"]]
+
+
+def ways(solr: Store, url: str, folder: Store, source: Document, percent: int) -> dict[str, Callable[[], list[str]]]:
+    """Return every way to ask for what is similar to a source, by name."""
+    bare, share = BareMinHash(url), str(percent / 100)
+    tokens = _SEPARATOR.join(dict.fromkeys(sign(source.text, solr.engine.scheme).tokens))
+    quoted = source.id.replace('"', '\\"')
+
+    def whorl(store: Store, **more: Any) -> list[str]:
+        page = store.similar(source.id, threshold=percent, recall=95, rows=ROWS, **more)
+        return [found.hit.id for found in page.found]
+
+    def stock(store: Store) -> list[str]:
+        return [hit.id for hit in store.search(f'FINGERPRINT:"{quoted}"_{percent}_95', rows=ROWS).hits]
+
+    return {
+        "min_hash, tokens known, minimum": lambda: bare.ask(tokens, sep=_SEPARATOR, sim=share, tp="1.0"),
+        "min_hash, tokens known, bands": lambda: bare.ask(tokens, sep=_SEPARATOR, sim=share, tp="0.95"),
+        "min_hash, from text, bands": lambda: bare.ask(source.text, sim=share, tp="0.95"),
+        "whorl on Solr, stock bands": lambda: stock(solr),
+        "whorl on Solr, calibrated": lambda: whorl(solr),
+        "whorl embedded, stock bands": lambda: stock(folder),
+        "whorl embedded, calibrated": lambda: whorl(folder),
+    }
+
+
+def fill(store: Store, collection: list[Document], what: str) -> None:
+    """Index what is not there yet."""
+    begun = time.perf_counter()
+
+    def told(done: Any) -> None:
+        print(f"\r{what}: {done.stored + done.unchanged:,} documents", end="", file=sys.stderr)
+
+    store.index(collection, progress=told)
+    print(f"\r{what}: {store.count():,} documents in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
+
+
+def measure(
+    solr: Store, url: str, folder: Store, collection: list[Document], chosen: list[int], rounds: int
+) -> list[dict[str, object]]:
+    """Time all ways at all thresholds, and count what they find."""
+    truth, chance = Truth(collection, solr.engine.scheme), random.Random(11)
+    places = {document.id: place for place, document in enumerate(collection)}
+    rows: list[dict[str, object]] = []
+    for percent in (20, 50, 80, 90):
+        times, counts = [], dict[str, list[tuple[int, int, int]]]()
+        for place in chosen:
+            several = ways(solr, url, folder, collection[place], percent)
+            right = truth.similar(place, percent / 100)
+            for name, ask in several.items():
+                found = {places[each] for each in ask()} - {place}
+                counts.setdefault(name, []).append((len(found & right), len(found), len(right)))
+            times.append(interleaved(several, rounds, chance))
+        for name, each in counts.items():
+            hit, found, wanted = (sum(column) for column in zip(*each, strict=True))
+            best = compared(times, "min_hash, tokens known, bands", name)
+            rows.append(
+                {
+                    "threshold": percent,
+                    "way": name,
+                    "ms": round(1000 * median(query[name] for query in times), 2),
+                    "times as fast as min_hash": round(best.median, 2),
+                    "10th percentile": round(best.low, 2),
+                    "recall": round(hit / wanted, 4) if wanted else "",
+                    "precision": round(hit / found, 4) if found else "",
+                }
+            )
+            print(*rows[-1].values(), sep="\t", flush=True)
+    return rows
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--sources", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--keep", type=Path, help="folder in which both stores stay, for the next run")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "similar.csv")
+    asked = parser.parse_args()
+    collection = list(documents(asked.corpus, asked.documents))
+    chosen = random.Random(7).sample(range(len(collection)), asked.sources)
+    with tempfile.TemporaryDirectory() as made:
+        home = asked.keep or Path(made)
+        with (
+            own_solr(home / "solr") as measured,
+            open_store(measured.url) as solr,
+            open_store(home / "folder") as folder,
+        ):
+            fill(solr, collection, "Solr")
+            fill(folder, collection, "embedded")
+            measured.switch_caches(on=False)
+            print("threshold", "way", "ms", "times as fast", "10th percentile", "recall", "precision", sep="\t")
+            rows = measure(solr, measured.url, folder, collection, chosen, asked.rounds)
+            print(f"Solr {measured.version}, {len(collection):,} documents, {asked.sources} sources")
+    with asked.out.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
