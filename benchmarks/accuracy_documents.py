@@ -94,9 +94,7 @@ def _sizes(bounds: tuple[int, int], count: int) -> Iterator[int]:
         yield round(least * (most / least) ** (number / max(1, count - 1)))
 
 
-def _composites(
-    real: Sequence[Document], words: dict[str, int], count: int, rng: random.Random
-) -> Iterator[Document]:
+def _composites(real: Sequence[Document], words: dict[str, int], count: int, rng: random.Random) -> Iterator[Document]:
     for number, size in enumerate(_sizes(COMPOSITE_WORDS, count)):
         parts: list[Document] = []
         left = size

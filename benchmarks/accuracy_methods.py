@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from accuracy_truth import Hashed, Hashes, Postings
+from accuracy_truth import Hashed, Postings
 from whorl import Document, Store
 from whorl.engine.embedded import EmbeddedEngine
 from whorl.fingerprint.banding import band_rows, min_should_match, wrapped_bands

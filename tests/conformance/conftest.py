@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import solr_runtime
 from collection import documents
 from whorl import Document, Store, open_store
 
@@ -25,19 +27,25 @@ def embedded_store(collection: list[Document], tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="session")
 def standalone_store(collection: list[Document], solr_standalone_url: str) -> Iterator[Store]:
-    yield from _filled(solr_standalone_url, collection)
+    yield from _of_its_own(solr_standalone_url, collection)
 
 
 @pytest.fixture(scope="session")
 def cloud_store(collection: list[Document], solr_cloud_url: str) -> Iterator[Store]:
-    yield from _filled(solr_cloud_url, collection)
+    yield from _of_its_own(solr_cloud_url, collection)
+
+
+def _of_its_own(url: str, collection: list[Document]) -> Iterator[Store]:
+    """Fill a collection beside the one that a URL names, which other tests fill."""
+    base_url, name = url.rpartition("/")[0], f"whorl_conformance_{uuid.uuid4().hex[:8]}"
+    yield from _filled(solr_runtime.make_collection(base_url, name), collection)
+    solr_runtime.drop(base_url, name)
 
 
 def _filled(where: str | Path, collection: list[Document]) -> Iterator[Store]:
     with open_store(where) as store:
         store.index(collection)
         yield store
-        store.delete([document.id for document in collection])
 
 
 @pytest.fixture(params=["embedded", *(pytest.param(name, marks=pytest.mark.solr) for name in ENGINES[1:])])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,13 @@ from whorl.fingerprint.sample import Sample, SampleScheme, lookup_numbers, looku
 from whorl.fingerprint.sampling import text_sample
 from whorl.fingerprint.scheme import Scheme
 from whorl.plan import Bool, BoundPlan, Chosen, SampledTokens, Words
+from whorl.solr.atomic_updates import require_safe
 from whorl.solr.backfill import Backfilled, backfill, prepare
 from whorl.solr.client import SolrClient
 from whorl.solr.doctor import Level, check
 from whorl.solr.launcher import create_collection, delete_collection
 from whorl.solr.request import MAX_CLAUSES, Names, search_request
-from whorl.solr.schema import FieldNames
+from whorl.solr.schema import FieldNames, inspect
 from whorl.solr.setup import initialise
 from whorl.solr.stored_samples import NEEDED, SAMPLE, SCHEME, SKETCH, sample_fields
 
@@ -361,11 +363,10 @@ SCHEMA = """<schema name="others" version="1.6"><uniqueKey>id</uniqueKey>
 <fieldType name="plong" class="solr.LongPointField" docValues="true"/>
 <fieldType name="plain" class="solr.TextField">
 <analyzer><tokenizer class="solr.StandardTokenizerFactory"/></analyzer></fieldType>
-{version}{more}</schema>"""
-VERSION = '<field name="_version_" type="plong" indexed="false" stored="false" docValues="true"/>'
+<field name="_version_" type="plong" indexed="false" stored="false" docValues="true"/>{more}</schema>"""
 CONFIG = """<config><luceneMatchVersion>9.0</luceneMatchVersion>
 <schemaFactory class="ManagedIndexSchemaFactory"/>
-<updateHandler class="solr.DirectUpdateHandler2">{log}</updateHandler>
+<updateHandler class="solr.DirectUpdateHandler2"><updateLog/></updateHandler>
 <requestHandler name="/select" class="solr.SearchHandler"/></config>"""
 TEXT = "one two three four five six seven"
 PLAIN: dict[str, object] = {"id": "a", "content": TEXT}
@@ -393,7 +394,7 @@ SCHEMAS: dict[str, tuple[str, list[dict[str, object]], str | None]] = {
         '<copyField source="note" dest="all"/><copyField source="content" dest="all"/>',
         [{**PLAIN, "note": "x"}], None),
     "copied, stored": (
-        f'{NOTE}<field name="all" type="plain" stored="true" multiValued="true"/><copyField source="*" dest="all"/>',
+        f'{NOTE}<field name="all" type="plain" stored="true" multiValued="true"/><copyField source="note" dest="all"/>',
         [{**PLAIN, "note": "x"}], None),
     "copied from what is not kept": (
         '<field name="gone" type="string" indexed="false" stored="false"/>'
@@ -418,12 +419,12 @@ def others(solr_cloud_url: str, tmp_path: Path) -> Iterator[Any]:
     """Makes collections of two shards from a schema."""
     base_url, names = solr_cloud_url.rpartition("/")[0], list[str]()
 
-    def make(more: str = "", *, version: str = VERSION, stored: str = "true", log: str = "<updateLog/>") -> SolrClient:
+    def make(more: str = "", *, stored: str = "true") -> SolrClient:
         names.append(f"whorl_others_{uuid.uuid4().hex[:8]}")
         conf = tmp_path / names[-1] / "conf"
         conf.mkdir(parents=True)
-        (conf / "managed-schema.xml").write_text(SCHEMA.format(more=more, version=version, stored=stored))
-        (conf / "solrconfig.xml").write_text(CONFIG.format(log=log))
+        (conf / "managed-schema.xml").write_text(SCHEMA.format(more=more, stored=stored))
+        (conf / "solrconfig.xml").write_text(CONFIG)
         create_collection(base_url, names[-1], conf.parent, shards=2)
         return SolrClient(f"{base_url}/{names[-1]}")
 
@@ -459,14 +460,27 @@ def test_backfill_loses_nothing_or_refuses(others: Any, case: str) -> None:
     assert again == found
 
 
-def test_backfill_without_versions(others: Any) -> None:
+def test_backfill_where_everything_is_copied(others: Any) -> None:
+    """
+    A copyField of * copies the sample too, as it would have when the document was indexed; what it held stays.
+    """
+    client = others(
+        '<field name="all" type="plain" stored="true" multiValued="true"/><copyField source="*" dest="all"/>'
+    )
+    initialise(client, FieldNames(), dry_run=False)
+    client.post("update", [PLAIN], commit="true")
+    assert backfill(client, FieldNames()).sent == 1
+    assert {"a", TEXT} <= set(stored(client)[0]["all"])
+
+
+def test_backfill_without_versions(client: SolrClient) -> None:
     """
     Without `_version_` no document can be changed in part, and the message says so.
     """
-    client = others(version="", log="")
-    initialise(client, FieldNames(), dry_run=False)
+    collection = inspect(client, FieldNames())
+    fields = {name: about for name, about in collection.fields.items() if name != "_version_"}
     with pytest.raises(SchemaError, match="_version_"):
-        prepare(client, FieldNames())
+        require_safe(client, replace(collection, fields=fields))
 
 
 def test_backfill_without_stored_text(others: Any) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import math
 import time
-import time
 from collections.abc import Collection as Sized
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
