@@ -355,21 +355,21 @@ def min_locked(texts: Sequence[str], rounds: int) -> float:
 
 
 def memory() -> None:
-    """Print what a text of 1 GB takes beside itself."""
+    """Print what a text of 1 GB takes beside itself, by either route."""
     program = """
-import resource, sys, time
-from whorl.fingerprint.kernel import Kernel
-one = Kernel()
+import resource, time
+from whorl.fingerprint.{module} import {name}
 text = "words that say nothing, again and again, " * (1_000_000_000 // 41)
-one.minima("a few words to begin with, compiled")
+{call}("a few words to begin with, compiled")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
-one.minima(text)
+{call}(text)
 seconds = time.process_time() - start
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(f"a text of {len(text) / 1e9:.2f} GB: {(after - before) / 1024:.0f} MB beside it, {seconds:.1f} s")
+print(f"a text of {{len(text) / 1e9:.2f}} GB: {{(after - before) / 1024:.0f}} MB beside it, {{seconds:.1f}} s")
 """
-    print(run(program))
+    print("numba", run(program.format(module="kernel", name="Kernel", call="Kernel().minima")))
+    print("plain", run(program.format(module="bulk", name="fingerprint", call="fingerprint")))
 
 
 def cold() -> None:

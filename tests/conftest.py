@@ -9,8 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import solr_runtime
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("whorl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("whorl")
 
 SOLR_FIXTURES = frozenset({"solr_standalone_url", "solr_cloud_url", "solr_cache"})
 _reasons = pytest.StashKey[set[str]]()

@@ -48,6 +48,8 @@ DEFAULT_PROFILE = "icu74"
 
 #: Lucene's ICUTokenizer reads this many UTF-16 units at a time (IOBUFFER).
 BUFFER_UNITS = 4096
+#: Characters that are turned into UTF-16 at a time.
+_ENCODED_AT_ONCE = 1 << 18
 #: All but the last line of a buffer, as ICUTokenizer.findSafeEnd cuts it: up to the last white space, which is what
 #: ICU4J's UCharacter.isWhitespace calls so.
 _SAFE_END = re.compile("(?s:.*)[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
@@ -125,16 +127,19 @@ def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
 def buffers(text: str) -> Iterator[str]:
     """Yield the pieces in which Lucene's ICUTokenizer.refill sees a text: no word reaches from one into the next."""
     encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
-    # Through the encoder, because the cut is counted in UTF-16 units and may fall inside a surrogate pair.
-    units, start = text.encode(encoding, "surrogatepass"), 0
-    while len(units) - start >= BUFFER_UNITS * width:
-        buffer = units[start : start + BUFFER_UNITS * width].decode(encoding, "surrogatepass")
-        safe = _SAFE_END.match(buffer)
-        if safe:
-            buffer = safe.group()
-        yield buffer
-        start += len(buffer.encode(encoding, "surrogatepass"))
-    yield units[start:].decode(encoding, "surrogatepass")
+    units = b""
+    for start in range(0, len(text), _ENCODED_AT_ONCE):
+        # Through the encoder, because the cut is counted in UTF-16 units and may fall inside a surrogate pair.
+        units += text[start : start + _ENCODED_AT_ONCE].encode(encoding, "surrogatepass")
+        begin = 0
+        while len(units) - begin >= BUFFER_UNITS * width:
+            buffer = units[begin : begin + BUFFER_UNITS * width].decode(encoding, "surrogatepass")
+            if safe := _SAFE_END.match(buffer):
+                buffer = safe.group()
+            yield buffer
+            begin += len(buffer.encode(encoding, "surrogatepass"))
+        units = units[begin:]
+    yield units.decode(encoding, "surrogatepass")
 
 
 def _as_typed(found: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
