@@ -2,7 +2,7 @@
 
     python benchmarks/similar.py [CORPUS.jsonl] [--documents 100000] [--sources 60] [--rounds 5] [--keep FOLDER]
 
-The documents are those of the corpus and, until there are enough, pieces of 400 words of them. For each source all
+The documents are those of the corpus and, until there are enough, pieces of 200 words of them. For each source all
 ways take turns, in a new order each round, and the median of the rounds counts. `{!min_hash}` is asked by bare HTTP,
 with tokens fetched beforehand and not timed (its best case), and with the source's text, which it analyses itself.
 whorl is asked for a document by its id: it fetches the source's tokens or sample first, and verifies what it finds.
@@ -38,17 +38,17 @@ from whorl.fingerprint.sampling import text_hashes
 from whorl.fingerprint.scheme import Scheme
 
 HERE = Path(__file__).resolve().parent
-WORDS_IN_PIECE = 400
+WORDS_IN_PIECE = 200
 ROWS = 1000
 _SEPARATOR = "~~~"
 
 
 def documents(corpus: Path, count: int) -> Iterator[Document]:
     """Yield the texts of a corpus, and then pieces of them."""
-    for name, text in islice(texts(corpus), count):
+    whole = list(islice(texts(corpus), count))
+    for name, text in whole:
         yield Document(name, text)
-    left = count - sum(1 for _ in islice(texts(corpus), count))
-    yield from islice(pieces(corpus), left)
+    yield from islice(pieces(whole), count - len(whole))
 
 
 def texts(corpus: Path) -> Iterator[tuple[str, str]]:
@@ -59,17 +59,12 @@ def texts(corpus: Path) -> Iterator[tuple[str, str]]:
             yield told["id"], told["text"]
 
 
-def pieces(corpus: Path) -> Iterator[Document]:
-    """Yield pieces of the texts, by turns of one from each text's beginning on."""
-    for number in range(10_000):
-        is_over = True
-        for name, text in texts(corpus):
-            words = text.split()[number * WORDS_IN_PIECE : (number + 1) * WORDS_IN_PIECE]
-            if len(words) >= WORDS_IN_PIECE // 4:
-                is_over = False
-                yield Document(f"{name}#{number}", " ".join(words))
-        if is_over:
-            return
+def pieces(whole: list[tuple[str, str]]) -> Iterator[Document]:
+    """Yield pieces of texts, one text after the other."""
+    for name, text in whole:
+        words = text.split()
+        for number, start in enumerate(range(0, len(words) - WORDS_IN_PIECE // 4, WORDS_IN_PIECE)):
+            yield Document(f"{name}#{number}", " ".join(words[start : start + WORDS_IN_PIECE]))
 
 
 class Truth:
