@@ -198,6 +198,8 @@ def test_standard_input(store: str) -> None:
     assert told("-", "b.txt", piped=FIRST)["passages"] == expected
     found = told("--store", store, "first", "-", piped=SECOND)
     assert (found["passages"], found["b"]["kind"]) == (expected, "standard input")
+    one = whorl("-", "b.txt", piped="One two three four five.").stdout.splitlines()[0]
+    assert one == "A  standard input  5 words, 1 different shingle of 5 words"
     done = whorl("--", "-", "-", piped=FIRST)
     assert (done.returncode, done.stdout) == (2, "")
     assert "which is read once" in done.stderr

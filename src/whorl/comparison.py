@@ -155,7 +155,8 @@ def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Co
 
 def _side(side: str, text: Read, size: Size, scheme: Scheme) -> Text:
     told = (
-        f"{counted(size.words, 'word')}, {size.shingles:,} different shingles of {counted(scheme.shingle_size, 'word')}"
+        f"{counted(size.words, 'word')}, {counted(size.shingles, 'different shingle')} of "
+        f"{counted(scheme.shingle_size, 'word')}"
     )
     named = "" if text.kind == "standard input" else f"{text.kind} {printable(text.name)}"
     return Text.assemble((f"{side}  {named or text.kind}", "bold"), f"  {told}")

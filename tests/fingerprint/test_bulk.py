@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +180,41 @@ def test_errors_of_a_text_reach_the_caller() -> None:
         signatures_of([], Scheme("icu99"))
     with pytest.raises(ParameterError, match="at least 1, got 0"):
         signatures_of([], workers=0)
+
+
+@pytest.mark.parametrize("several", [fingerprints, signatures_of, sized_signatures_of])
+def test_one_text_is_not_several(several: Callable[[str], object]) -> None:
+    """
+    Its characters would be taken for texts, each of them too short.
+    """
+    with pytest.raises(ParameterError, match="one text"):
+        several("to be or not to be")
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=needs_numba)])
+def test_the_first_texts_do_not_stay(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What is looked at to choose a route is let go like every other text.
+    """
+    monkeypatch.setattr(bulk, "LARGE", 1000)
+    monkeypatch.setattr(bulk, "BATCH_TEXTS", 8)
+
+    class Text(str):
+        pass
+
+    there: list[weakref.ref[Text]] = []
+
+    def texts() -> Iterator[str]:
+        for number in range(200):
+            text = Text(f"a b c d e f {number}")
+            there.append(weakref.ref(text))
+            yield text
+
+    results = signatures_of(texts(), workers=workers)
+    for _ in range(150):
+        next(results)
+    assert there[0]() is None
+    results.close()
 
 
 def test_a_few_texts_import_no_numba() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from whorl.fingerprint.calibration import Branch, Plan
 from whorl.fingerprint.judgement import judge, judge_overlaps
 from whorl.fingerprint.metrics import Metric, least_overlap, share, sizes_for
 from whorl.fingerprint.planner import make_plan
+from whorl.fingerprint.prospects import false_positives, final_false_positives, promised_from, reach
 from whorl.fingerprint.sample import Overlaps, Sample, SampleScheme, compare, sample_of
 from whorl.fingerprint.tails import binomial_upper_tail, upper_tail
 
@@ -103,7 +105,7 @@ def test_thresholds_are_not_floats() -> None:
 def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None:
     """
     For every threshold and recall, at the ends and in the middle of every branch; and a filter by the branch's
-    numbers, or its steps', loses nothing of it.
+    number loses nothing of it.
     """
     source = source_of(size)
     promised = 0
@@ -111,14 +113,14 @@ def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None
         for recall in RECALLS[phases - 1 :: 2]:
             plan = make_plan(source, metric, threshold, recall, phases=2 if phases == 2 else 1, largest_size=300_000)
             for branch in plan.branches:
+                from_size = promised_from(plan, branch)
                 for other in some_sizes(branch):
                     chance = first_recall(plan, branch, other)
                     counts = np.arange(1, len(branch.tokens) + 1)
                     found = counts[plan.is_candidate(np.full(counts.shape, other), counts)]
                     if found.size:
-                        steps = [step.min_should_match for step in branch.steps if step.smallest_size <= other]
-                        assert branch.min_should_match <= steps[-1] <= found[0]
-                    if branch.promised_from is not None and other >= branch.promised_from:
+                        assert branch.min_should_match <= found[0]
+                    if from_size is not None and other >= from_size:
                         promised += 1
                         may_miss = 1 - recall if branch.second_recall is None else branch.second_recall - recall
                         assert chance >= 1 - may_miss - ROUNDING
@@ -157,11 +159,11 @@ def test_branches_are_in_order(size: int, metric: Metric, threshold: Fraction, r
         assert one.largest_size + 1 == other.smallest_size
     for branch in plan.branches:
         assert branch.tokens == range(len(branch.tokens))
-        assert branch.promised == (branch.promised_from == branch.smallest_size)
-        assert branch.steps[0].smallest_size == branch.smallest_size
-        assert branch.min_should_match == branch.steps[0].min_should_match <= len(branch.tokens)
-        assert 0 <= branch.false_positives[1] <= branch.false_positives[0] <= 1
-        assert all(np.less_equal(branch.final_false_positives, branch.false_positives))
+        assert branch.promised == (promised_from(plan, branch) == branch.smallest_size)
+        assert branch.min_should_match <= len(branch.tokens)
+        near, far = false_positives(plan, branch)
+        assert 0 <= far <= near <= 1
+        assert all(np.less_equal(final_false_positives(plan, branch), (near, far)))
         if metric is not Metric.WITHIN:
             assert len(branch.tokens) <= 4 * 64
     assert plan.look_ups >= plan.distinct_look_ups
@@ -208,7 +210,7 @@ def test_complete_sets_are_tested_exactly() -> None:
     (branch,) = plan.branches
     assert (branch.smallest_size, branch.largest_size, branch.tokens) == (5, 1024, range(10))
     assert (branch.min_should_match, branch.recall, branch.promised) == (5, 1.0, True)
-    assert branch.false_positives == (0.0, 0.0)
+    assert false_positives(plan, branch) == (0.0, 0.0)
     found = plan.is_candidate(np.full(11, 30), np.arange(11))
     assert found.tolist() == [False] * 5 + [True] * 6
 
@@ -249,10 +251,10 @@ def test_best_effort_says_what_it_reaches(tokens: int, recall: float) -> None:
         Sample(SCHEME, 20, hashes), Metric.CONTAINS, Fraction(1, 2), Fraction(95, 100), phases=1, largest_size=100_000
     )
     far = plan.branches[-1]
-    assert (far.level, far.promised, far.promised_from, plan.promised) == (3, False, None, False)
+    assert (far.level, far.promised, promised_from(plan, far), plan.promised) == (3, False, None, False)
     assert far.min_should_match == 1
     assert far.recall == pytest.approx(recall)
-    assert far.reach == {3: 12 / 20, 1: 19 / 20}[tokens]
+    assert reach(plan, far) == {3: 12 / 20, 1: 19 / 20}[tokens]
 
 
 def test_a_branch_without_tokens_finds_nothing() -> None:
@@ -299,6 +301,42 @@ def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, bu
     """
     with pytest.raises(ParameterError, match=r"threshold|recall|budget"):
         make_plan(source_of(10), Metric.SIMILARITY, threshold, recall, budget=budget)
+
+
+@pytest.mark.parametrize(("metric", "size"), [(Metric.SIMILARITY, 3000), (Metric.CONTAINS, 500), (Metric.WITHIN, 3000)])
+@pytest.mark.parametrize("phases", [1, 2])
+def test_false_positives_are_those_of_the_search(metric: Metric, size: int, phases: Literal[1, 2]) -> None:
+    """
+    Summed over all that a document of the nearest size, below the threshold, can share: what `is_candidate` lets
+    through, and at most what the second phase keeps.
+    """
+    source = source_of(size)
+    plan = make_plan(source, metric, Fraction(4, 10), Fraction(9, 10), phases=phases, largest_size=40_000)
+    sampled = 0
+    for branch in plan.branches:
+        hit_size = max(branch.smallest_size, min(size, branch.largest_size or size))
+        level = max(source.level, SCHEME.level(hit_size))
+        of_source, of_hit = source.count_at(level), hit_size >> level
+        for points, first, final in zip(
+            (10, 20), false_positives(plan, branch), final_false_positives(plan, branch), strict=True
+        ):
+            overlap = least_overlap(metric, plan.threshold - Fraction(points, 100), size, hit_size)
+            tokens = np.arange(len(branch.tokens) + 1)
+            passes = plan.is_candidate(np.full(tokens.shape, hit_size), tokens)
+            assert first == pytest.approx(hypergeometric(size, overlap, len(branch.tokens)) @ passes, abs=1e-12)
+            if plan.second_recall is None:
+                assert final == first
+                continue
+            is_of_hit = metric is Metric.WITHIN and hit_size < size
+            drawn = of_hit if is_of_hit else of_source
+            shared = np.arange(drawn + 1)
+            same = np.ones_like(shared)
+            overlaps = Overlaps(size, same * hit_size, same * level, same * of_source, same * of_hit, shared)
+            kept = judge_overlaps(overlaps, metric, plan.threshold, plan.second_recall)
+            chance = hypergeometric(hit_size if is_of_hit else size, overlap, drawn) @ kept if level else 0.0
+            assert final == pytest.approx(min(first, chance), abs=1e-12)
+            sampled += level > 0
+    assert sampled or phases == 1
 
 
 # The second phase, and both together
@@ -365,7 +403,8 @@ def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> No
                 own = Sample(TINY, a, hashes[:count] if TINY.level(a) else hashes)
                 plan = make_plan(own, metric, threshold, recall, budget=6, largest_size=b)
                 branch = plan.branches[-1]
-                if branch.promised_from is None or branch.promised_from > b:
+                from_size = promised_from(plan, branch)
+                if from_size is None or from_size > b:
                     # It says that it is best effort, which breaks no promise.
                     total += chances[some].sum()
                     continue

@@ -57,7 +57,8 @@ def test_names_of_schemes() -> None:
 
 
 @pytest.mark.parametrize("name", ["icu99", "minhash2-icu74-w5-b512", "minhash1-icu74-w5", "minhash1-icu74-w5-b99999",
-                                  "minhash1-icu74-w0-b512", "minhash1-icu74-w5-b512-h0", ""])  # fmt: skip
+                                  "minhash1-icu74-w0-b512", "minhash1-icu74-w5-b512-h0", "minhash1-icu74-w٥-b512",
+                                  ""])  # fmt: skip
 def test_names_that_name_no_scheme(name: str) -> None:
     """
     The error says what could have been meant.

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.fingerprint.minhash import Signature, Spelling, full_minima, spell
-from whorl.fingerprint.recovery import from_distinct
+from whorl.fingerprint.recovery import buckets_from, from_distinct
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.stock import buckets_of
 
 SCHEME = Scheme()
 texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon"]), min_size=5, max_size=60)
@@ -97,3 +98,26 @@ def test_nothing_gives_an_empty_signature() -> None:
     A document without tokens has a signature without tokens.
     """
     assert from_distinct({}, SCHEME, has_repeats=True, order_matters=True) == Signature(SCHEME, ())
+
+
+@pytest.mark.parametrize("bucket_count", [1, 2, 3, 300, 512, 65_536])
+def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> None:
+    """
+    However many there are; a bucket that may have lost its token, or that is empty, counts on neither side.
+    """
+    scheme = Scheme(bucket_count=bucket_count)
+    minima = full_minima([f"word{number}" for number in range(100)], scheme)[:, 0]
+    expected, found = buckets_of(minima), buckets_from(spell(minima), scheme)
+    # One bucket in thirty-two, and what a border cuts.
+    assert found.is_known.sum() >= bucket_count * 31 // 32 - 1
+    assert (found.is_filled == expected.is_filled & found.is_known).all()
+    lost = np.array(["\ufffd" in token for token in spell(minima)])
+    exact = found.is_filled & ~lost
+    assert (found.minima == expected.minima)[exact].all()
+
+
+def test_an_empty_token_is_no_end() -> None:
+    """
+    An index of another kind may hold one; what comes of it is not a signature, but no crash either.
+    """
+    assert from_distinct({"": 1}, SCHEME, has_repeats=True, order_matters=True).tokens

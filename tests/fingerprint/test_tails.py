@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from whorl.errors import ParameterError
 from whorl.fingerprint.tails import (
     binomial_upper_tail,
+    draws_to_meet,
     least_good_for,
     lower_tail,
     min_should_match_for,
@@ -114,6 +115,32 @@ def test_minimum_is_the_largest_that_holds(numbers: tuple[int, int, int], recall
     assert plain_upper_tail(*numbers, minimum + 1) < recall
     counts = np.arange(minimum + 3)
     assert (reaches(*numbers, counts, recall) == (counts >= minimum)).all()
+
+
+def test_minima_of_many_laws_at_once() -> None:
+    """
+    Each is what it is alone, narrow laws beside wide ones and such as have one outcome.
+    """
+    laws = [(0, 0, 0), (5, 5, 3), (10, 9, 5), (20_000, 1, 64), (200_000, 65_000, 12_500), (1 << 40, 1 << 39, 60)]
+    laws += [(200_000, 199_999, 12_500), (1000, 0, 10), (3000, 2990, 2999), (1 << 40, (1 << 40) - 40, 1 << 39)]
+    for recall in (Fraction(1, 100), Fraction(1, 2), Fraction(99, 100), Fraction(999_999, 1_000_000)):
+        together = min_should_match_for(*np.array(laws).T, recall).tolist()
+        assert together == [int(min_should_match_for(*law, recall)) for law in laws]
+        for (population, good, drawn), minimum in zip(laws, together, strict=True):
+            at, above = upper_tail(population, good, drawn, [minimum, minimum + 1]).tolist()
+            assert at >= float(recall) - 1e-11
+            assert above < float(recall)
+
+
+@given(draws(2000), st.fractions(Fraction(1, 100), 1, max_denominator=100), st.integers(0, 400))
+def test_draws_to_meet(numbers: tuple[int, int, int], recall: Fraction, most: int) -> None:
+    """
+    With good and drawn exchanged it is the same question as `least_good_for`.
+    """
+    population, good, _ = numbers
+    if good:
+        expected = int(least_good_for(population, good, 1, recall))
+        assert draws_to_meet(population, good, recall, most) == min(expected, most)
 
 
 def test_equal_is_enough() -> None:

@@ -31,9 +31,10 @@ from whorl.fingerprint.shingling import distinct, murmur_pieces, pieces
 from whorl.fingerprint.text import tokens
 from whorl.fingerprint.together import minima_of_each, murmur_of_each
 
-#: Below this many characters the plain route (a second for one to twelve million) is done before numba is imported (half
-#: a second or more, on a machine that has compiled the loops before) or another process has started. ASCII takes it less
-#: than a quarter of the time of any other text, so four characters of that count as one.
+#: Below this many characters the plain route (a second for several million, of Chinese and Japanese for 0.4 million) is
+#: mostly done before numba is imported (half a second or more, on a machine that has compiled the loops before) or
+#: another process has started. ASCII takes it less than a quarter of the time of any other text, so four characters of
+#: that count as one.
 LARGE, _ASCII_IN_ONE = 2_000_000, 4
 #: What one worker gets at a time: at most so many characters (but at least one text), and so many texts, each of which
 #: takes 8 KB of results.
@@ -101,7 +102,7 @@ def signatures_of(
         `fingerprint` returns them.
 
     Raises:
-        ParameterError: There is no such profile, or fewer than 1 worker.
+        ParameterError: There is no such profile, fewer than 1 worker, or one text instead of several.
     """
     return _results(texts, _ROWS, scheme, workers, progress)
 
@@ -212,6 +213,8 @@ def _results(
     """Check the parameters at once, and return what comes when it is asked for."""
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, got {workers}")
+    if isinstance(texts, str):
+        raise ParameterError("this is one text, not several; give a list of it")
     tokens("", scheme.profile)
     return _one_by_one(iter(texts), kind, scheme, workers or _processors(), progress or _ignore)
 
@@ -219,6 +222,16 @@ def _results(
 def _one_by_one(
     texts: Iterator[str], kind: _Kind[_Result], scheme: Scheme, workers: int, progress: Callable[[int], None]
 ) -> Iterator[_Result]:
+    texts, is_large = _looked_ahead(texts)
+    done = 0
+    for results in _route(texts, kind, scheme, workers, is_large):
+        yield from results
+        done += len(results)
+        progress(done)
+
+
+def _looked_ahead(texts: Iterator[str]) -> tuple[Iterator[str], bool]:
+    """Return all of the texts again, and whether they are a large amount."""
     first, seen = [], 0
     for text in texts:
         first.append(text)
@@ -226,12 +239,8 @@ def _one_by_one(
         seen += 64 + (len(text) // _ASCII_IN_ONE if text.isascii() else len(text))
         if seen >= LARGE:
             break
-    texts = chain(first, texts)
-    done = 0
-    for results in _route(texts, kind, scheme, workers, seen >= LARGE):
-        yield from results
-        done += len(results)
-        progress(done)
+    # An iterator lets go of its list at the end; chain keeps what it was given.
+    return chain(iter(first), texts), seen >= LARGE
 
 
 def _route(

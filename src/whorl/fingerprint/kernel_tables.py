@@ -15,7 +15,7 @@ from whorl.fingerprint.wordbreak import CODE_POINTS, FIRST_PLANE, INHERITED, JAP
 
 #: Bits of an entry of the units' table; the folded unit is in bits 16 to 31, the category in bits 8 to 13.
 RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
-CATEGORY_SHIFT, CATEGORY_MASK, FOLD_SHIFT = 8, 63, 16
+CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
 #: Bits of an entry of the code points' table.
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
 #: Beside SLOW: a dictionary says which words a segment holds.

@@ -218,15 +218,6 @@ def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4)
     return tuple(LONE_SURROGATE.sub("\ufffd", token) for token in cut)
 
 
-def token_text(hashes: npt.NDArray[np.uint64]) -> tuple[str, ...]:
-    """Write the high halves of hashes as the four-unit tokens of an index.
-
-    Args:
-        hashes: uint64 array of shape (n,), as `minima` returns it.
-    """
-    return spell(hashes)
-
-
 def token_number(token: str) -> int:
     r"""Return a four-unit token's 64 bits as an integer, U+FFFD where a unit was lost.
 

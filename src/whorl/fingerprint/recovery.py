@@ -77,10 +77,8 @@ def buckets_from(tokens: Iterable[str], scheme: Scheme) -> Buckets:
     count = scheme.bucket_count
     if not scheme.fills_every_bucket:
         raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
-    starts = np.arange(count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count) << 32)
     # An empty bucket holds what cannot be its own: where the next one starts.
-    minima = starts[1:] if count > 1 else np.zeros(1, np.uint64)
-    minima = minima.copy()
+    minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)
     is_known[_buckets_between(_SURROGATES[0] << 16, (_SURROGATES[1] << 16) + 0xFFFF, count)] = False
     for token in dict.fromkeys(tokens):
@@ -141,7 +139,7 @@ def _bucket(token: str, bucket_count: int) -> int | None:
     if ALFRESCO_TOKEN.fullmatch(token):
         # With a leading zero gone somewhere the units' borders are unknown.
         return _bucket_of_bits(int(token[:8], 16), bucket_count) if len(token) == 32 else None
-    if token[0] == _REPLACEMENT:
+    if token.startswith(_REPLACEMENT):
         return None
     possible = _possible(token, bucket_count)
     return possible[0] if len(possible) == 1 else None

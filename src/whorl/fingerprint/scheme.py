@@ -10,7 +10,7 @@ from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.text import DEFAULT_PROFILE, PROFILES
 
 #: As `Scheme.name` writes it; what Lucene's filter has by default is left out.
-_NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?")
+_NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?", re.ASCII)
 #: The largest values of the numbers: far more than anybody uses, and little enough to keep a signature in memory.
 _LARGEST = {"shingle_size": 999, "bucket_count": 65536, "hash_count": 1024, "hash_set_size": 65536}
 

@@ -79,7 +79,7 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
     words = minima >> np.uint64(_WORD_BITS)
     known = np.ones(minima.shape, dtype=np.bool_) if is_known is None else is_known
     is_filled = known & (words // np.uint64(width) == np.arange(minima.size, dtype=np.uint64))
-    offset = minima - np.arange(minima.size, dtype=np.uint64) * np.uint64(width << _WORD_BITS)
+    offset = minima - (np.arange(minima.size, dtype=np.uint64) * np.uint64(width) << np.uint64(_WORD_BITS))
     places = np.where(is_filled, offset / float(width << _WORD_BITS), 1.0)
     return Buckets(np.where(is_filled, minima, _EMPTY), places, is_filled, known)
 
