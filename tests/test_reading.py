@@ -121,6 +121,8 @@ def test_a_few_odd_characters_do_not_cost_a_text() -> None:
     """
     assert decode(b"word " * 100 + b"\0") == "word " * 100 + "\0"
     assert decode((GERMAN * 2).encode("utf-16")[:-1]) == (GERMAN * 2)[:-1] + "\ufffd"
+    assert decode(GERMAN.replace("gen.", "ü").encode()[:-1]) == GERMAN.replace("gen.", "\ufffd")
+    assert decode(b"a\0b c d") == "a\0b c d"
     damaged = "M\ufffdller a\ufffd"
     assert decode(damaged.encode()) == decode(damaged.encode("utf-8-sig")) == damaged
 

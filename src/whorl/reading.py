@@ -206,7 +206,10 @@ def decode(raw: bytes) -> str:
     else:
         try:
             text = raw.decode("utf-8")
-        except UnicodeDecodeError:
+        except UnicodeDecodeError as error:
+            if error.reason == "unexpected end of data":
+                # Only the last character is broken: the file was cut.
+                return raw.decode("utf-8", errors="replace")
             # Imported here: few texts need to be guessed at.
             from charset_normalizer import from_bytes
 
@@ -215,7 +218,7 @@ def decode(raw: bytes) -> str:
                 raise DocumentError("this is not text in any encoding that can be told") from None
             return str(best)
     # A few of these stand in real text; many are a binary file that happens to begin as text does.
-    if text.count("\0") + broken > len(text) // 100:
+    if text.count("\0") + broken > max(1, len(text) // 100):
         raise DocumentError("this is not text: it is full of NUL characters or of broken ones")
     return text
 
@@ -241,7 +244,7 @@ def html_text(markup: str) -> str:
             soup = BeautifulSoup(markup, "html.parser")
     except (ParserRejectedMarkup, ValueError) as error:
         # A character reference of thousands of digits is the ValueError.
-        raise DocumentError(f"this HTML cannot be read: {error}") from error
+        raise DocumentError(f"this HTML cannot be read: {str(error).partition(chr(10))[0]}") from error
     for unseen in soup(["script", "style", "template", "noscript"]):
         unseen.decompose()
     # Words in a row may be parts of one (un<b>believ</b>able), but blocks are apart.
