@@ -33,6 +33,7 @@ import whorl
 from whorl.fingerprint.calibration import Branch, Plan
 from whorl.fingerprint.metrics import Metric, least_overlap
 from whorl.fingerprint.planner import make_plan
+from whorl.fingerprint.prospects import promised_from
 from whorl.fingerprint.sample import Overlaps, Sample, SampleScheme, sample_of
 from whorl.fingerprint.tails import upper_tail
 
@@ -142,12 +143,17 @@ def measured(
         threshold=threshold,
         wanted=wanted,
         tokens=sum(len(branch.tokens) for branch in branches) / len(branches),
-        promised=all(branch.promised_from is not None and branch.promised_from <= hit_size for branch in branches),
+        promised=all(_is_promised(plan, branch, hit_size) for plan, branch in zip(plans, branches, strict=True)),
         recall=found / each / len(sources),
         noise=math.sqrt(float(wanted * (1 - wanted)) / each / len(sources)),
         exact_recall=sum(exact_recall(plan, hit_size, overlap) for plan in plans) / len(plans) if phases == 1 else None,
         below_10=below,
     )
+
+
+def _is_promised(plan: Plan, branch: Branch, hit_size: int) -> bool:
+    first = promised_from(plan, branch)
+    return first is not None and first <= hit_size
 
 
 def cells(sizes: tuple[int, ...], draws: int, seed: int, *, every: int) -> Iterator[Cell]:

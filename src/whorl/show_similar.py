@@ -10,6 +10,7 @@ from rich.text import Text
 from whorl.fingerprint.calibration import Branch, Plan
 from whorl.fingerprint.estimate import Share
 from whorl.fingerprint.metrics import Metric
+from whorl.fingerprint.prospects import final_false_positives, reach
 from whorl.fingerprint.stock_plan import StockPlan
 from whorl.show import as_json, counted, printable
 from whorl.similar import Similar, values
@@ -66,7 +67,7 @@ def promise(plan: Plan | StockPlan) -> str:
     if plan.promised:
         return f"at least {wanted} documents just at the threshold are found, more of those above it"
     weak = [branch for branch in plan.branches if not branch.promised]
-    return f"best effort: {wanted} is not promised for {_sizes(weak[0])}: {_reach(weak[0])}"
+    return f"best effort: {wanted} is not promised for {_sizes(weak[0])}: {_reach(plan, weak[0])}"
 
 
 def _promise_of_tokens(plan: StockPlan) -> str:
@@ -86,9 +87,10 @@ def _sizes(branch: Branch) -> str:
     return f"documents of {branch.smallest_size:,} {to} shingles"
 
 
-def _reach(branch: Branch) -> str:
-    if branch.reach is not None:
-        return f"there it holds from {100 * branch.reach:.0f} % on"
+def _reach(plan: Plan, branch: Branch) -> str:
+    held_from = reach(plan, branch)
+    if held_from is not None:
+        return f"there it holds from {100 * held_from:.0f} % on"
     return f"the source is too short to be met there; {100 * branch.recall:.0f} of 100 are found"
 
 
@@ -105,7 +107,7 @@ def plan_lines(plan: Plan | StockPlan) -> Iterator[str]:
     for branch in plan.branches:
         asked = counted(len(branch.tokens), "token")
         yield f"{_sizes(branch)}: at least {branch.min_should_match} of {asked}"
-        near, far = (100 * chance for chance in branch.final_false_positives)
+        near, far = (100 * chance for chance in final_false_positives(plan, branch))
         yield (
             f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {_few(near)} of 100 that are 10 points "
             f"below, {_few(far)} that are 20"

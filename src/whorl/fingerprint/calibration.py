@@ -11,16 +11,8 @@ import numpy.typing as npt
 
 from whorl.fingerprint.judgement import judge_overlaps
 from whorl.fingerprint.metrics import Metric, least_overlap
-from whorl.fingerprint.sample import Overlaps
+from whorl.fingerprint.sample import Overlaps, Sample
 from whorl.fingerprint.tails import reaches
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """From documents of `smallest_size` shingles on, `min_should_match` tokens are to be shared."""
-
-    smallest_size: int
-    min_should_match: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +24,11 @@ class Branch:
         largest_size: Those of the largest, None for no limit.
         level: The coarsest level at which a document of the branch is compared.
         tokens: Which of the sample's hashes are asked, in their order: the smallest ones.
-        min_should_match: Tokens that a document of the smallest size must have; 0 where nothing can be asked.
-        steps: The same for larger documents, the smallest size first; valid as a filter, and coarser than
-            `Plan.is_candidate`.
+        min_should_match: Tokens that a document of the smallest size must have; 0 where nothing can be asked. Valid
+            as a filter for larger ones too, and coarser than `Plan.is_candidate`.
         recall: Chance that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
         second_recall: With which the second phase judges the branch's candidates; None where there is none.
         promised: Whether all documents of the branch at the threshold are found with the wanted recall.
-        promised_from: The size from which on they are; None for none.
-        reach: Where the smallest size is not promised, the value of the metric in (threshold, 1] from which on it
-            would be; None where it is promised, or where no value is enough.
-        false_positives: Chances that documents 10 and 20 points below the threshold become candidates, at the size
-            in the branch nearest to the source's, after `Plan.is_candidate`.
-        final_false_positives: The same after the second phase, at most and about.
     """
 
     smallest_size: int
@@ -51,14 +36,9 @@ class Branch:
     level: int
     tokens: range
     min_should_match: int
-    steps: tuple[Step, ...]
     recall: float
     second_recall: Fraction | None
     promised: bool
-    promised_from: int | None
-    reach: float | None
-    false_positives: tuple[float, float]
-    final_false_positives: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +51,7 @@ class Plan:
         recall: Wanted chance to find a document at the threshold, a fraction in (0, 1].
         first_recall: That of the look-ups.
         second_recall: That of the second phase; None where there is none.
-        source_size: Distinct shingles of the source.
-        source_level: Its level.
+        source: Sample of the source.
         branches: By size, ascending, without gaps.
     """
 
@@ -81,9 +60,13 @@ class Plan:
     recall: Fraction
     first_recall: Fraction
     second_recall: Fraction | None
-    source_size: int
-    source_level: int
+    source: Sample
     branches: tuple[Branch, ...]
+
+    @property
+    def source_size(self) -> int:
+        """Distinct shingles of the source."""
+        return self.source.size
 
     @property
     def look_ups(self) -> int:
@@ -123,8 +106,8 @@ class Plan:
         """
         is_kept = np.full(len(overlaps.sizes), self.second_recall is None)
         for branch, is_own in self._by_branch(overlaps.sizes):
-            if branch.second_recall is not None:
-                at = np.flatnonzero(is_own)
+            at = np.flatnonzero(is_own)
+            if branch.second_recall is not None and at.size:
                 is_kept[at] = judge_overlaps(overlaps.of(at), self.metric, self.threshold, branch.second_recall)
         return is_kept
 
@@ -133,6 +116,14 @@ class Plan:
             is_own = sizes >= branch.smallest_size
             yield branch, is_own if branch.largest_size is None else is_own & (sizes <= branch.largest_size)
 
-    def overlap_at(self, size: int) -> int:
-        """Return how many shingles a document of `size` shares with the source at the threshold."""
-        return least_overlap(self.metric, self.threshold, self.source_size, size)
+    def overlap_at(self, size: int, threshold: Fraction | None = None) -> int:
+        """Return how many shingles a document of `size` shares with the source at a threshold, by default the plan's.
+
+        At most as many as both have, where the size is one of a branch.
+        """
+        at = self.threshold if threshold is None else threshold
+        return least_overlap(self.metric, at, self.source_size, size)
+
+    def nearest_size(self, smallest: int, largest: int | None) -> int:
+        """Return the size nearest to the source's in a range; without a largest one the range has no end."""
+        return max(smallest, self.source_size if largest is None else min(self.source_size, largest))

@@ -27,9 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.metrics import Metric, share
 from whorl.fingerprint.sample import Overlaps, Sample, compare
-from whorl.fingerprint.tails import Bools, Counts, Floats, lower_tail, upper_tail
+from whorl.fingerprint.tails import Bools, Counts, Floats, upper_tail
 
 CONFIDENCE = 0.95
 
@@ -149,10 +148,9 @@ def overlap_interval(
         # Rounded so that either end moves when two values are left.
         middle = (low + high + ~is_lower) // 2
         population = np.where(is_union, total - middle, total)
-        chance = np.empty(total.size)
-        chance[is_lower] = upper_tail(*(part[is_lower] for part in (population, middle, drawn, shared)))
-        chance[~is_lower] = lower_tail(*(part[~is_lower] for part in (population, middle, drawn, shared)))
-        is_possible = chance > tail
+        # At most so many good ones are at least so many of the others: both tails in one call.
+        good = np.where(is_lower, middle, population - middle)
+        is_possible = upper_tail(population, good, drawn, np.where(is_lower, shared, drawn - shared)) > tail
         low = np.where(is_lower, np.where(is_possible, low, middle + 1), np.where(is_possible, middle, low))
         high = np.where(is_lower, np.where(is_possible, middle, high), np.where(is_possible, high, middle - 1))
         low = np.minimum(low, high)
@@ -177,23 +175,23 @@ def _likeliest(overlaps: Overlaps, source_alone: Counts, alone: Counts, most: Co
 def _estimates(
     source_size: int, sizes: Counts, middle: Counts | Floats, low: Counts, high: Counts, shared: Counts, asked: Counts
 ) -> tuple[Estimate, ...]:
-    rows = zip(*(part.tolist() for part in (sizes, middle, low, high, shared, asked)), strict=True)
-    estimates = []
-    for size, best, least, largest, common, counted in rows:
-        jaccard, source_in_hit, hit_in_source = (
-            Share(*(share(metric, overlap, source_size, size) for overlap in (best, least, largest)))
-            for metric in (Metric.SIMILARITY, Metric.CONTAINS, Metric.WITHIN)
+    overlaps = np.stack([middle, low, high])
+    shares = []
+    for whole in (source_size + sizes - overlaps, np.full(sizes.shape, source_size), sizes):
+        # Two texts without shingles share nothing.
+        of_hits = overlaps / np.maximum(whole, 1)
+        shares.append([Share(*each) for each in of_hits.T.tolist()])
+    rows = zip(*shares, *(part.tolist() for part in (shared, asked, sizes, low == high)), strict=True)
+    return tuple(
+        Estimate(
+            jaccard,
+            source_in_hit,
+            hit_in_source,
+            shared=common,
+            asked=counted,
+            source_size=source_size,
+            hit_size=size,
+            is_exact=is_exact,
         )
-        estimates.append(
-            Estimate(
-                jaccard,
-                source_in_hit,
-                hit_in_source,
-                shared=common,
-                asked=counted,
-                source_size=source_size,
-                hit_size=size,
-                is_exact=least == largest,
-            )
-        )
-    return tuple(estimates)
+        for jaccard, source_in_hit, hit_in_source, common, counted, size, is_exact in rows
+    )

@@ -53,6 +53,8 @@ def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, reca
     is_possible = needed <= np.minimum(source_size, sizes)
     kept: npt.NDArray[np.bool_] = is_exact & is_possible & (shared >= needed)
     at = np.flatnonzero(is_possible & ~is_exact)
+    if not at.size:
+        return kept
     population, drawn = law(metric, source_size, sizes[at], overlaps.source_counts[at], overlaps.counts[at])
     kept[at] = reaches(population, needed[at], drawn, shared[at], recall)
     return kept

@@ -17,8 +17,7 @@ shingles are asked and both samples are complete, and elsewhere mostly only best
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -26,19 +25,10 @@ from typing import Literal
 import numpy as np
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.calibration import Branch, Plan, Step
-from whorl.fingerprint.judgement import law
-from whorl.fingerprint.metrics import Metric, least_overlap, require_threshold, share, sizes_for
+from whorl.fingerprint.calibration import Branch, Plan
+from whorl.fingerprint.metrics import Metric, require_threshold, sizes_for
 from whorl.fingerprint.sample import Sample
-from whorl.fingerprint.tails import (
-    SLACK,
-    Counts,
-    Floats,
-    least_good_for,
-    min_should_match_for,
-    require_probability,
-    upper_tail,
-)
+from whorl.fingerprint.tails import SLACK, draws_to_meet, min_should_match_for, require_probability, upper_tail
 
 #: Tokens of a branch where a second phase follows.
 BUDGET_OF_TWO_PHASES = 64
@@ -48,9 +38,8 @@ _FIRST_PART = Fraction(1, 5)
 _MOST_BUDGETS = 4
 #: Tokens that may be left out, so that the steps of the law come to lie near the wanted recall.
 _LEAST_PART = 0.85
-#: Parts into which a branch's sizes are cut for `steps`.
-_STEPS = 8
-_POINTS = (Fraction(10, 100), Fraction(20, 100))
+#: How far below the threshold a document is that should not be found.
+_POINTS_BELOW = Fraction(10, 100)
 
 
 def make_plan(
@@ -86,14 +75,14 @@ def make_plan(
     first, second = recall, None
     if phases == 2:
         first, second = 1 - _FIRST_PART * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
-    plan = Plan(metric, threshold, recall, first, second, source.size, source.level, ())
+    plan = Plan(metric, threshold, recall, first, second, source, ())
     if not source.size:
         return plan
-    groups = list(_groups(source, plan, budget, largest_size))
+    groups = list(_groups(plan, budget, largest_size))
     if not groups:
         # Every document of the index is too small to reach the threshold.
         return plan
-    return replace(plan, branches=tuple(_branches(source, plan, groups, _token_counts(plan, groups))))
+    return replace(plan, branches=tuple(_branches(plan, groups, _token_counts(plan, groups))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +94,19 @@ class _Group:
     level: int
     token_count: int
 
-    def nearest(self, size: int) -> int:
-        """Return the size in the group that is nearest to another."""
-        return max(self.smallest, size if self.largest is None else min(size, self.largest))
 
-
-def _groups(source: Sample, plan: Plan, budget: int, largest_size: int | None) -> Iterator[_Group]:
+def _groups(plan: Plan, budget: int, largest_size: int | None) -> Iterator[_Group]:
     """Yield the sizes that a hit can have, cut where its level changes the tokens that can be asked."""
-    scheme = source.scheme
+    source, scheme = plan.source, plan.source.scheme
     smallest, largest = sizes_for(plan.metric, plan.threshold, plan.source_size)
     if largest_size is not None:
         largest = largest_size if largest is None else min(largest, largest_size)
-    overlap = min(plan.source_size, plan.overlap_at(smallest))
-    to_promise = int(least_good_for(plan.source_size, overlap, 1, plan.first_recall))
-    budget = max(budget, min(to_promise, _MOST_BUDGETS * budget))
+    most = _MOST_BUDGETS * budget
+    budget = max(budget, draws_to_meet(plan.source_size, plan.overlap_at(smallest), plan.first_recall, most))
     pending: _Group | None = None
     level = scheme.level(smallest)
     while largest is None or smallest <= largest:
-        common = max(level, plan.source_level)
+        common = max(level, source.level)
         available = source.count_at(common)
         count = available if plan.metric is Metric.WITHIN else min(available, budget)
         # Beyond the last token nothing changes any more.
@@ -141,62 +125,53 @@ def _groups(source: Sample, plan: Plan, budget: int, largest_size: int | None) -
         yield pending
 
 
-def _token_counts(plan: Plan, groups: list[_Group]) -> Counts:
+def _token_counts(plan: Plan, groups: Sequence[_Group]) -> list[int]:
     """Return how many tokens each group asks: those that cost the least precision and unasked-for recall.
 
     The law is one of whole numbers: with m tokens no min-should-match may give just the wanted recall, while a few
     tokens fewer often do. The cost is the chance to be found 10 points below the threshold plus the recall in excess.
     """
-    most = np.array([group.token_count for group in groups], dtype=np.int64)
+    options = [_options(plan, group) for group in groups]
+    counts = [group.token_count for group in groups]
+    open_ones = [place for place, own in enumerate(options) if len(own) > 1]
+    if not open_ones:
+        return counts
+    size, lower_threshold = plan.source_size, plan.threshold - _POINTS_BELOW
+    nearest = [plan.nearest_size(groups[at].smallest, groups[at].largest) for at in open_ones]
+    overlaps = [[plan.overlap_at(each), plan.overlap_at(each, lower_threshold)] for each in nearest]
+    lengths = [len(options[at]) for at in open_ones]
+    at_threshold, below = np.repeat(np.array(overlaps, dtype=np.int64).T, lengths, axis=1)
+    drawn = np.concatenate([np.array(options[at], dtype=np.int64) for at in open_ones])
+    minima = min_should_match_for(size, at_threshold, drawn, plan.first_recall)
+    recalls, unwanted = upper_tail(size, np.stack([at_threshold, below]), drawn, minima)
+    costs = np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
+    for place, own in zip(open_ones, np.split(costs, np.cumsum(lengths)[:-1]), strict=True):
+        # Where no minimum holds the recall, all tokens reach farthest.
+        if np.isfinite(own).any():
+            counts[place] = options[place][int(np.argmin(own))]
+    return counts
+
+
+def _options(plan: Plan, group: _Group) -> range:
+    """Return the numbers of tokens among which a group chooses."""
+    most = group.token_count
     # Where all shingles are asked the test is exact and nothing can be gained.
-    is_fixed = (most == plan.source_size) | (plan.metric is Metric.WITHIN)
-    least = np.where(is_fixed, most, np.maximum(np.minimum(1, most), (most * _LEAST_PART).astype(np.int64)))
+    if most == plan.source_size or plan.metric is Metric.WITHIN:
+        return range(most, most + 1)
     # The smallest documents share the fewest shingles: no promise to them is given away.
-    smallest = [min(plan.source_size, plan.overlap_at(group.smallest)) for group in groups]
-    least = np.maximum(least, np.minimum(most, least_good_for(plan.source_size, smallest, 1, plan.first_recall)))
-    options = [range(first, last + 1) for first, last in zip(least.tolist(), most.tolist(), strict=True)]
-    owners = np.repeat(np.arange(len(groups)), most - least + 1)
-    drawn = np.concatenate([np.array(option, dtype=np.int64) for option in options])
-    needed, lower, _ = _overlaps_near(plan, groups)
-    minima = min_should_match_for(plan.source_size, needed[owners], drawn, plan.first_recall)
-    recalls = upper_tail(plan.source_size, needed[owners], drawn, minima)
-    costs = upper_tail(plan.source_size, lower[owners], drawn, minima) + recalls - float(plan.first_recall)
-    # Where no minimum holds the recall, all tokens reach farthest.
-    costs[minima == 0] = np.inf
-    costs[(minima == 0) & (drawn == most[owners])] = 4.0
-    best = [np.argmin(np.where(owners == owner, costs, np.inf)) for owner in range(len(groups))]
-    return drawn[best]
+    to_promise = draws_to_meet(plan.source_size, plan.overlap_at(group.smallest), plan.first_recall, most)
+    return range(max(min(1, most), int(most * _LEAST_PART), to_promise), most + 1)
 
 
-def _overlaps_near(plan: Plan, groups: list[_Group]) -> Counts:
-    """Return the overlaps at the threshold and 10 and 20 points below, at the size nearest to the source's.
-
-    Returns:
-        int64 array of shape (3, groups).
-    """
-    thresholds = (plan.threshold, *(plan.threshold - points for points in _POINTS))
-    rows = []
-    for size in (group.nearest(plan.source_size) for group in groups):
-        most = min(plan.source_size, size)
-        rows.append([min(most, least_overlap(plan.metric, at, plan.source_size, size)) for at in thresholds])
-    return np.array(rows, dtype=np.int64).T
-
-
-def _branches(source: Sample, plan: Plan, groups: list[_Group], counts: Counts) -> Iterator[Branch]:
-    """Yield the branches of groups that ask `counts` tokens, which are an int64 array of shape (groups,)."""
+def _branches(plan: Plan, groups: Sequence[_Group], counts: Sequence[int]) -> Iterator[Branch]:
+    """Yield the branches of groups, each of which asks its number of tokens."""
     size = plan.source_size
-    all_steps = _steps(plan, groups, counts)
-    needed = np.array([min(size, plan.overlap_at(group.smallest)) for group in groups], dtype=np.int64)
-    minima = np.array([steps[0].min_should_match for steps in all_steps], dtype=np.int64)
-    recalls = upper_tail(size, needed, counts, np.maximum(1, minima))
-    # Only those without a minimum need to know how much would give them one.
-    holds = recalls >= float(plan.recall) - SLACK
-    enough = np.ones_like(counts)
-    enough[~holds] = least_good_for(size, counts[~holds], 1, plan.first_recall)
-    first, final = _false_positives(source, plan, groups, counts)
-    for at, (group, steps, recall) in enumerate(zip(groups, all_steps, recalls.tolist(), strict=True)):
-        promised_from = group.smallest if holds[at] else _first_size(plan, group, int(enough[at]))
-        can_reach = not holds[at] and enough[at] <= min(size, group.smallest)
+    needed = [plan.overlap_at(group.smallest) for group in groups]
+    # Best effort where no minimum holds the recall: one token.
+    minima = np.maximum(1, min_should_match_for(size, needed, counts, plan.first_recall))
+    recalls = upper_tail(size, needed, counts, minima)
+    for group, count, minimum, recall in zip(groups, counts, minima.tolist(), recalls.tolist(), strict=True):
+        promised = recall >= float(plan.recall) - SLACK
         second = plan.second_recall
         # A share that depended on this recall, and so on the source's sample, would void the second phase's promise.
         if second is not None and plan.recall <= recall < plan.first_recall:
@@ -205,70 +180,9 @@ def _branches(source: Sample, plan: Plan, groups: list[_Group], counts: Counts) 
             smallest_size=group.smallest,
             largest_size=group.largest,
             level=group.level,
-            tokens=range(int(counts[at])),
-            min_should_match=steps[0].min_should_match,
-            steps=steps,
+            tokens=range(count),
+            min_should_match=min(minimum, count),
             recall=recall,
             second_recall=second,
-            promised=bool(holds[at]),
-            promised_from=promised_from,
-            reach=share(plan.metric, int(enough[at]), size, group.smallest) if can_reach else None,
-            false_positives=(float(first[0, at]), float(first[1, at])),
-            final_false_positives=(float(final[0, at]), float(final[1, at])),
+            promised=promised,
         )
-
-
-def _steps(plan: Plan, groups: list[_Group], counts: Counts) -> list[tuple[Step, ...]]:
-    """Return the minima of each group at sizes that cut it into parts of like ratio, where they change."""
-    starts = [_starts(plan, group) for group in groups]
-    owners = np.repeat(np.arange(len(groups)), [len(own) for own in starts])
-    flat = [start for own in starts for start in own]
-    needed = np.array([min(plan.source_size, plan.overlap_at(start)) for start in flat], dtype=np.int64)
-    drawn = counts[owners]
-    # Best effort where no minimum holds the recall: one token.
-    minima = np.maximum(np.minimum(1, drawn), min_should_match_for(plan.source_size, needed, drawn, plan.first_recall))
-    steps: list[list[Step]] = [[] for _ in groups]
-    for owner, start, minimum in zip(owners.tolist(), flat, minima.tolist(), strict=True):
-        if not steps[owner] or minimum > steps[owner][-1].min_should_match:
-            steps[owner].append(Step(start, minimum))
-    return [tuple(own) for own in steps]
-
-
-def _starts(plan: Plan, group: _Group) -> list[int]:
-    if group.largest is None or plan.metric is Metric.CONTAINS:
-        return [group.smallest]
-    ratio = (group.largest + 1) / group.smallest
-    # Any place is a valid one, so floats may choose it.
-    return sorted({int(group.smallest * ratio ** (part / _STEPS)) for part in range(_STEPS)} | {group.smallest})
-
-
-def _first_size(plan: Plan, group: _Group, least: int) -> int | None:
-    """Return the first size of a group at which the threshold means at least `least` shared shingles."""
-    if plan.overlap_at(group.smallest) >= least:
-        return group.smallest
-    if group.largest is None or plan.overlap_at(group.largest) < least:
-        return None
-    sizes = range(group.smallest, group.largest + 1)
-    return sizes[bisect_left(sizes, least, key=plan.overlap_at)]
-
-
-def _false_positives(source: Sample, plan: Plan, groups: list[_Group], counts: Counts) -> tuple[Floats, Floats]:
-    """Return the chances of documents 10 and 20 points below the threshold, after the first and after all phases.
-
-    Returns:
-        Two float arrays of shape (2, groups).
-    """
-    needed, *lower = _overlaps_near(plan, groups)
-    minima = np.maximum(1, min_should_match_for(plan.source_size, needed, counts, plan.first_recall))
-    first = upper_tail(plan.source_size, lower, counts, minima)
-    if plan.second_recall is None:
-        return first, first
-    sizes = np.array([group.nearest(plan.source_size) for group in groups], dtype=np.int64)
-    levels = [max(plan.source_level, source.scheme.level(size)) for size in sizes.tolist()]
-    # The hits' hashes at the common level are not known yet; as many are taken as there are on average.
-    of_source = np.array([source.count_at(level) for level in levels], dtype=np.int64)
-    population, drawn = law(plan.metric, plan.source_size, sizes, of_source, sizes >> levels)
-    minima = min_should_match_for(population, needed, drawn, plan.second_recall)
-    passing = upper_tail(population, lower, drawn, minima)
-    is_exact = (np.array(levels) == 0) & (np.array(lower) < needed)
-    return first, np.where(is_exact, 0.0, np.minimum(first, passing))

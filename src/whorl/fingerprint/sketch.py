@@ -84,19 +84,19 @@ def decode(raw: bytes, scheme: SampleScheme = _DEFAULT_SCHEME) -> Sample:
 
 def _hashes(raw: bytes, low_bytes: int, count: int) -> npt.NDArray[np.uint64]:
     """Return the hashes; ValueError where the lengths do not fit together."""
+    low_length = low_bytes * count
+    ends = np.frombuffer(raw, np.uint8, len(raw) - 4 - _HEAD.size - low_length, _HEAD.size + low_length)
+    # Of truth values numpy finds those that are set much faster than of numbers.
+    hashes = np.unpackbits(ends, bitorder="little").view(np.bool_).nonzero()[0].astype(np.uint64)
+    # A wrong number of bits does not broadcast.
+    hashes -= np.arange(count, dtype=np.uint64)
+    hashes = _shifted(hashes, -8 * low_bytes)
     at, done = _HEAD.size, 0
-    parts = []
     for size, kind in _PLANES:
         if low_bytes & size:
-            parts.append((np.frombuffer(raw, kind, count, at), 8 * done))
+            plane = np.frombuffer(raw, kind, count, at)
+            hashes |= plane if not done else plane.astype(np.uint64) << np.uint64(8 * done)
             at, done = at + size * count, done + size
-    ends = np.frombuffer(raw, np.uint8, len(raw) - 4 - at, at)
-    positions = np.flatnonzero(np.unpackbits(ends, bitorder="little"))
-    # A wrong number of bits does not broadcast.
-    hashes = (positions - np.arange(count)).astype(np.uint64)
-    hashes = _shifted(hashes, -8 * low_bytes)
-    for plane, shift in parts:
-        hashes |= plane.astype(np.uint64) << np.uint64(shift)
     hashes.flags.writeable = False
     return hashes
 

@@ -128,14 +128,20 @@ def min_should_match_for(
     sizes, marked, taken = _whole(population, good, drawn)
     _require_counts(sizes, marked, taken)
     require_probability("recall", recall)
-    low, high = np.maximum(0, taken + marked - sizes), np.minimum(marked, taken)
     if recall == 1:
-        return np.asarray(low)
-    while (low < high).any():
-        middle = (low + high + 1) // 2
-        holds = upper_tail(sizes, marked, taken, middle) >= float(recall) - SLACK
-        low, high = np.where(holds, middle, low), np.where(holds, high, middle - 1)
-    return np.asarray(low)
+        return np.asarray(np.maximum(0, taken + marked - sizes))
+    n, k, m = (part.ravel().astype(np.float64) for part in (sizes, marked, taken))
+    # The likeliest number; from there to either side the terms fall.
+    middle = np.floor((k + 1) * (m + 1) / (n + 2))
+    minima = np.empty_like(middle)
+    for rows, terms in _portions(np.maximum(np.minimum(k, m) - middle, middle), _spread(n, k, m)):
+        size, marks, draws, at = n[rows], k[rows], m[rows], middle[rows]
+        above, below = _falling(size, marks, draws, at, terms), _falling(size, size - marks, draws, draws - at, terms)
+        weights = np.concatenate([above[:, ::-1], np.ones((len(above), 1)), below], axis=1)
+        tails = np.cumsum(weights, axis=1)
+        too_rare = tails < (float(recall) - SLACK) * tails[:, -1:]
+        minima[rows] = at + terms.size - too_rare.sum(axis=1)
+    return minima.astype(np.int64).reshape(sizes.shape)
 
 
 def reaches(
@@ -181,6 +187,29 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
     return np.where(start > taken, sizes + 1, low)
 
 
+def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> int:
+    """Return the smallest number of draws with P(X >= 1) >= recall, but at most `most`.
+
+    Args:
+        population: At least 1.
+        good: 1 to population.
+        recall: Fraction in (0, 1].
+        most: At least 0.
+
+    >>> draws_to_meet(10, 5, Fraction(3, 4), 4), draws_to_meet(10, 1, Fraction(1), 4)
+    (2, 4)
+    """
+    if recall == 1:
+        return min(most, population - good + 1)
+    # With few draws this is sooner done than any search among tails.
+    chance_of_none, may_miss = 1.0, 1.0 - float(recall) + SLACK
+    for drawn in range(most):
+        if chance_of_none <= may_miss:
+            return drawn
+        chance_of_none *= (population - good - drawn) / (population - drawn)
+    return most
+
+
 def require_probability(name: str, value: Fraction) -> None:
     """Raise ParameterError unless a value is a fraction above 0 and at most 1."""
     if not 0 < value <= 1:
@@ -202,17 +231,30 @@ def _require_counts(population: Counts, good: Counts, drawn: Counts) -> None:
 def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     """Return P(X >= x) of Hypergeometric(n, k, m) for x above the mean and within the support."""
     p, q = m / n, (n - m) / n
-    logarithm = _log_choices(k, x) + _log_choices(n - k, m - x) - _log_choices(n, m)
-    logarithm -= _deviance(x, k * p) + _deviance(k - x, k * q)
-    logarithm -= _deviance(m - x, (n - k) * p) + _deviance(n - k - m + x, (n - k) * q)
+    # All parts at once: of few rows it is the number of calls that takes the time.
+    whole, part = np.stack([k, n - k, n]), np.stack([x, m - x, m])
+    of_marked, of_others, of_all = _log_choices(whole, part)
+    seen, expected = np.stack([*part[:2], *(whole - part)[:2]]), np.stack([k * p, (n - k) * p, k * q, (n - k) * q])
+    logarithm: Floats = of_marked + of_others - of_all - _deviance(seen, expected).sum(axis=0)
     first = np.exp(logarithm)
     result = np.empty_like(first)
-    spread = np.sqrt(m * (k / n) * ((n - k) / n) * ((n - m) / np.maximum(n - 1, 1)))
-    for rows, terms in _portions(np.minimum(k, m) - x, spread):
-        at = x[rows, None] + terms
-        ratios = (k[rows, None] - at) * (m[rows, None] - at) / ((at + 1) * ((n - k - m + 1)[rows, None] + at))
-        result[rows] = first[rows] * (1.0 + np.cumprod(ratios, axis=1).sum(axis=1))
+    for rows, terms in _portions(np.minimum(k, m) - x, _spread(n, k, m)):
+        result[rows] = first[rows] * (1.0 + _falling(n[rows], k[rows], m[rows], x[rows], terms).sum(axis=1))
     return result
+
+
+def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Floats:
+    """Return P(X = x + 1), P(X = x + 2), .. of Hypergeometric(n, k, m) as multiples of P(X = x)."""
+    at = x[:, None] + terms
+    # Where one number is beyond the support its ratio is 0, and so are all products from there on.
+    ratios = (k[:, None] - at) * (m[:, None] - at) / ((at + 1) * ((n - k - m + 1)[:, None] + at))
+    return np.asarray(np.cumprod(ratios, axis=1))
+
+
+def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
+    """Return the standard deviation of Hypergeometric(n, k, m)."""
+    n = np.maximum(n, 1.0)
+    return np.asarray(np.sqrt(m * (k / n) * ((n - k) / n) * ((n - m) / np.maximum(n - 1.0, 1.0))))
 
 
 def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
@@ -231,7 +273,8 @@ def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
 
 def _log_choices(n: Floats, x: Floats) -> Floats:
     """Return log(n over x), less the part that `_deviance` holds."""
-    return _stirling(n) - _stirling(x) - _stirling(n - x)
+    whole, part, rest = _stirling(np.stack([n, x, n - x]))
+    return np.asarray(whole - part - rest)
 
 
 def _stirling(n: Floats) -> Floats:
