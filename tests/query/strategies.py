@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from whorl.errors import QueryError
 from whorl.query import ast
-from whorl.query.parser import parse
+from whorl.query.parser import Operator, parse
 
 #: Every character that means something somewhere in the language, and a few that do not.
 ALPHABET = "aZ19 _-+*?~^:|!&=\\/()[]{}<>\"'.,@#$%\t\nué😀"
@@ -16,6 +16,8 @@ _AWKWARD = [
     "AND",
     "or",
     "Not",
+    "ANd!",
+    "or'x",
     "a:b",
     "FINGERPRINT:x_1",
     'say "hi"',
@@ -40,10 +42,26 @@ _AWKWARD = [
     "%(a)",
     "2024",
     "@cm:name",
+    "a*b?",
+    "~2",
+    "[1 TO 2]",
+    "{x}y",
+    "_x0041_",
+    "MAX",
+    "TO",
+    "*",
+    "NOW/DAY-1DAY",
+    "2012-01-01T00:00:00.000Z",
 ]
 
 _TEXTS = st.one_of(st.text(max_size=8), st.text(alphabet=ALPHABET, max_size=8), st.sampled_from(_AWKWARD))
-_FIELDS = st.one_of(st.sampled_from(["type", "cm:name", "a.b-c_d"]), _TEXTS)
+_FIELDS = st.one_of(
+    st.sampled_from(
+        ["type", "cm:name", "a.b-c_d", "d:content", "cm_name", "{http://x/1.0}name", "TYPE", "TYPE:cm", "OR"]
+    ),
+    _TEXTS,
+)
+_FORMS = st.sampled_from(ast.Form)
 _FRACTIONS = st.one_of(
     st.integers(1, 100).map(lambda percent: Decimal(percent) / 100), st.decimals("0.000001", "1", places=6)
 )
@@ -82,6 +100,34 @@ def fingerprints(draw: Draw) -> ast.Fingerprint:
 
 
 @st.composite
+def patterns(draw: Draw) -> tuple[str | ast.Joker, ...]:
+    pieces: list[str | ast.Joker] = [draw(st.sampled_from(ast.Joker))]
+    for piece in draw(st.lists(st.one_of(st.sampled_from(ast.Joker), words()), max_size=4)):
+        if isinstance(piece, ast.Joker) or isinstance(pieces[-1], ast.Joker):
+            pieces.append(piece)
+    return tuple(pieces if draw(st.booleans()) else pieces[::-1])
+
+
+@st.composite
+def wildcards(draw: Draw) -> ast.Wildcard:
+    node = ast.Wildcard(draw(patterns()), draw(fields()), draw(_FORMS), draw(st.booleans()))
+    is_everything = node == ast.Wildcard((ast.Joker.ANY,))
+    return ast.Wildcard((ast.Joker.ANY, "x")) if is_everything else node
+
+
+@st.composite
+def bounds(draw: Draw) -> ast.Bound | None:
+    return draw(st.none() | st.builds(ast.Bound, texts(), st.booleans()))
+
+
+@st.composite
+def proximities(draw: Draw) -> ast.Proximity:
+    return ast.Proximity(
+        tuple(draw(st.lists(words(), min_size=2, max_size=4))), draw(st.integers(0, 200)), draw(fields())
+    )
+
+
+@st.composite
 def clauses(draw: Draw, nodes: st.SearchStrategy[ast.Node]) -> ast.Clauses:
     group = [ast.Clause(draw(_OCCURS), node) for node in draw(st.lists(nodes, min_size=1, max_size=3))]
     marked = ast.Clause(draw(st.sampled_from([ast.Occur.MUST, ast.Occur.MUST_NOT])), draw(nodes))
@@ -90,9 +136,15 @@ def clauses(draw: Draw, nodes: st.SearchStrategy[ast.Node]) -> ast.Clauses:
 
 
 factors = st.decimals("0.001", "1000", places=3)
+similarities = st.decimals("0", "2", places=3)
+slops = st.none() | st.integers(0, 1000)
 leaves = st.one_of(
-    st.builds(ast.Term, words(), fields()),
-    st.builds(ast.Phrase, texts(), fields()),
+    st.builds(ast.Term, words(), fields(), _FORMS),
+    st.builds(ast.Phrase, texts(), fields(), _FORMS, slops),
+    wildcards(),
+    st.builds(ast.Fuzzy, words(), similarities, fields()),
+    st.builds(ast.Range, bounds(), bounds(), fields()),
+    proximities(),
     fingerprints(),
     st.just(ast.Everything()),
 )
@@ -112,29 +164,48 @@ def _groups(nodes: st.SearchStrategy[ast.Node]) -> st.SearchStrategy[ast.Node]:
 nodes = st.recursive(leaves, _groups, max_leaves=12)
 
 #: Pieces that make queries which are nearly right, so that both answers of the parser are met.
-_PIECES = [
-    "a",
-    "b:",
-    "cm:name:",
-    '"c d"',
-    "'e'",
-    "FINGERPRINT:f_20_80",
-    'FINGERPRINT:"g_h"_5',
-    "*",
-    "*:*",
-    "http://i/j",
+PIECES = [
+    *("a", "word", "don't", "a.b", "1", "2.5", "-3", "é", "😀", r"\u0041", r"\:", "a_b", "a@b.com", "10.pdf"),
+    *("b:", "cm:name:", "@cm:x:", "{u}n:", r"cm\:y:", "TYPE:", "f:(", "NOT:", '"c d"', "'e'", "http://i/j"),
+    *("FINGERPRINT:f_20_80", 'FINGERPRINT:"g_h"_5', "FINGERPRINT:", "*", "*:*", "wh*t", "?", '"p*"', "*(3)"),
+    *("1..2", "..", "[1 TO 9>", "<a TO *]", "{1 TO 2}", "[", "]", " TO ", "NOW/DAY-1DAY", "2012-01-01T00:00:00.000Z"),
+    *("=", "~", "~0.8", "~2", "%f", "%(a b)", "MAX"),
 ]
-_SIGNS = [" ", " ", " ", "(", ")", "+", "-", "!", "^2", "^0", " AND ", " or ", " NOT ", "&&", "||", "\\", "_", "?", "~"]
+SIGNS = [
+    " ",
+    " ",
+    " ",
+    "(",
+    ")",
+    "+",
+    "-",
+    "|",
+    "!",
+    "^2",
+    "^0",
+    " AND ",
+    " or ",
+    " NOT ",
+    " * ",
+    "&&",
+    "||",
+    "\\",
+    "_",
+]
 near_queries = st.one_of(
     st.text(alphabet=ALPHABET, max_size=30),
-    st.lists(st.sampled_from(_PIECES + _SIGNS), max_size=12).map("".join),
+    st.lists(st.sampled_from(PIECES + SIGNS), max_size=12).map("".join),
+    st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join),
 )
+operators = st.sampled_from(Operator)
 
 
-def answer(query: str) -> ast.Node | QueryError:
+def answer(
+    query: str, *, strict: bool = False, operator: Operator = Operator.OR, inside: Operator = Operator.OR
+) -> ast.Node | QueryError:
     """Return the tree, or the error, whose place must then lie in the query; any other exception fails the test."""
     try:
-        return parse(query)
+        return parse(query, strict=strict, default_operator=operator, field_operator=inside)
     except QueryError as error:
         assert error.query == query  # noqa: PT017 - whether it is raised is not the question
         assert 0 <= error.span.start <= error.span.end <= len(query)  # noqa: PT017

@@ -29,6 +29,9 @@ UNQUOTED = [
     (r"FINGERPRINT:a\ \(b\)\"\'\^\\", Fingerprint("a (b)\"'^\\")),
     (r"FINGERPRINT:\u005f_20", Fingerprint("_", F20)),
     ("FINGERPRINT: 1234_20", Fingerprint("1234", F20)),
+    ("@FINGERPRINT:1234_20", Fingerprint("1234", F20)),
+    ("=FINGERPRINT:1234_20", Fingerprint("1234", F20)),
+    ("~FINGERPRINT:1234_20", Fingerprint("1234", F20)),
 ]
 
 QUOTED = [
@@ -77,6 +80,13 @@ def test_number_is_an_exact_fraction(query: str, fraction: str) -> None:
 def test_literal_ends_where_the_query_goes_on() -> None:
     assert parse("(FINGERPRINT:1_20)AND(a)") == And((Fingerprint("1", F20), Term("a")))
     assert parse("FINGERPRINT:1_20 a") == Or((Fingerprint("1", F20), Term("a")))
+
+
+def test_a_group_of_fingerprints() -> None:
+    """
+    As behind any field; each id has its own numbers.
+    """
+    assert parse("FINGERPRINT:(1_20 2_0.5_0.8 -'3')") == parse("FINGERPRINT:1_20 FINGERPRINT:2_50_80 -FINGERPRINT:3")
 
 
 RANGE = "must be above 0 and at most 100 percent, got"
@@ -221,12 +231,6 @@ MISTAKES = [
         "",
     ),
     (
-        "FINGERPRINT:(a)",
-        "            ^",
-        "the id of a document is missing",
-        "",
-    ),
-    (
         "FINGERPRINT: AND a",
         "             ^",
         "the id of a document is missing",
@@ -237,6 +241,24 @@ MISTAKES = [
         "                  ^",
         "a space is missing before (",
         'FINGERPRINT:"report (1).pdf"',
+    ),
+    (
+        "FINGERPRINT:(1..2)",
+        "             ^^^^",
+        "FINGERPRINT takes the id of a document, got 1..2",
+        "FINGERPRINT:1234_20_80",
+    ),
+    (
+        "@FINGERPRINT:a~0.5",
+        "              ^^^^",
+        "FINGERPRINT takes the id of a document, got ~0.5",
+        "",
+    ),
+    (
+        "FINGERPRINT:(a_140)",
+        "               ^^^",
+        f"the overlap {RANGE} 140",
+        "",
     ),
     (
         'FINGERPRINT:"a',

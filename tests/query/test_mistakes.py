@@ -12,7 +12,7 @@ from whorl.query import ast
 from whorl.query.parser import MAX_CLAUSES, MAX_LENGTH, parse, unparse
 
 #: Query, caret line, part of the message, part of the hint.
-SYNTAX = [
+SYNTAX: list[tuple[str, str, str, str]] = [
     ("", "^", "the query is empty", "FINGERPRINT:<id>"),
     ("   ", "^^^", "the query is empty", ""),
     ("a AND", "     ^", "AND needs something to search for after it", 'quote it: "AND"'),
@@ -27,9 +27,6 @@ SYNTAX = [
     ("--a", " ^", "- needs something to search for after it", ""),
     ("NOT -a", "    ^", "NOT needs something to search for after it", ""),
     ("AND", "^^^", "AND needs something to search for before it", 'quote it: "AND"'),
-    ("OR a", "^^", "OR needs something to search for before it", ""),
-    ("(OR a)", " ^^", "OR needs something to search for before it", ""),
-    ("|| a", "^^", "|| needs something to search for before it", ""),
     ("(a", "^", "this parenthesis is never closed", ""),
     ("(a (b)", "^", "this parenthesis is never closed", ""),
     ("a (", "  ^", "this parenthesis is never closed", ""),
@@ -60,12 +57,16 @@ SYNTAX = [
     ("type: AND a", "      ^^^", "a word or a quoted phrase must follow type:", ""),
     ("type:-a", "     ^", "a word or a quoted phrase must follow type:", ""),
     ("type:b:FINGERPRINT:", "                   ^", "must follow type:b:FINGERPRINT:", ""),
-    ("type :pdf", "     ^", "a space stands between a field and its colon", "type:word"),
     (":a", "^", "the name of a field is missing before the colon", r"\:"),
     ("at 12:30", "   ^^", "12 cannot be the name of a field", '"12:30"'),
-    ("C#:x", "^^", "C# cannot be the name of a field", '"C#:x"'),
-    ("a^", " ^", "a number must follow ^ directly", "^2.5"),
-    ("a^ 2", " ^", "a number must follow ^ directly", ""),
+    ("a^", " ^", "a number must follow ^", "^2.5"),
+    ("a^ ", " ^", "a number must follow ^", ""),
+    ("a^ (b)", " ^", "a number must follow ^", ""),
+    ("AND a", "^^^", "AND needs something to search for before it", ""),
+    ("OR OR a", "   ^^", "OR needs something to search for after it", ""),
+    ("OR", "  ^", "OR needs something to search for after it", ""),
+    ("-|a", " ^", "- needs something to search for after it", ""),
+    ("a |", "   ^", "| needs something to search for after it", ""),
     ("a^1e3", "  ^^^", "a boost must be a number, got 1e3", "without an exponent"),
     ("a^b", "  ^", "a boost must be a number, got b", ""),
     ("a^2,5", "  ^^^", "a boost must be a number, got 2,5", "2.5"),
@@ -78,38 +79,96 @@ SYNTAX = [
     ("a AND ^2", "      ^^", "AND needs something to search for after it", ""),
 ]
 
-#: What AFTS has and this language has not.
-UNSUPPORTED = [
-    ("wh*t", "  ^", "wildcards", r"\ before it"),
-    ("wh?t", "  ^", "wildcards", ""),
-    ("what?", "    ^", "wildcards", ""),
-    ("*ple", "^", "wildcards", ""),
-    ("ple*", "   ^", "wildcards", ""),
-    ("a or* b", "    ^", "wildcards", ""),
-    ('"ap*le"', "   ^", "wildcards", ""),
-    (r"'\*a ?'", "     ^", "wildcards", ""),
-    ("http://x/*", "         ^", "wildcards", ""),
-    ("*:a", "^", "wildcards", ""),
-    ("type:*", "^^^^^^", "any value of a field", ""),
-    ("type:p*", "      ^", "wildcards", ""),
-    ("big * apple", "    ^", "proximity", "AND"),
-    ("big *(3) apple", "    ^^", "proximity", ""),
-    ("roam~", "    ^", "fuzzy", ""),
-    ('"a b"~2', "     ^", "slop", ""),
-    ("~running", "^", "analysed", ""),
-    ("=cm:name:run", "^", "exact", ""),
-    ("cm:name:=run", "        ^", "exact", ""),
-    ("[1 TO 2]", "^", "ranges", ""),
-    ("created:[NOW TO MAX>", "        ^", "ranges", ""),
-    ("size:<5", "     ^", "ranges", ""),
-    ("1..2", " ^^", "ranges", ""),
-    ("a .. b", "  ^^", "ranges", ""),
-    ("{!lucene}a", "^", "braces", ""),
-    ("{http://x}name:a", "^", "braces", ""),
-    ("type:(a b)", "^^^^^^", "groups behind a field", "(type:pdf OR type:txt)"),
-    ("a |b", "  ^", "| marks", "a || b"),
-    ("%(a, b)", "^", "templates", ""),
-    ("%name", "^", "templates", ""),
+#: The constructs of AFTS, each not quite right.
+CONSTRUCTS: list[tuple[str, str, str, str]] = [
+    ("roam~", "    ^", "a number must follow ~ directly", "word~0.8"),
+    ("roam~fast", "    ^", "a number must follow ~ directly", ""),
+    ("roam~0.5x", "     ^^^^", "a similarity must be a number, got 0.5x", ""),
+    ("roam~-1", "     ^^", "a similarity is 0 to 1, or a number of edits up to 100, got -1", ""),
+    ("roam~0,8", "     ^^^", "a similarity must be a number, got 0,8", "Use a point: 0.8"),
+    ("roam~0.8~2", "     ^^^^^", "a similarity must be a number, got 0.8~2", ""),
+    ("roam~0.8 ~2", "         ^^", "there is nothing before ~2 that it could belong to", ""),
+    ("(a b)~2", "     ^^", "there is nothing before ~2 that it could belong to", '"some words"~2'),
+    ("~0.5", "^^^^", "there is nothing before ~0.5 that it could belong to", ""),
+    ("f:~0.5", "  ^^^^", "there is nothing before ~0.5 that it could belong to", ""),
+    ('"a b"~2.5', "      ^^^", "a slop is a whole number up to 1,000,000, got 2.5", ""),
+    ('"a b"~', "     ^", "a number must follow ~ directly", ""),
+    ("~", " ^", "a word or a phrase must follow ~", "~field:word"),
+    ("=", " ^", "a word or a phrase must follow =", "=field:word"),
+    ("a =", "   ^", "a word or a phrase must follow =", ""),
+    ("==a", " ^", "a word or a phrase must follow =", ""),
+    ("=(a b)", " ^", "a word or a phrase must follow =", "field:(=word =other)"),
+    ("=f:(a b)", "   ^", "a word or a quoted phrase must follow f:", ""),
+    ("=[1 TO 2]", " ^^^^^^^^", "a word or a phrase must follow =", ""),
+    ("=1..2", " ^^^^", "a word or a phrase must follow =", ""),
+    ("=a * b", " ^^^^^", "a word or a phrase must follow =", ""),
+    ("=*:*", " ^^^", "a word or a phrase must follow =", ""),
+    ("cm:name:=run", "        ^", "= stands before the field", "=cm:name:word"),
+    ("cm:name:~run", "        ^", "~ stands before the field", "~cm:name:word"),
+    ("size:<5", "     ^", "this < is not part of a range", "MIN and MAX leave an end open"),
+    ("[1 TO", "^", "this [ is not part of a range", "[1 TO 9]"),
+    ("[1, 2]", "^", "this [ is not part of a range", ""),
+    ("[1 TO 2 3]", "^", "this [ is not part of a range", ""),
+    ("[TO 2]", "^", "this [ is not part of a range", ""),
+    ("a]", " ^", "this ] is not part of a range", ""),
+    ("a>b", " ^", "this > is not part of a range", ""),
+    ("{a b}", "^", "this { is not part of a range", ""),
+    ("1..", " ^^", "a range has a word or a phrase on each side of ..", "1..9"),
+    ("..2", "^^", "a range has a word or a phrase on each side of ..", ""),
+    ("f:..2", "  ^^", "a range has a word or a phrase on each side of ..", ""),
+    ("1..2..3", "    ^^", "a range has a word or a phrase on each side of ..", ""),
+    ("1..(2)", " ^^", "a range has a word or a phrase on each side of ..", ""),
+    ("wh*t~0.8", "    ^^^^", "~0.8 behind a word with wildcards is not supported", ""),
+    ('"wh*t"~2', "      ^^", "~2 behind a word with wildcards is not supported", ""),
+    ("*~2", " ^^", "~2 behind a word with wildcards is not supported", ""),
+    ("*:a", "^", "* cannot be the name of a field", '"*:a"'),
+    ("*:*:a", "^", "* cannot be the name of a field", ""),
+    ("a*:b", "^^", "a* cannot be the name of a field", ""),
+    ("big* * apple", "^^^^", "wildcards in a proximity search are not supported", ""),
+    ('a * "b c"', "  ^", "a proximity search has one word on each side of *", "big *(3) apple"),
+    ('"a" * b', "    ^", "a proximity search has one word on each side of *", ""),
+    ("a * f:b", "  ^", "a proximity search has one word on each side of *", ""),
+    ("a *(3)", "  ^^^^", "a proximity search has one word on each side of *", ""),
+    ("a *(3) (b)", "  ^^^^", "a proximity search has one word on each side of *", ""),
+    ("a *(2) b *(3) c", "         ^^^^", "different distances in one proximity search are not supported", "*(2)"),
+    ("a *(9999999) b", "    ^^^^^^^", "a slop is a whole number up to 1,000,000, got 9999999", ""),
+    ("f:(g:a)", "   ^^", "g: stands in the group of another field", "Close the group"),
+    ("f:(g:(a))", "   ^^", "g: stands in the group of another field", ""),
+    ("f:((g:1..2))", "    ^^", "g: stands in the group of another field", ""),
+    ("f:(FINGERPRINT:1)", "   ^^^^^^^^^^^^^", "FINGERPRINT:1 stands in the group of another field", ""),
+    ("f:()", "  ^^", "there is nothing between the parentheses", ""),
+    ("f:(a", "  ^", "this parenthesis is never closed", ""),
+    ("%(a, b)", "^^^^^^^", "%(a, b) has a meaning in templates only", r"\%"),
+    ("%name", "^^^^^", "%name has a meaning in templates only", ""),
+    ("%(a", "^", "a template is %field or %(field field)", ""),
+    ("%()", "^^^", "a template needs a field", "%(cm:name cm:title)"),
+    ("%(a +b)", "    ^^", "this is not the name of a field", ""),
+]
+
+#: What Alfresco refuses and strict=True with it.
+STRICT = [
+    ("AND a", "^^^", "AND needs something to search for before it"),
+    ("OR OR a", "   ^^", "OR needs something to search for after it"),
+    ("NOT:x", "   ^", "Alfresco's grammar cannot go on with :"),
+    ("--a", " ^", "Alfresco's grammar cannot go on with -"),
+    ("!!a", " ^", "Alfresco's grammar cannot go on with !"),
+    ("{1 TO 2}", "^", "this { is not part of a range"),
+    ("http://x", "     ^", "/ begins nothing in Alfresco's language"),
+    ("$", "^", "Alfresco's grammar cannot go on with $"),
+    ("-.5.", "^^^^", "a number with a sign cannot stand between dots"),
+    ("#tag", "^", "# begins nothing in Alfresco's language"),
+    ("😀", "^", "😀 begins nothing in Alfresco's language"),
+    ('f:(="a b")', "   ^", "Alfresco's grammar cannot go on with ="),
+    ("a^1e3", " ^", "Alfresco's grammar cannot go on with ^"),
+    ("zebra~", "     ^", "Alfresco's grammar cannot go on with ~"),
+    ("1..", " ^^", "Alfresco's grammar cannot go on with .."),
+    ("name:test.txt", "    ^", "Alfresco's grammar cannot go on with :"),
+    ("a NOT", "     ^", "something to search for is missing at the end"),
+    ("(a", "^", "this parenthesis is never closed"),
+    ("a)", " ^", "this parenthesis closes nothing"),
+    ("f:(a:b)", "    ^", "Alfresco's grammar cannot go on with :"),
+    ("a~12345678901234567890123", "  ^^^^^^^^^^^^^^^^^^^^^^^", "a number has more than 20 characters"),
+    ("2012-01-01T00:00:00+x", "^^^^^^^^^^^^^^^^^^^^", "this date does not go on as a date does"),
 ]
 
 
@@ -122,16 +181,24 @@ def test_syntax_error(query: str, caret: str, message: str, hint: str) -> None:
     assert hint in caught.value.hint
 
 
-@pytest.mark.parametrize(("query", "caret", "name", "hint"), UNSUPPORTED)
-def test_unsupported_construct_is_named(query: str, caret: str, name: str, hint: str) -> None:
-    with pytest.raises(UnsupportedQueryError) as caught:
+@pytest.mark.parametrize(("query", "caret", "message", "hint"), CONSTRUCTS)
+def test_construct_that_is_not_quite_right(query: str, caret: str, message: str, hint: str) -> None:
+    with pytest.raises(QueryError) as caught:
         parse(query)
-    assert name in caught.value.message
+    assert message in caught.value.message
     assert str(caught.value).splitlines()[2] == "  " + caret
     assert hint in caught.value.hint
 
 
-@pytest.mark.parametrize("query", ["a AND", "(a", "~", "a^x", "\\ud800"])
+@pytest.mark.parametrize(("query", "caret", "message"), STRICT)
+def test_what_alfresco_refuses(query: str, caret: str, message: str) -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        parse(query, strict=True)
+    assert message in caught.value.message
+    assert str(caught.value).splitlines()[2] == "  " + caret
+
+
+@pytest.mark.parametrize("query", ["a AND", "(a", "~", "a^x", "\\ud800", "a *(2) b *(3) c", "f:(g:a)", "1.."])
 def test_nothing_of_lark_is_raised_or_shown(query: str) -> None:
     with pytest.raises(QueryError) as caught:
         parse(query)
@@ -202,14 +269,16 @@ FLOODS = [
     "FINGERPRINT:",
     "FINGERPRINT:_",
 ]
-FLOODS += ["NOT ", "or ", "a ", "* ", "a^2 ", "&& ", "'a "]
+FLOODS += ["NOT ", "or ", "a ", "* ", "a^2 ", "&& ", "'a ", "a * ", "a.", "a,", "1.2.", "{x}", "[a TO b] ", "f:("]
+FLOODS += ["~2 ", "@", "%(", "_x0041_"]
 
 
 @pytest.mark.parametrize("piece", FLOODS)
 @pytest.mark.parametrize("lead", ["", "FINGERPRINT:a", "f:", '"', "a AND (", "a^"])
-def test_a_flood_is_answered(lead: str, piece: str) -> None:
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_flood_is_answered(lead: str, piece: str, strict: bool) -> None:
     query = (lead + piece * MAX_LENGTH)[:MAX_LENGTH]
-    got = answer(query)
+    got = answer(query, strict=strict)
     assert not isinstance(got, QueryError) or len(str(got)) < 1000
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import TypeAlias
 
 import pytest
 
 from whorl.query import ast
 from whorl.query.ast import And, Boost, Clause, Clauses, Everything, Fingerprint, Node, Not, Occur, Or, Phrase, Term
 from whorl.query.parser import parse, unparse
+
+Pairs: TypeAlias = list[tuple[str, Node]]
 
 A, B, C, D = Term("a"), Term("b"), Term("c"), Term("d")
 
@@ -17,7 +20,7 @@ def clauses(*members: tuple[str, Node]) -> Clauses:
     return Clauses(tuple(Clause(Occur(sign), child) for sign, child in members))
 
 
-TERMS = [
+TERMS: Pairs = [
     ("word", Term("word")),
     ("  word\n", Term("word")),
     ("Straße", Term("Straße")),
@@ -51,7 +54,7 @@ TERMS = [
     ("workspace://SpacesStore/1-2", Term("workspace://SpacesStore/1-2")),
 ]
 
-ESCAPES = [
+ESCAPES: Pairs = [
     (r"a\ b", Term("a b")),
     (r"a\:b", Term("a:b")),
     (r"\and", Term("and")),
@@ -65,7 +68,7 @@ ESCAPES = [
     (r"12\:30", Term("12:30")),
 ]
 
-PHRASES = [
+PHRASES: Pairs = [
     ('"big dog"', Phrase("big dog")),
     ("'big dog'", Phrase("big dog")),
     ('""', Phrase("")),
@@ -78,7 +81,7 @@ PHRASES = [
     ('"two\nlines"', Phrase("two\nlines")),
 ]
 
-FIELDS = [
+FIELDS: Pairs = [
     ("type:pdf", Term("pdf", "type")),
     ("cm:name:run", Term("run", "cm:name")),
     ("@cm:name:run", Term("run", "cm:name")),
@@ -98,7 +101,7 @@ FIELDS = [
     ('_query_:"{!lucene}x"', Phrase("{!lucene}x", "_query_")),
 ]
 
-EVERYTHING = [
+EVERYTHING: Pairs = [
     ("*", Everything()),
     ("*:*", Everything()),
     ("(*)", Everything()),
@@ -108,7 +111,7 @@ EVERYTHING = [
     ("a AND *", And((A, Everything()))),
 ]
 
-OPERATORS = [
+OPERATORS: Pairs = [
     ("a b", Or((A, B))),
     ("a OR b", Or((A, B))),
     ("a or b", Or((A, B))),
@@ -131,7 +134,7 @@ OPERATORS = [
     ("a AND!b", And((A, Not(B)))),
 ]
 
-PRECEDENCE = [
+PRECEDENCE: Pairs = [
     ("a OR b AND c", Or((A, And((B, C))))),
     ("a AND b OR c", Or((And((A, B)), C))),
     ("a AND b OR c AND d", Or((And((A, B)), And((C, D))))),
@@ -144,7 +147,7 @@ PRECEDENCE = [
     ("NOT a b", Or((Not(A), B))),
 ]
 
-GROUPS = [
+GROUPS: Pairs = [
     ("(a)", A),
     ("((a))", A),
     ("(a OR b) AND c", And((Or((A, B)), C))),
@@ -160,7 +163,7 @@ GROUPS = [
     ("+(a -b) c", clauses(("+", clauses(("", A), ("-", B))), ("", C))),
 ]
 
-SIGNS = [
+SIGNS: Pairs = [
     ("+a -b c", clauses(("+", A), ("-", B), ("", C))),
     ("a -b", clauses(("", A), ("-", B))),
     ("-a -b", clauses(("-", A), ("-", B))),
@@ -186,7 +189,7 @@ SIGNS = [
     ("+type:pdf -'b'", clauses(("+", Term("pdf", "type")), ("-", Phrase("b")))),
 ]
 
-BOOSTS = [
+BOOSTS: Pairs = [
     ("a^2", Boost(A, Decimal(2))),
     ("a^2.5", Boost(A, Decimal("2.5"))),
     ("a^.5", Boost(A, Decimal("0.5"))),
@@ -204,7 +207,7 @@ BOOSTS = [
     ("http://x/y^2", Boost(Term("http://x/y"), Decimal(2))),
 ]
 
-GOLDEN = [*TERMS, *ESCAPES, *PHRASES, *FIELDS, *EVERYTHING, *OPERATORS, *PRECEDENCE, *GROUPS, *SIGNS, *BOOSTS]
+GOLDEN: Pairs = TERMS + ESCAPES + PHRASES + FIELDS + EVERYTHING + OPERATORS + PRECEDENCE + GROUPS + SIGNS + BOOSTS
 
 
 @pytest.mark.parametrize(("query", "tree"), GOLDEN)

@@ -25,20 +25,87 @@ def _span() -> Span:
     return field(default=_NOWHERE, compare=False, repr=False)
 
 
+class Form(Enum):
+    """Which index of a field is asked: its own, the untokenised one (`=`), or the tokenised one (`~`)."""
+
+    DEFAULT = ""
+    EXACT = "="
+    TOKENISED = "~"
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """`word` or `field:word`; the field is None for the default text fields."""
 
     text: str
     field: str | None = None
+    form: Form = Form.DEFAULT
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`"some words"` or `field:"some words"`: the words next to each other, in order."""
+    """`"some words"~slop`: the words next to each other in order, or up to `slop` moves away from it."""
 
     text: str
+    field: str | None = None
+    form: Form = Form.DEFAULT
+    slop: int | None = None
+    span: Span = _span()
+
+
+class Joker(Enum):
+    """A character of a pattern that stands for others."""
+
+    ANY = "*"
+    ONE = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """`wh*t?`: literal pieces and jokers, at least one of these; pieces are never empty, and never two in a row."""
+
+    pattern: tuple[str | Joker, ...]
+    field: str | None = None
+    form: Form = Form.DEFAULT
+    is_phrase: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Fuzzy:
+    """`word~0.8`: words that are as similar as that, a fraction in [0, 1], or a number of edits above 1."""
+
+    text: str
+    similarity: Decimal
+    field: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of a range, as typed: a word, a number, a date or date maths."""
+
+    text: str
+    is_inclusive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`[low TO high]`, `<low TO high>`, `low..high`; an end that is None is open (`*`, MIN, MAX)."""
+
+    low: Bound | None
+    high: Bound | None
+    field: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Proximity:
+    """`a *(3) b`: two or more words in this order, with at most `slop` others between each and the next."""
+
+    words: tuple[str, ...]
+    slop: int = 100
     field: str | None = None
     span: Span = _span()
 
@@ -61,6 +128,13 @@ class Fingerprint:
     overlap: Decimal | None = None
     probability: Decimal | None = None
     span: Span = _span()
+
+
+class Operator(Enum):
+    """What joins words that stand side by side."""
+
+    OR = "OR"
+    AND = "AND"
 
 
 class Occur(Enum):
@@ -120,7 +194,8 @@ class Boost:
     span: Span = _span()
 
 
-Node: TypeAlias = Term | Phrase | Everything | Fingerprint | Clauses | And | Or | Not | Boost
+Leaf: TypeAlias = Term | Phrase | Wildcard | Fuzzy | Range | Proximity | Everything | Fingerprint
+Node: TypeAlias = Leaf | Clauses | And | Or | Not | Boost
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -141,3 +216,13 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for child in children(node):
         yield from walk(child)
+
+
+def depth(node: Node) -> int:
+    """Return the levels below a node, or more than `MAX_DEPTH` where there are more."""
+    level: list[Node] = [node]
+    for count in range(MAX_DEPTH + 1):
+        level = [child for parent in level for child in children(parent)]
+        if not level:
+            return count
+    return MAX_DEPTH + 1

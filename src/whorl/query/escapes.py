@@ -1,4 +1,4 @@
-r"""Escapes: `\x` for the character x and `\uXXXX` for a code point, read here and written here.
+r"""Escapes: `\x` for x, `\uXXXX` for a code point, `_xHHHH_` for one in a field's name; read here and written here.
 
 Every character that means something to the language can be written as text, and `unparse` depends on it:
 `read(write_word(text), 0) == text`, and so for the other two writers.
@@ -10,9 +10,18 @@ import re
 import unicodedata
 
 from whorl.errors import ParameterError, Span
+from whorl.query.ast import Joker
 from whorl.query.mistakes import Mistake
 
 KEYWORDS = frozenset({"and", "or", "not"})
+#: Fields whose values are qualified names, so that in TYPE:cm:content the field is TYPE alone.
+QUALIFIED = (
+    *("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS", "QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCQNAME"),
+    *("PRIMARYASSOCTYPEQNAME", "ISNULL", "ISNOTNULL", "ISUNSET", "EXISTS"),
+)
+#: A name between colons, and the namespace that can stand before it.
+NAME = r"\d*(?:\\.|[^\W\d])(?:\\.|[\w.\-$#])*"
+URI = r"\{[A-Za-z0-9\-._~\[\]@!$&'()*+,;=:/?#]*\}"
 
 _ESCAPE = re.compile(
     r"\\u(?P<high>d[89ab][0-9a-f]{2})\\u(?P<low>d[c-f][0-9a-f]{2})"
@@ -20,7 +29,14 @@ _ESCAPE = re.compile(
     r"|\\(?P<literal>.)",
     re.IGNORECASE | re.DOTALL | re.ASCII,
 )
-_PLAIN_FIELD = re.compile(r"\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*")
+_PLAIN_FIELD = re.compile(
+    rf"(?!FINGERPRINT:|(?:{'|'.join(QUALIFIED)}):)(?P<uri>{URI})?(?P<name>\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*)"
+)
+# An operator where it begins a word: a quote or an exclamation mark ends it.
+_KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
+_IN_NAME = re.compile(r"_x([0-9a-fA-F]{4})_")
+_PIECE = re.compile(r"(?P<joker>[*?])|(?:\\.|[^*?\\])+", re.DOTALL)
+_URL_PIECE = re.compile(r"(?P<joker>\*)|(?:\\.|[^*\\])+", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # ASCII punctuation that is text at the start of a word, and that is text further on. Two dots would be a range, and
 # two slashes behind a field would make an address of it.
@@ -40,6 +56,26 @@ def read(raw: str, start: int) -> str:
         return _code_point(match["code"], span) if match["code"] else _literal(match["literal"], span)
 
     return _ESCAPE.sub(meant, raw)
+
+
+def read_pattern(raw: str, start: int, *, is_url: bool = False) -> tuple[str | Joker, ...]:
+    """Return the pieces of a word: texts between jokers; in an address the question mark is text."""
+    pieces: list[str | Joker] = []
+    for match in (_URL_PIECE if is_url else _PIECE).finditer(raw):
+        joker = match["joker"]
+        pieces.append(Joker(joker) if joker else read(match[0], start + match.start()))
+    return tuple(pieces)
+
+
+def read_name(raw: str, start: int) -> str:
+    """Return a field's name, whose `_xHHHH_` are characters."""
+    uri = re.match(URI, raw)
+    at = uri.end() if uri else 0
+
+    def meant(match: re.Match[str]) -> str:
+        return _code_point(match[1], Span(start, start + len(raw)))
+
+    return raw[:at] + _IN_NAME.sub(meant, read(raw[at:], start + at))
 
 
 def _code_point(digits: str, span: Span) -> str:
@@ -63,10 +99,27 @@ def write_word(text: str) -> str:
     a\ b\:c \AND don't
     """
     check_text(text, "a term")
-    if text.lower() in KEYWORDS:
-        return "\\" + text
+    return write_pattern((text,))
+
+
+def write_pattern(pattern: tuple[str | Joker, ...]) -> str:
+    r"""Return an unquoted word with its jokers.
+
+    >>> print(write_pattern(("a*", Joker.ANY, "b")))
+    a\**b
+    """
+    first = pattern[0]
+    written = ["\\"] if isinstance(first, str) and _KEYWORD.match(first) else []
     # The blank before the text marks its first character.
-    return "".join(map(_word_char, " " + text, text))
+    before = " "
+    for piece in pattern:
+        if isinstance(piece, Joker):
+            written.append(piece.value)
+            before = piece.value
+        else:
+            written += map(_word_char, before + piece, piece)
+            before = piece[-1]
+    return "".join(written)
 
 
 def _word_char(before: str, char: str) -> str:
@@ -88,19 +141,22 @@ def write_quoted(text: str, special: str = "*?") -> str:
 def write_field(name: str) -> str:
     r"""Return a field's name, to be followed by its colon.
 
-    >>> print(write_field("cm:name"), write_field("2024"))
-    cm:name \2024
+    >>> print(write_field("cm:name"), write_field("2024"), write_field("TYPE:cm"))
+    cm:name \2024 TYPE\:cm
     """
     check_text(name, "a field")
     if name.lower() == "fingerprint":
         raise ParameterError(f"a field cannot be called {name}: that word starts a fingerprint search")
-    if _PLAIN_FIELD.fullmatch(name) and not name.startswith("FINGERPRINT:"):
-        return name
+    plain = _PLAIN_FIELD.fullmatch(name)
+    uri = plain["uri"] or "" if plain else ""
+    # What looks like an escape in a name is none when its first underscore is written as one.
+    rest = _IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
+    if plain:
+        return uri + rest
     # An escaped first character makes a name of anything, even of digits alone.
-    first = "" if name[0].isalpha() else name[0]
-    rest = name[len(first) :]
+    first = "" if rest[0].isalpha() else rest[0]
     return "".join(_text_char(char, plain=False) for char in first) + "".join(
-        _text_char(char, plain=char.isalnum() or char == "_") for char in rest
+        _text_char(char, plain=char.isalnum() or char == "_") for char in rest[len(first) :]
     )
 
 

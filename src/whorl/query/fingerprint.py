@@ -1,4 +1,4 @@
-r"""The literal `FINGERPRINT:<id>[_<overlap>[_<probability>]]`, read and written, and the numbers of the language.
+r"""The literal `FINGERPRINT:<id>[_<overlap>[_<probability>]]`, read and written.
 
     FINGERPRINT:1234_20_80          cut at each underscore; `\_` belongs to the id
     FINGERPRINT:"an id_20_80"       the same, and the id may hold blanks, parentheses and ^
@@ -11,21 +11,17 @@ percent.
 from __future__ import annotations
 
 import re
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import NamedTuple
 
 from whorl.errors import ParameterError, Span
 from whorl.query import ast
 from whorl.query.escapes import KEYWORDS, check_text, read, write_quoted
 from whorl.query.mistakes import Mistake, shorten
+from whorl.query.numbers import EXACT, NUMBER, read_number, write_number
 
 PREFIX = "FINGERPRINT:"
-# Longer than any number that is meant; it bounds the work and keeps the arithmetic below exact.
-MAX_NUMBER_LENGTH = 20
-MAX_BOOST = 1000
 
-_EXACT = Context(prec=3 * MAX_NUMBER_LENGTH)
-_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
 _QUOTED = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.DOTALL)
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
@@ -87,7 +83,7 @@ def _cut(part: _Part) -> list[_Part]:
 
 def _quoted_apart(typed: str) -> str:
     """Return the literal with the id quoted and its one or two last numbers outside, or "" where that says nothing."""
-    told = re.fullmatch(rf'([^"\\]*?)((?:_{_NUMBER.pattern}){{1,2}})', typed)
+    told = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
     return f'{PREFIX}"{told[1]}"{told[2]}' if told and "_" in told[1] else ""
 
 
@@ -109,45 +105,13 @@ def _fraction(part: _Part, name: str, escaped: str) -> Decimal:
     if not 0 < value <= 100:
         message = f"{name} must be above 0 and at most 100 percent, got {shorten(part.text)}"
         raise Mistake(message, part.span, hint)
-    return _EXACT.normalize(_EXACT.divide(value, Decimal(100)) if value > 1 else value)
+    return EXACT.normalize(EXACT.divide(value, Decimal(100)) if value > 1 else value)
 
 
 def _of_the_id(escaped: str) -> str:
     if not escaped:
         return ""
     return f'If "_" belongs to the id, write {shorten(escaped, 200)} (in an id, \\_ is an underscore)'
-
-
-def read_boost(typed: str, start: int) -> Decimal:
-    """Return the factor of `^<factor>`, where `typed` begins with the caret."""
-    span = Span(start + 1, start + len(typed))
-    if len(typed) == 1:
-        raise Mistake("a number must follow ^ directly", Span(start, start + 1), "As in ^2.5")
-    factor = read_number(typed[1:], start + 1, "a boost", "As in ^2.5")
-    if not 0 < factor <= MAX_BOOST:
-        raise Mistake(f"a boost must be above 0 and at most {MAX_BOOST}, got {shorten(typed[1:])}", span)
-    return factor
-
-
-def read_number(typed: str, start: int, name: str, hint: str = "") -> Decimal:
-    """Return a plain decimal number; `name` and `hint` are for the message."""
-    span = Span(start, start + len(typed))
-    if not _NUMBER.fullmatch(typed):
-        message = f"{name} must be a number, got {shorten(typed)}"
-        raise Mistake(message, span, _repair(typed) or hint)
-    if len(typed.lstrip("-0")) > MAX_NUMBER_LENGTH:
-        raise Mistake(f"{name} has more than {MAX_NUMBER_LENGTH} characters", span)
-    return Decimal(typed)
-
-
-def _repair(typed: str) -> str:
-    if typed.endswith("%") and _NUMBER.fullmatch(typed[:-1]):
-        return f"Leave out the %: {shorten(typed[:-1])}"
-    if _NUMBER.fullmatch(typed.replace(",", ".", 1)):
-        return f"Use a point: {shorten(typed.replace(',', '.', 1))}"
-    if re.fullmatch(_NUMBER.pattern + r"[eE][+-]?[0-9]+", typed):
-        return "Write the number without an exponent."
-    return ""
 
 
 def write_fingerprint(node: ast.Fingerprint) -> str:
@@ -169,15 +133,5 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
 def _percent(fraction: Decimal) -> str:
     # Up to one percent it would be read as a fraction, so it is written as one.
     is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
-    value = _EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
+    value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
     return write_number(value, "an overlap or probability", most=100)
-
-
-def write_number(value: Decimal, name: str, most: int) -> str:
-    """Return a number above 0 and at most `most`, without an exponent."""
-    if value.is_finite() and 0 < value <= most and value.adjusted() > -MAX_NUMBER_LENGTH:
-        text = f"{_EXACT.normalize(value):f}"
-        if len(text.lstrip("0")) <= MAX_NUMBER_LENGTH and Decimal(text) == value:
-            return text
-    limits = f"above 0, at most {most} and of at most {MAX_NUMBER_LENGTH} characters"
-    raise ParameterError(f"{name} must be {limits}, got {value}")

@@ -6,8 +6,11 @@ from enum import IntEnum
 
 from whorl.errors import ParameterError
 from whorl.query import ast
-from whorl.query.escapes import write_field, write_quoted, write_word
-from whorl.query.fingerprint import MAX_BOOST, write_fingerprint, write_number
+from whorl.query.escapes import write_field, write_pattern, write_quoted, write_word
+from whorl.query.fingerprint import write_fingerprint
+from whorl.query.joining import DEFAULT_SLOP
+from whorl.query.numbers import MAX_BOOST, MAX_SIMILARITY, write_number, write_slop
+from whorl.query.ranges import write_range
 
 
 class _Tightness(IntEnum):
@@ -31,17 +34,9 @@ def unparse(node: ast.Node) -> str:
     >>> print(unparse(ast.And((ast.Term("pdf", "type"), ast.Not(ast.Term("or"))))))
     type:pdf AND NOT \or
     """
-    _check_depth(node)
+    if ast.depth(node) > ast.MAX_DEPTH:
+        raise ParameterError(f"a query can be at most {ast.MAX_DEPTH} levels deep, this tree is deeper")
     return _write(node, _Tightness.OR)
-
-
-def _check_depth(node: ast.Node) -> None:
-    level: list[ast.Node] = [node]
-    for _ in range(ast.MAX_DEPTH + 1):
-        level = [child for parent in level for child in ast.children(parent)]
-        if not level:
-            return
-    raise ParameterError(f"a query can be at most {ast.MAX_DEPTH} levels deep, this tree is deeper")
 
 
 def _write(node: ast.Node, least: _Tightness) -> str:
@@ -82,16 +77,57 @@ def _clauses(node: ast.Clauses) -> str:
     )
 
 
-def _leaf(node: ast.Term | ast.Phrase | ast.Everything | ast.Fingerprint) -> str:
+def _leaf(node: ast.Leaf) -> str:
     match node:
-        case ast.Term(text=text, field=field):
-            return _prefix(field) + write_word(text)
-        case ast.Phrase(text=text, field=field):
-            return _prefix(field) + write_quoted(text)
+        case ast.Term(text=text, field=field, form=form):
+            return form.value + _prefix(field) + _word(text, form, field)
+        case ast.Phrase(text=text, field=field, form=form, slop=slop):
+            distance = "" if slop is None else f"~{write_slop(slop)}"
+            return form.value + _prefix(field) + write_quoted(text) + distance
+        case ast.Wildcard():
+            return _wildcard(node)
+        case ast.Fuzzy(text=text, similarity=similarity, field=field):
+            number = write_number(similarity, "a similarity", MAX_SIMILARITY, is_zero_meant=True)
+            return f"{_prefix(field)}{write_word(text)}~{number}"
+        case ast.Range(field=field):
+            return _prefix(field) + write_range(node)
+        case ast.Proximity():
+            return _proximity(node)
         case ast.Fingerprint():
             return write_fingerprint(node)
         case ast.Everything():
             return "*:*"
+
+
+def _word(text: str, form: ast.Form, field: str | None) -> str:
+    # "a ~2" would be a similarity.
+    is_number = form is ast.Form.TOKENISED and field is None and text[:1] in tuple("0123456789.")
+    return ("\\" if is_number else "") + write_word(text)
+
+
+def _wildcard(node: ast.Wildcard) -> str:
+    jokers = [piece for piece in node.pattern if isinstance(piece, ast.Joker)]
+    pairs = zip(node.pattern, node.pattern[1:], strict=False)
+    if not jokers or "" in node.pattern or any(isinstance(a, str) and isinstance(b, str) for a, b in pairs):
+        raise ParameterError(f"a pattern has jokers, and between them texts that are not empty, got {node.pattern}")
+    lead = node.form.value + _prefix(node.field)
+    if node.is_phrase:
+        return f'{lead}"{"".join(_quoted_piece(piece) for piece in node.pattern)}"'
+    if not lead and node.pattern == (ast.Joker.ANY,):
+        raise ParameterError("* alone is every document: use Everything")
+    is_number = lead == "~" and str(node.pattern[0])[0] in "0123456789."
+    return lead + ("\\" if is_number else "") + write_pattern(node.pattern)
+
+
+def _quoted_piece(piece: str | ast.Joker) -> str:
+    return piece.value if isinstance(piece, ast.Joker) else write_quoted(piece)[1:-1]
+
+
+def _proximity(node: ast.Proximity) -> str:
+    if len(node.words) < 2:
+        raise ParameterError(f"a proximity search has two words or more, got {len(node.words)}")
+    star = "*" if node.slop == DEFAULT_SLOP else f"*({write_slop(node.slop)})"
+    return _prefix(node.field) + f" {star} ".join(write_word(word) for word in node.words)
 
 
 def _prefix(field: str | None) -> str:

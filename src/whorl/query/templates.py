@@ -1,0 +1,94 @@
+"""Templates: a field's name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`.
+
+A template's tree has a `Slot` where the search goes. Templates that name templates are put into each other once, so
+that the use of one is a single substitution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from whorl.errors import ParameterError
+from whorl.query import ast
+
+
+@dataclass(frozen=True, slots=True)
+class Slot(ast.Term):
+    """`%field` or `%(field field)` in a template: the search goes here, into these fields."""
+
+    fields: tuple[str, ...] = ()
+
+
+def resolved(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]:
+    """Return templates, by their names in lower case, whose slots name no template any more.
+
+    Args:
+        trees: As parsed.
+        largest: How many leaves one may have.
+
+    Raises:
+        ParameterError: A template needs itself, or becomes larger or deeper than a query can be.
+    """
+    done: dict[str, ast.Node] = {}
+    for name in trees:
+        path = [name]
+        while path:
+            wanted = [used for used in _used(trees[path[-1]]) if used in trees and used not in done]
+            if not wanted:
+                last = path.pop()
+                done[last] = _put_in(last, trees[last], done, largest)
+            elif wanted[0] in path:
+                circle = [*path[path.index(wanted[0]) :], wanted[0]]
+                raise ParameterError(f"templates go in a circle: {' -> '.join(circle)}")
+            else:
+                path.append(wanted[0])
+    return done
+
+
+def _used(tree: ast.Node) -> Iterable[str]:
+    return [name.lower() for node in ast.walk(tree) if isinstance(node, Slot) for name in node.fields]
+
+
+def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: int) -> ast.Node:
+    def fill(slot: Slot) -> ast.Node:
+        return _any([done.get(used.lower(), replace(slot, fields=(used,))) for used in slot.fields], slot)
+
+    # Each template is within the limits, so what one step makes of it is still small.
+    whole = _mapped(tree, lambda leaf: fill(leaf) if isinstance(leaf, Slot) else leaf)
+    leaves = sum(1 for node in ast.walk(whole) if not ast.children(node))
+    if leaves > largest or ast.depth(whole) > ast.MAX_DEPTH:
+        raise ParameterError(f"template {name!r} has {leaves:,} parts, more than a query can have")
+    return whole
+
+
+def filled(template: ast.Node, leaf: ast.Leaf) -> ast.Node:
+    """Return a template with a search in its slots; all of it stands where the search stands."""
+    assert not isinstance(leaf, ast.Everything | ast.Fingerprint)
+    found = leaf
+
+    def fill(part: ast.Node) -> ast.Node:
+        if isinstance(part, Slot):
+            return _any([replace(found, field=name) for name in part.fields], found)
+        return replace(part, span=found.span)
+
+    return _mapped(template, fill, found)
+
+
+def _any(members: list[ast.Node], at: ast.Node) -> ast.Node:
+    return members[0] if len(members) == 1 else ast.Or(tuple(members), at.span)
+
+
+def _mapped(node: ast.Node, change: Callable[[ast.Node], ast.Node], at: ast.Node | None = None) -> ast.Node:
+    """Return a tree with its leaves changed, all of it standing where `at` stands, if that is told."""
+    span = node.span if at is None else at.span
+    match node:
+        case ast.And(children=members) | ast.Or(children=members):
+            return replace(node, children=tuple(_mapped(member, change, at) for member in members), span=span)
+        case ast.Clauses(clauses=clauses):
+            mapped = tuple(ast.Clause(clause.occur, _mapped(clause.child, change, at)) for clause in clauses)
+            return replace(node, clauses=mapped, span=span)
+        case ast.Not(child=child) | ast.Boost(child=child):
+            return replace(node, child=_mapped(child, change, at), span=span)
+        case _:
+            return change(node)

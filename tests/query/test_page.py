@@ -1,0 +1,60 @@
+"""docs/afts.md: its Python is run, its numbers are counted; its tables are tested with the other pages'."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import fuzz_queries
+import test_afts
+import test_fingerprint
+import test_mistakes
+import test_parser
+import test_templates
+from differences import ALL
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "afts.md").read_text(encoding="utf-8")
+
+PAIRS = len(test_parser.GOLDEN) + len(test_afts.GOLDEN) + len(test_afts.AND_MODE) + len(test_afts.STRICT)
+REFUSALS: list[Sequence[object]] = [
+    *(test_mistakes.SYNTAX, test_mistakes.CONSTRUCTS, test_mistakes.STRICT),
+    *(test_templates.REFUSED, test_fingerprint.MISTAKES),
+]
+COUNTS = [
+    ("queries beside their trees, by hand", PAIRS + len(test_templates.TEMPLATES)),
+    ("refused queries with message, place and hint", sum(len(rows) for rows in REFUSALS)),
+    ("differences, both readings of each", len(ALL)),
+    ("inputs of `make fuzz`, each in both readings", sum(fuzz_queries.COUNTS.values())),
+]
+
+
+def test_the_python_of_the_page() -> None:
+    """
+    One session, from the top to the bottom.
+    """
+    code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
+    session = doctest.DocTestParser().get_doctest(code, {}, "afts.md", "docs/afts.md", 0)
+    assert len(session.examples) > 4
+    assert doctest.DocTestRunner().run(session).failed == 0
+
+
+@pytest.mark.parametrize(("what", "count"), COUNTS)
+def test_the_numbers_of_the_page(what: str, count: int) -> None:
+    assert f"| {what} | {count:,} |" in PAGE
+
+
+def test_the_record_of_the_fuzzing_is_of_these_inputs() -> None:
+    """
+    Whoever changes how many runs it again.
+    """
+    record = (ROOT / "benchmarks" / "results" / "fuzz.txt").read_text(encoding="utf-8")
+    told = {
+        kind.strip(): int(count.replace(",", ""))
+        for kind, count in re.findall(r"^(\D+?) +([\d,]+) inputs", record, re.M)
+    }
+    assert {kind: count for kind, count in told.items() if kind in fuzz_queries.COUNTS} == fuzz_queries.COUNTS
