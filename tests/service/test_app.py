@@ -26,6 +26,7 @@ with warnings.catch_warnings():
 
 from whorl import Document, Store, open_store
 from whorl.errors import SchemaError, WhorlError
+from whorl.service.access import Credentials
 from whorl.service.app import create_app
 
 WHORL = Path(sys.executable).parent / "whorl"
@@ -47,14 +48,27 @@ def client(store: Store) -> Iterator[TestClient]:
         yield made
 
 
-@pytest.fixture
-def away() -> Iterator[TestClient]:
-    """A service whose Solr is not there."""
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://admin:s3cret@127.0.0.1:{closed.getsockname()[1]}/solr/whorl"
-        with open_store(url) as opened, TestClient(create_app(opened), raise_server_exceptions=False) as made:
-            yield made
+def test_similar(client: TestClient) -> None:
+    """
+    A document or a text as the source; each hit with its three shares; what cannot be asked is a 400 that names it.
+    """
+    asked = {"id": "a", "threshold": 40}
+    told = client.post("/api/similar", json=asked).json()
+    assert [hit["id"] for hit in told["hits"]] == ["b"]
+    # Of the 17 shingles of either, both have 13.
+    assert told["hits"][0]["similarity"] == {"value": 13 / 17, "low": 13 / 17, "high": 13 / 17}
+    by_text = client.post("/api/similar", json={"text": FIRST, "metric": "contains", "threshold": 100}).json()
+    assert [hit["id"] for hit in by_text["hits"]] == ["a"]
+    for wrong in (
+        {},
+        {"id": "a", "text": FIRST},
+        {**asked, "metric": "alike"},
+        {**asked, "recall": 0},
+        {**asked, "x": 1},
+    ):
+        answer = client.post("/api/similar", json=wrong)
+        assert answer.status_code == 400, wrong
+        assert answer.json()["error"]["message"]
 
 
 def test_search(client: TestClient) -> None:
@@ -94,7 +108,7 @@ def test_an_unknown_source_is_a_warning(client: TestClient) -> None:
         ("FINGERPRINT:a_140", [14, 17], "140"),
         ('a "open', [2, 3], "never closed"),
         ("", [0, 0], "empty"),
-        ("{!lucene}*:*", [0, 1], "brace"),
+        ("{!lucene}*:*", [0, 1], "{"),
         ("fox\0", [3, 4], "control character"),
         ("(" * 500 + "x" + ")" * 500, [100, 101], "levels deep"),
     ],
@@ -213,7 +227,7 @@ def test_without_the_key_nothing_is_searched(store: Store, headers: dict[str, st
     """
     401 on every route under /api, whatever else the request says; health needs no key.
     """
-    client = TestClient(create_app(store, api_key=KEY))
+    client = TestClient(create_app(store, Credentials(api_key=KEY)))
     for path in ("/api/search?q=*", "/api/search?q=(", "/api/search", "/%61pi/search?q=*", "/api/none"):
         answer = client.get(path, headers=headers)
         assert answer.status_code == answer.json()["error"]["statusCode"] == 401
@@ -224,9 +238,9 @@ def test_with_the_key(store: Store) -> None:
     """
     A key may hold any characters.
     """
-    client = TestClient(create_app(store, api_key=KEY))
+    client = TestClient(create_app(store, Credentials(api_key=KEY)))
     headers = {b"Authorization": f"Bearer {KEY}".encode()}
-    assert client.get("/api/search?q=*", headers=headers).json()["total"] == 3  # type: ignore[arg-type]
+    assert client.get("/api/search?q=*", headers=headers).json()["total"] == 3
 
 
 def test_requests_at_the_same_time(client: TestClient) -> None:
@@ -288,9 +302,9 @@ def wait_until_it_listens(port: int, process: subprocess.Popen[str]) -> None:
         time.sleep(0.02)
 
 
-def test_serve_says_that_it_is_open(tmp_path: Path) -> None:
+def test_an_open_service_stays_on_this_machine(tmp_path: Path) -> None:
     """
-    Without a key it listens on this machine alone, or says that anybody can search; a taken port is one message.
+    Where others could reach it, it asks who they are or is told not to; a taken port is one message.
     """
     open_store(tmp_path / "store").close()
     with socket.socket() as taken:
@@ -298,13 +312,28 @@ def test_serve_says_that_it_is_open(tmp_path: Path) -> None:
         taken.listen()
         command = [str(WHORL), "serve", "--store", str(tmp_path / "store"), "--port", str(taken.getsockname()[1])]
         environment = {name: value for name, value in os.environ.items() if name != "WHORL_API_KEY"}
-        done = subprocess.run(
-            [*command, "--host", "0.0.0.0"], env=environment, capture_output=True, text=True, check=False, timeout=60
+        tries: list[tuple[list[str], dict[str, str]]] = [
+            ([], {}),
+            (["--open"], {}),
+            ([], {"WHORL_USER": "ann", "WHORL_PASSWORD": "pw"}),
+        ]
+        refused, opened, asking = (
+            subprocess.run(
+                [*command, "--host", "0.0.0.0", *more],
+                env={**environment, **added},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+            for more, added in tries
         )
-    assert done.returncode != 0
-    assert "anyone who reaches 0.0.0.0 can search; set WHORL_API_KEY" in done.stderr
-    assert "address already in use" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert refused.returncode == 2
+    assert "anyone who reaches 0.0.0.0 could search and delete; set WHORL_USER" in refused.stderr
+    for done in (opened, asking):
+        assert done.returncode != 0
+        assert "address already in use" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_the_description_is_served(client: TestClient) -> None:

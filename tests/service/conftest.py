@@ -1,0 +1,79 @@
+"""Stores of real documents behind the service: the contracts of the examples, with what Alfresco knows of its nodes."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+import warnings
+from collections.abc import Iterator
+
+import pytest
+
+import solr_runtime
+from contracts import documents
+from whorl import Store, open_store
+
+pytest.importorskip("fastapi")
+
+with warnings.catch_warnings():
+    # Its newest releases would rather have httpx2.
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+from whorl.service.app import create_app
+
+
+@pytest.fixture(scope="session")
+def embedded_contracts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(tmp_path_factory.mktemp("contracts") / "store") as store:
+        store.index(documents())
+        yield store
+
+
+@pytest.fixture(scope="session")
+def solr_contracts_url(solr_standalone_url: str) -> Iterator[str]:
+    """URL of a core with the documents, beside those of other tests."""
+    base_url, name = solr_standalone_url.rpartition("/")[0], f"whorl_service_{uuid.uuid4().hex[:8]}"
+    url = solr_runtime.make_collection(base_url, name)
+    with open_store(url) as store:
+        store.index(documents())
+    yield url
+    solr_runtime.drop(base_url, name)
+
+
+@pytest.fixture(scope="session")
+def solr_contracts(solr_contracts_url: str) -> Iterator[Store]:
+    with open_store(solr_contracts_url) as store:
+        yield store
+
+
+@pytest.fixture(params=["embedded", pytest.param("solr", marks=pytest.mark.solr)])
+def contracts(request: pytest.FixtureRequest) -> Store:
+    """Every test that takes this runs on both engines."""
+    store = request.getfixturevalue(f"{request.param}_contracts")
+    assert isinstance(store, Store)
+    return store
+
+
+@pytest.fixture
+def service(contracts: Store) -> Iterator[TestClient]:
+    """The service over the documents, open to all."""
+    with TestClient(create_app(contracts), raise_server_exceptions=False) as made:
+        yield made
+
+
+@pytest.fixture
+def embedded_service(embedded_contracts: Store) -> Iterator[TestClient]:
+    """The same on one engine, for what no engine has a part in."""
+    with TestClient(create_app(embedded_contracts), raise_server_exceptions=False) as made:
+        yield made
+
+
+@pytest.fixture
+def away() -> Iterator[TestClient]:
+    """A service whose Solr is not there."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://admin:s3cret@127.0.0.1:{closed.getsockname()[1]}/solr/whorl"
+        with open_store(url) as opened, TestClient(create_app(opened), raise_server_exceptions=False) as made:
+            yield made

@@ -1,0 +1,146 @@
+"""Clients that people have, as they are, against `whorl serve` over a real Solr with real documents."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alfresco_clients import (
+    ALFRESCO_REST_CLIENT,
+    PYTHON_ALFRESCO_API,
+    REQUIRED,
+    NoClientError,
+    node_environment,
+    python_environment,
+)
+from contracts import NODE
+
+WHORL = Path(sys.executable).parent / "whorl"
+CLIENTS = Path(__file__).parent / "clients"
+#: With characters that browsers and other clients encode in different ways.
+USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
+_DEADLINE_SECONDS = 120.0
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="environments are laid out as on POSIX")
+
+
+@pytest.fixture(scope="module")
+def served(solr_contracts_url: str) -> Iterator[str]:
+    """The address of a `whorl serve` that knows a user."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "WHORL_USER": USER, "WHORL_PASSWORD": PASSWORD}
+    command = [str(WHORL), "serve", "--store", solr_contracts_url, "--port", str(port)]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + _DEADLINE_SECONDS
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline, "nobody listens"
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        out, error = process.communicate(timeout=_DEADLINE_SECONDS)
+    assert "Traceback" not in out + error
+
+
+def unavailable(error: NoClientError) -> BaseException:
+    """Return what to raise where a client cannot be had: a skip, or a failure where it is required."""
+    if os.environ.get(REQUIRED) == "1":
+        return pytest.fail.Exception(f"{error} ({REQUIRED}=1 asks for it)", pytrace=False)
+    return pytest.skip.Exception(str(error))
+
+
+def seen(command: Sequence[str | Path], url: str, **environment: str) -> Any:
+    """Run a client's script and return what it saw."""
+    run = subprocess.run(
+        [*map(str, command), url, USER, PASSWORD],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_DEADLINE_SECONDS,
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def python(name: str, pins: Sequence[str]) -> Path:
+    try:
+        return python_environment(name, pins)
+    except NoClientError as error:
+        raise unavailable(error) from None
+
+
+def test_js_api(served: str) -> None:
+    """
+    Logs in, searches with what its own applications send, is told of a mistake, logs out and is out.
+    """
+    try:
+        node, folder = node_environment()
+    except NoClientError as error:
+        raise unavailable(error) from None
+    saw = seen([node, CLIENTS / "js_api.cjs"], served, NODE_PATH=str(folder / "node_modules"))
+    assert saw["refused"] == 403
+    assert saw["ticket"].startswith("TICKET_")
+    listed = saw["found"]["list"]
+    assert listed["pagination"]["totalItems"] == 2
+    assert [each["entry"]["name"] for each in listed["entries"]] == ["lease.txt", "renewal.txt"]
+    lease = listed["entries"][0]["entry"]
+    assert lease["id"] == NODE
+    assert lease["createdAt"] == "2017-04-10T10:52:30.868Z"  # a Date of its own by now
+    assert lease["properties"]["cm:title"] == "The lease"
+    assert lease["search"]["fingerprint"]["sharedTokens"] == lease["search"]["score"] == 512
+    status, summary = saw["mistake"]
+    assert status == 400
+    assert "(" in summary
+    assert saw["gone"] == 401
+
+
+def test_alfresco_rest_client(served: str) -> None:
+    """
+    By password and by ticket: nodes, raw scores, facet queries, and mistakes as its own errors.
+    """
+    saw = seen([python("alfresco-rest-client", ALFRESCO_REST_CLIENT), CLIENTS / "rest_client.py"], served)
+    assert saw["BasicAuth"]["nodes"] == saw["TicketAuth"]["nodes"]
+    for auth in ("BasicAuth", "TicketAuth"):
+        nodes, listed, failed = (saw[auth][name] for name in ("nodes", "list", "failed"))
+        assert [node[1] for node in nodes] == ["lease.txt", "renewal.txt", "minutes.txt"]
+        assert nodes[0][0] == NODE
+        assert nodes[0][2] == "2017-04-10 10:52:30.868000+00:00"
+        assert nodes[0][3]["pages"] == 3
+        assert (listed["pagination"]["count"], listed["pagination"]["hasMoreItems"]) == (2, True)
+        assert listed["context"]["facetQueries"] == [{"label": "pages:1", "filterQuery": "pages:1", "count": 1}]
+        assert listed["entries"][1]["entry"]["search"]["score"] > 400
+        assert [each[:2] for each in failed] == [["InvalidArgumentError", 400]] * 2
+        assert "cmis" in failed[1][2]
+    assert saw["wrong"] == ["AuthenticationError", 401]
+
+
+def test_python_alfresco_api(served: str) -> None:
+    """
+    Its generated models find every key that they want, by password and by ticket.
+    """
+    saw = seen([python("python-alfresco-api", PYTHON_ALFRESCO_API), CLIENTS / "generated.py"], served)
+    assert saw["SimpleAuthUtil"] == saw["TicketAuthUtil"]
+    page = saw["SimpleAuthUtil"]
+    assert page["pagination"] == {"count": 2, "hasMoreItems": True, "totalItems": 3, "skipCount": 0, "maxItems": 2}
+    assert page["request"] == "FINGERPRINT:lease_5"
+    assert [each[1] for each in page["entries"]] == ["lease.txt", "renewal.txt"]
+    identity, _, created, score, more = page["entries"][0]
+    assert (identity, created, score) == (NODE, "2017-04-10 10:52:30.868000+00:00", 512.0)
+    assert more["fingerprint"]["jaccard"] == {"value": 1.0, "low": 1.0, "high": 1.0}
+    assert saw["wrong"] == 400
