@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from pathlib import Path
 
 from corpus import MAIN_PARTS, CorpusError
@@ -19,8 +19,8 @@ from whorl import Document
 
 #: Any other seed is another set of documents, and so other figures.
 SEED = 20
-#: Words of the smallest and the largest composite and passage.
-COMPOSITE_WORDS, PASSAGE_WORDS = (4_000, 250_000), (20, 1_000)
+#: Words of the smallest and the largest passage.
+PASSAGE_WORDS = (20, 1_000)
 #: Of 1,000 words of an edited copy, how many are replaced or left out.
 EDITS = (5, 20, 50, 100, 200, 400)
 #: Words that a document must have to be cut or edited.
@@ -30,12 +30,13 @@ _WORD = re.compile(r"\S+\s*")
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """How many documents of each kind: `real` None is all that there are."""
+    """How many documents of each kind (`real` None is all that there are), and how long composites are, in words."""
 
     real: int | None = None
     composites: int = 60
     passages: int = 500
     edited: int = 500
+    composite_words: tuple[int, int] = (4_000, 250_000)
 
 
 QUICK = Amounts(1_500, 6, 100, 100)
@@ -48,15 +49,19 @@ def documents(folder: Path, amounts: Amounts) -> list[Document]:
         CorpusError: A corpus is not there.
     """
     real = _real(folder, amounts.real)
+    return [*real, *made_of(real, amounts)]
+
+
+def made_of(real: Sequence[Document], amounts: Amounts) -> list[Document]:
+    """Return documents that share content with others; the same ones at every call."""
     rng = random.Random(SEED)
     words = {document.id: len(_WORD.findall(document.text)) for document in real}
     long_enough = [document for document in real if words[document.id] >= FEWEST_WORDS]
-    made = [
-        *_composites(real, words, amounts.composites, rng),
+    return [
+        *_composites(real, words, amounts, rng),
         *_passages(long_enough, words, amounts.passages, rng),
         *_edited(long_enough, amounts.edited, rng),
     ]
-    return [*real, *made]
 
 
 def kind_of(document_id: str) -> str:
@@ -82,11 +87,6 @@ def sampled(sorted_documents: Sequence[Document], count: int, rng: random.Random
     return [rng.choice(sorted_documents[start:end]) for start, end in pairwise(borders)]
 
 
-def alternated(groups: Sequence[Sequence[Document]]) -> list[Document]:
-    """Return all documents of several lists, one of each in turn."""
-    return [document for row in zip_longest(*groups) for document in row if document is not None]
-
-
 def _sizes(bounds: tuple[int, int], count: int) -> Iterator[int]:
     """Yield sizes in equal ratios."""
     least, most = bounds
@@ -94,8 +94,10 @@ def _sizes(bounds: tuple[int, int], count: int) -> Iterator[int]:
         yield round(least * (most / least) ** (number / max(1, count - 1)))
 
 
-def _composites(real: Sequence[Document], words: dict[str, int], count: int, rng: random.Random) -> Iterator[Document]:
-    for number, size in enumerate(_sizes(COMPOSITE_WORDS, count)):
+def _composites(
+    real: Sequence[Document], words: dict[str, int], amounts: Amounts, rng: random.Random
+) -> Iterator[Document]:
+    for number, size in enumerate(_sizes(amounts.composite_words, amounts.composites)):
         parts: list[Document] = []
         left = size
         while left > 0:

@@ -14,6 +14,7 @@ from accuracy_truth import Hashed, Postings
 from whorl import Document, Store
 from whorl.engine.embedded import EmbeddedEngine
 from whorl.fingerprint.banding import band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.calibration import Plan
 from whorl.fingerprint.estimate import Estimate
 from whorl.fingerprint.metrics import Metric
 from whorl.fingerprint.stock import buckets_of, compare_buckets, judge_buckets
@@ -48,7 +49,6 @@ class Answer:
         look_ups: Tokens or bands' tokens that were asked.
         candidates: Documents that were looked at after the look-ups; 0 where these have the last word.
         read: Texts that were read whole.
-        seconds: How long it took; 0 where that says nothing.
         estimates: What the hits are said to have in common, by number, where the way says so.
         is_total_exact: Whether all candidates were looked at.
         is_promised: Whether the recall was promised for documents of every size.
@@ -177,13 +177,15 @@ class Calibrated:
             recall=asked.recall,
             rows=MOST_HITS,
         )
+        plan = told.plan
+        assert isinstance(plan, Plan)  # An embedded store always has samples.
         estimates = {self._numbers[found.hit.id]: found.estimate for found in told.found}
         return Answer(
             frozenset(estimates),
-            told.plan.look_ups,
+            plan.look_ups,
             candidates=told.candidates,
             read=self.engine.read,
             estimates=estimates,
             is_total_exact=told.is_total_exact,
-            is_promised=told.plan.promised,
+            is_promised=plan.promised,
         )

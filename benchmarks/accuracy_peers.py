@@ -5,7 +5,9 @@ They are given the same shingles, by the lower 32 bits of their hashes, which is
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from datasketch import MinHash, MinHashLSH, MinHashLSHEnsemble
 
@@ -37,54 +39,62 @@ def _sketch(hashes: Hashes) -> MinHash:
     return sketch
 
 
-class Lsh:
-    """MinHashLSH, for similarity."""
+class _Peer(ABC):
+    """One of the indexes; that of the threshold asked last is there."""
 
-    name = "datasketch LSH"
+    metric: Metric
 
     def __init__(self, sketches: Sketches) -> None:
         self._sketches = sketches
-        self._threshold, self._index = 0, None
+        self._made: tuple[int, Any] | None = None
 
     def answers(self, source: int, asked: Asked) -> Answer | None:
         sketch = self._sketches.all[source]
-        if asked.metric is not Metric.SIMILARITY or sketch is None:
+        if asked.metric is not self.metric or sketch is None:
             return None
-        if asked.threshold != self._threshold or self._index is None:
-            self._threshold, self._index = asked.threshold, self._made(asked.threshold / 100)
-        return _answer(source, self._index.query(sketch))
+        if self._made is None or self._made[0] != asked.threshold:
+            self._made = None
+            self._made = asked.threshold, self._index(asked.threshold / 100)
+        found = self._found(self._made[1], sketch, self._sketches.sizes[source])
+        return Answer(frozenset(found) - {source}, look_ups=PERMUTATIONS)
 
-    def _made(self, threshold: float) -> MinHashLSH:
+    @abstractmethod
+    def _index(self, threshold: float) -> Any:
+        """Return the index for a threshold, with all documents."""
+
+    @abstractmethod
+    def _found(self, index: Any, sketch: MinHash, size: int) -> Iterable[int]:
+        """Return what the index finds."""
+
+
+class Lsh(_Peer):
+    """MinHashLSH, for similarity."""
+
+    name, metric = "datasketch LSH", Metric.SIMILARITY
+
+    def _index(self, threshold: float) -> MinHashLSH:
         index = MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS)
         for number, sketch in enumerate(self._sketches.all):
             if sketch is not None:
                 index.insert(number, sketch, check_duplication=False)
         return index
 
+    def _found(self, index: MinHashLSH, sketch: MinHash, size: int) -> Iterable[int]:
+        found: list[int] = index.query(sketch)
+        return found
 
-class Ensemble:
+
+class Ensemble(_Peer):
     """MinHashLSHEnsemble, for containment."""
 
-    name = "datasketch Ensemble"
+    name, metric = "datasketch Ensemble", Metric.CONTAINS
 
-    def __init__(self, sketches: Sketches) -> None:
-        self._sketches = sketches
-        self._threshold, self._index = 0, None
-
-    def answers(self, source: int, asked: Asked) -> Answer | None:
-        sketch = self._sketches.all[source]
-        if asked.metric is not Metric.CONTAINS or sketch is None:
-            return None
-        if asked.threshold != self._threshold or self._index is None:
-            self._threshold, self._index = asked.threshold, self._made(asked.threshold / 100)
-        return _answer(source, self._index.query(sketch, self._sketches.sizes[source]))
-
-    def _made(self, threshold: float) -> MinHashLSHEnsemble:
+    def _index(self, threshold: float) -> MinHashLSHEnsemble:
         index = MinHashLSHEnsemble(threshold=threshold, num_perm=PERMUTATIONS, num_part=PARTITIONS)
         both = zip(self._sketches.all, self._sketches.sizes, strict=True)
         index.index([(number, sketch, size) for number, (sketch, size) in enumerate(both) if sketch is not None])
         return index
 
-
-def _answer(source: int, found: Iterable[int]) -> Answer:
-    return Answer(frozenset(found) - {source}, look_ups=PERMUTATIONS)
+    def _found(self, index: MinHashLSHEnsemble, sketch: MinHash, size: int) -> Iterable[int]:
+        found: Iterable[int] = index.query(sketch, size)
+        return found

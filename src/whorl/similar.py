@@ -2,8 +2,8 @@
 
 `docs/accuracy.md` says why the recall asked for is the recall delivered. Steps: the plan says which tokens of the
 source's sample to ask for and how many a document must have; the engine gives those documents with their samples; on
-these every candidate is judged anew. A hit of which the sample says too little (a short text in a very long one) is
-read whole, so that its numbers are exact.
+these every candidate is judged anew. Hits of which the samples leave open whether they are any (a short text in a very
+long one) are read whole, so that their numbers are exact: as many as `MOST_READ` and `MOST_CHARACTERS` allow.
 """
 
 from __future__ import annotations
@@ -35,11 +35,8 @@ DEFAULT_THRESHOLD, DEFAULT_RECALL = Fraction(20, 100), Fraction(95, 100)
 MOST_VERIFIED = 10_000
 #: Candidates fetched at once: their samples take about 3 MB.
 AT_ONCE = 500
-#: A hit whose sample shares fewer hashes with the source's than these is read whole if its interval leaves it open
-#: whether it is one.
-FEW_HASHES = 100
 #: What is read whole for one search: so many texts, and no more of them once they have so many characters.
-MOST_READ, MOST_CHARACTERS = 200, 20_000_000
+MOST_READ, MOST_CHARACTERS = 300, 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,27 +273,36 @@ class _Reader:
     def __init__(self, engine: Engine, source: Source, question: Question) -> None:
         self._engine, self._source, self._question = engine, source, question
         self._read, self._characters = 0, 0
+        self._own: npt.NDArray[np.uint64] | None = None
 
     def settled(self, kept: list[Found]) -> Iterator[Found]:
         """Yield the hits, those that were open with exact numbers, without those that turn out to be none."""
-        is_open = {found.hit.id for found in kept if self._is_open(found.estimate)}
-        hashes = dict(self._hashes(sorted(is_open)))
+        is_open = [found for found in kept if self._is_open(found.estimate)]
+        # The smallest first: so most of them are settled.
+        is_open.sort(key=lambda found: (found.estimate.hit_size, found.hit.id))
+        own = self._own_hashes() if is_open else None
+        hashes = {} if own is None else dict(self._hashes([found.hit.id for found in is_open]))
         for found in kept:
-            if found.hit.id not in hashes:
+            if own is None or found.hit.id not in hashes:
                 yield found
-            elif exact := self._exact(hashes[found.hit.id]):
+            elif exact := self._exact(own, hashes[found.hit.id]):
                 yield replace(found, estimate=exact)
 
     def _is_open(self, estimate: Estimate) -> bool:
-        # Only where all hashes of the source are known can those of the hit be counted out.
-        threshold = float(self._question.threshold)
+        # An interval below the threshold is as open: it may come of a sharper law than the one that kept the hit.
         likely = share_of(estimate, self._question.metric)
-        return (
-            self._source.sample.is_complete
-            and not estimate.is_exact
-            and estimate.asked < FEW_HASHES
-            and likely.low < threshold <= likely.high
-        )
+        return not estimate.is_exact and likely.low < float(self._question.threshold)
+
+    def _own_hashes(self) -> npt.NDArray[np.uint64] | None:
+        """Return all hashes of the source, None where they are not known and not worth its text."""
+        sample = self._source.sample
+        if self._own is None and sample.is_complete:
+            self._own = sample.hashes
+        elif self._own is None and self._question.metric is Metric.SIMILARITY:
+            # Of large documents few are open as to their likeness, many as to what they contain of each other.
+            text = _text_of(self._engine, self._source)
+            self._own = None if text is None else text_hashes(text, self._engine.scheme, sample.scheme)
+        return self._own
 
     def _hashes(self, ids: list[str]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
         for document_id in ids:
@@ -307,12 +313,17 @@ class _Reader:
                 self._read, self._characters = self._read + 1, self._characters + len(text)
                 yield document_id, text_hashes(text, self._engine.scheme, self._source.sample.scheme)
 
-    def _exact(self, hashes: npt.NDArray[np.uint64]) -> Estimate | None:
-        source, question = self._source.sample, self._question
-        size, shared = len(hashes), int(np.isin(source.hashes, hashes, assume_unique=True).sum())
-        if shared < least_overlap(question.metric, question.threshold, source.size, size):
+    def _exact(self, own: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Estimate | None:
+        question, size, shared = self._question, len(hashes), int(np.isin(own, hashes, assume_unique=True).sum())
+        if shared < least_overlap(question.metric, question.threshold, len(own), size):
             return None
-        return exact_estimate(source.size, size, shared)
+        return exact_estimate(len(own), size, shared)
+
+
+def _text_of(engine: Engine, source: Source) -> str | None:
+    if source.text is None and source.document_id is not None:
+        return engine.texts([source.document_id], are_ids=True).get(source.document_id)
+    return source.text
 
 
 def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
@@ -327,9 +338,7 @@ def _read_whole(
     engine: Engine, source: Source, kept: list[Found], question: Question, end: int
 ) -> tuple[list[Found], list[str]]:
     """Compare the texts of hits with the source's, at least up to a place; keep those that are hits indeed."""
-    own = source.text
-    if own is None and source.document_id is not None:
-        own = engine.texts([source.document_id], are_ids=True).get(source.document_id)
+    own = _text_of(engine, source)
     if own is None:
         return kept, [f"{source.name!r} has no stored text, so the percentages are estimates"]
     looked_at = kept[: max(MOST_READ, end)]

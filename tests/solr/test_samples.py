@@ -14,13 +14,16 @@ from click.testing import CliRunner
 
 import solr_runtime
 from whorl import Document, Store, open_store
+from whorl.clauses import Words
 from whorl.cli import main
 from whorl.engine.solr import SolrEngine
 from whorl.errors import SchemaError
+from whorl.fingerprint.metrics import Metric
 from whorl.fingerprint.sample import Sample, SampleScheme, lookup_numbers, lookup_tokens
 from whorl.fingerprint.sampling import text_sample
 from whorl.fingerprint.scheme import Scheme
-from whorl.plan import Bool, BoundPlan, Chosen, SampledTokens, Words
+from whorl.plan import Bool, BoundPlan, Chosen, SampledTokens
+from whorl.similar import share_of
 from whorl.solr.atomic_updates import require_safe
 from whorl.solr.backfill import Backfilled, backfill, prepare
 from whorl.solr.client import SolrClient
@@ -509,3 +512,33 @@ def test_doctor_on_fields_that_are_not_as_needed(others: Any) -> None:
     found = {finding.code: finding for finding in check(client, FieldNames())}
     assert "'whorl_sample' is not indexed" in found["sample-fields"].message
     assert SolrEngine(client).sample_scheme is None
+
+
+@pytest.mark.parametrize("metric", ["similarity", "contains", "within"])
+def test_similar_without_samples(client: SolrClient, metric: str) -> None:
+    """
+    A collection with MinHash tokens alone is searched by these: long documents whose exact share is well above the
+    threshold are found, intervals hold the truth for all but few, and the page says how rough it is.
+    """
+    without_samples(client)
+    try:
+        with open_store(client.url) as store:
+            page = store.similar("big", metric=metric, threshold=10, recall=95, rows=100)
+            own = next(document.text for document in DOCUMENTS if document.id == "big")
+            exact = {document.id: share(own, document.text, metric) for document in DOCUMENTS if document.id != "big"}
+            found = {hit.hit.id: share_of(hit.estimate, Metric(metric)) for hit in page.found}
+            assert "whorl solr backfill" in page.warnings[0]
+            long = {document.id for document in DOCUMENTS if document.text.count(" ") > 2_000}
+            assert {name for name in long & exact.keys() if exact[name] >= 0.2} <= found.keys()
+            assert found
+            held = [each.low - 1e-9 <= exact[name] <= each.high + 1e-9 for name, each in found.items()]
+            assert sum(held) >= 0.8 * len(held)
+    finally:
+        backfill(client, FieldNames())
+
+
+def share(a: str, b: str, metric: str) -> float:
+    """Return the exact share of the shingles of two texts of lower-case words."""
+    one, other = ({tuple(words[at : at + 5]) for at in range(len(words) - 4)} for words in (a.split(), b.split()))
+    whole = {"similarity": one | other, "contains": one, "within": other}[metric]
+    return len(one & other) / len(whole) if whole else 0.0

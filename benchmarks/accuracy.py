@@ -1,0 +1,278 @@
+"""Measure who is found and how well percentages hold: whorl beside stock MinHash queries and datasketch, in one run.
+
+    python benchmarks/accuracy.py [CORPUS_FOLDER] [--quick] [--keep FOLDER]
+
+All ways search the same documents from the same sources: the texts of the corpora, and composites, passages and edited
+copies of them (`accuracy_documents`). What is right is counted on all shingles of all documents (`accuracy_truth`).
+Each way answers each question as its users would ask it (`accuracy_methods`, `accuracy_peers`); whorl is the product
+itself, `Store.similar` on an embedded store. The figures go into results/accuracy.csv and results/accuracy-errors.csv,
+from which `accuracy_plots.py` draws. With --keep the store stays, and another run need not index again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+import whorl
+from accuracy_documents import QUICK, SEED, Amounts, documents, kind_of, sampled
+from accuracy_measures import Errors, Found, Pair, errors_of, found_by
+from accuracy_methods import Answer, Asked, Bands, Calibrated, Method, Overlap, StockTokens, Tested
+from accuracy_peers import Ensemble, Lsh, Sketches
+from accuracy_truth import Hashed, Truth, all_hashed
+from corpus import DEFAULT_DIRECTORY, CorpusError
+from whorl import Document
+from whorl.fingerprint.estimate import Estimate, Share, estimate
+from whorl.fingerprint.metrics import Metric
+from whorl.fingerprint.sample import SampleScheme, sample_of
+from whorl.fingerprint.stock import compare_buckets, estimate_buckets
+
+RESULTS = Path(__file__).resolve().parent / "results"
+RECALL = 95
+QUESTIONS = [
+    *(Asked(Metric.SIMILARITY, threshold, RECALL) for threshold in (20, 30, 50, 70, 80, 90)),
+    *(Asked(Metric.CONTAINS, threshold, RECALL) for threshold in (20, 50, 80, 90)),
+    *(Asked(Metric.WITHIN, threshold, RECALL) for threshold in (20, 50, 80, 90)),
+]
+#: Sources of each kind, spread over the sizes; of the real ones, "real".
+SOURCES = {"real": 100, "composite": 20, "passage": 70, "edited": 130}
+#: Pairs whose percentages are looked at share so much of the source. Few of one source: they share its sample, and are
+#: wrong together.
+LEAST_SHARED, MOST_PAIRS = 0.1, 10
+#: The question whose hits' percentages are looked at, as the product gives them: some of them from texts read whole.
+RETURNED = Asked(Metric.CONTAINS, 20, RECALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What is searched.
+
+    Args:
+        documents: All of them.
+        hashed: Their hashes, in the same order.
+        truth: What they share.
+        tokens: Their stock tokens.
+        sources: The numbers of those that are asked about.
+    """
+
+    documents: Sequence[Document]
+    hashed: Sequence[Hashed]
+    truth: Truth
+    tokens: StockTokens
+    sources: Sequence[int]
+
+
+def collection(folder: Path, amounts: Amounts) -> Collection:
+    """Return the documents, hashed and ready to be asked about."""
+    found = documents(folder, amounts)
+    say(f"{len(found):,} documents, {sum(len(each.text) for each in found) / 1e6:.0f} million characters")
+    hashed = all_hashed(found, lambda done: say(f"{done:,} hashed") if done % 2_000 == 0 else None)
+    truth = Truth(hashed)
+    return Collection(found, hashed, truth, StockTokens(hashed), _sources(found, truth))
+
+
+def _sources(found: Sequence[Document], truth: Truth) -> list[int]:
+    rng = random.Random(SEED + 1)
+    sizes = dict(zip((document.id for document in found), truth.sizes.tolist(), strict=True))
+    numbers = {document.id: number for number, document in enumerate(found)}
+    groups: dict[str, list[Document]] = {kind: [] for kind in SOURCES}
+    for document in sorted(found, key=lambda each: sizes[each.id]):
+        if sizes[document.id]:
+            kind = kind_of(document.id)
+            groups[kind if kind in SOURCES else "real"].append(document)
+    return [numbers[each.id] for kind, count in SOURCES.items() for each in sampled(groups[kind], count, rng)]
+
+
+def measured(several: Sequence[Method], known: Collection) -> Iterator[tuple[Found, dict[int, Answer]]]:
+    """Yield the figures of each way for each question that it has an answer to, and the answers by source."""
+    # Of large documents, counting takes as long as searching.
+    overlaps = {source: known.truth.overlaps(source) for source in known.sources}
+    for asked in QUESTIONS:
+        true = {
+            source: known.truth.hits(source, overlaps[source], asked.metric, asked.threshold)
+            for source in known.sources
+        }
+        for method in several:
+            started = time.perf_counter()
+            told = {source: method.answers(source, asked) for source in known.sources}
+            answers = {source: answer for source, answer in told.items() if answer is not None}
+            if answers:
+                found = found_by(method.name, asked, [(answer, true[source]) for source, answer in answers.items()])
+                seconds = time.perf_counter() - started
+                say(
+                    f"{asked.sign} {found.method:20} {found.true:6} true {found.found:7} found, recall "
+                    f"{100 * found.recall:6.2f}, precision {100 * found.precision:6.2f}, {seconds:.0f} s"
+                )
+                yield found, answers
+
+
+def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors]:
+    """Yield how far off percentages are: read off the stock tokens, of those tested, of samples, and of whorl's hits.
+
+    Args:
+        known: What is searched.
+        returned: whorl's answers to one question, by source.
+    """
+    rng = np.random.default_rng(SEED)
+    pairs: dict[str, list[Pair]] = {"stock OR": [], "stock tokens, tested": [], "whorl, samples": [], "whorl, hits": []}
+    scheme = SampleScheme()
+    samples = [sample_of(each.hashes, scheme) for each in known.hashed]
+    for source in known.sources:
+        overlaps, size = known.truth.overlaps(source), int(known.truth.sizes[source])
+        own = known.tokens.buckets[source]
+        at = np.flatnonzero(overlaps >= LEAST_SHARED * size)
+        if own is None or not at.size:
+            continue
+        hits = np.sort(rng.choice(at, min(MOST_PAIRS, at.size), replace=False)).tolist()
+        shared = known.tokens.postings.shared(known.tokens.minima[source])[hits]
+        buckets = [each for each in (known.tokens.buckets[hit] for hit in hits) if each is not None]
+        told = {
+            "stock OR": [_read_off(count / known.tokens.minima[source].size) for count in shared.tolist()],
+            "stock tokens, tested": estimate_buckets(compare_buckets(own, buckets)),
+            "whorl, samples": estimate(samples[source], [samples[hit] for hit in hits]),
+        }
+        for method, estimates in told.items():
+            pairs[method] += [
+                Pair(size, int(known.truth.sizes[hit]), int(overlaps[hit]), each)
+                for hit, each in zip(hits, estimates, strict=True)
+            ]
+        by_hit = returned[source].estimates or {}
+        pairs["whorl, hits"] += [
+            Pair(size, int(known.truth.sizes[hit]), int(overlaps[hit]), by_hit[hit])
+            for hit in rng.permutation(sorted(by_hit))[:MOST_PAIRS].tolist()
+        ]
+    for method, own_pairs in pairs.items():
+        yield from errors_of(method, own_pairs)
+
+
+def _read_off(value: float) -> Estimate:
+    """Return what a count of shared tokens is taken for: every share at once, and no interval."""
+    every = Share(value, value, value)
+    return Estimate(every, every, every, 0, 0, 0, 0, is_exact=False)
+
+
+def table(found: Sequence[Found], metric: Metric) -> Iterator[str]:
+    """Yield a table of Markdown: recall and precision in percent, a row for each way."""
+    own = [each for each in found if each.asked.metric is metric]
+    signs = list(dict.fromkeys(each.asked.sign for each in own))
+    yield f"| | {' | '.join(signs)} |"
+    yield f"|---|{'---|' * len(signs)}"
+    for method in dict.fromkeys(each.method for each in own):
+        cells = {each.asked.sign: each for each in own if each.method == method}
+        yield f"| {method} | {' | '.join(_cell(cells[sign]) for sign in signs)} |"
+
+
+def _cell(found: Found) -> str:
+    return f"{100 * found.recall:.1f} / {100 * found.precision:.1f}"
+
+
+def errors_table(rows: Sequence[Errors]) -> Iterator[str]:
+    """Yield a table of Markdown: a row for each way and group of ratios."""
+    yield "| | sizes | pairs | error of containment | of similarity | within 10 points | intervals hold |"
+    yield "|---|---|---|---|---|---|---|"
+    for row in rows:
+        sizes = f"{row.least:g} to {row.below:g}" if row.below else "all" if row.least == 1 else f"{row.least:g} on"
+        held = "none given" if row.method == "stock OR" else f"{100 * row.covered:.1f} %"
+        yield (
+            f"| {row.method} | {sizes} | {row.pairs:,} | {row.containment:.2f} | {row.jaccard:.2f} "
+            f"| {100 * row.within_10:.0f} % | {held} |"
+        )
+
+
+def write_found(path: Path, rows: Sequence[Found], count: int) -> None:
+    """Record the answers' figures, with the circumstances."""
+    names = ["true", "found", "right", "look_ups", "candidates", "read", "most_read", "promised"]
+    head = ["date", "whorl", "documents", "sources", "method", "metric", "threshold", "wanted", "recall", "precision"]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head + names)
+        for row in rows:
+            told = [date.today().isoformat(), whorl.__version__, count, row.sources, row.method]
+            told += [row.asked.metric.value, row.asked.threshold, row.asked.recall]
+            writer.writerow([*told, *(_short(value) for value in (row.recall, row.precision)), *_values(row, names)])
+
+
+def write_errors(path: Path, rows: Sequence[Errors], count: int) -> None:
+    """Record the errors, with the circumstances."""
+    names = ["method", "least", "below", "pairs", "containment", "jaccard", "within_10"]
+    names += ["covered", "sampled", "covered_sampled"]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["date", "whorl", "documents", *names])
+        writer.writerows([date.today().isoformat(), whorl.__version__, count, *_values(row, names)] for row in rows)
+
+
+def _values(row: Found | Errors, names: Sequence[str]) -> list[object]:
+    return [_short(getattr(row, name)) for name in names]
+
+
+def _short(value: object) -> object:
+    return f"{value:.5g}" if isinstance(value, float) else value
+
+
+def say(message: str) -> None:
+    """Tell how far the run is."""
+    print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
+
+
+def run(folder: Path, store: Path, *, is_quick: bool) -> None:
+    """Measure, print, and record unless it was the quick run."""
+    known = collection(folder, QUICK if is_quick else Amounts())
+    whole = Calibrated(known.documents, store)
+    whole.store.index(known.documents)
+    say(f"indexed; {len(known.sources)} sources")
+    sketches = Sketches(known.hashed)
+    say("sketched")
+    several: list[Method] = [
+        Overlap(known.tokens),
+        Bands(known.tokens, is_wrapped=True),
+        Bands(known.tokens, is_wrapped=False),
+        Lsh(sketches),
+        Ensemble(sketches),
+        Tested(known.tokens),
+        whole,
+    ]
+    found, returned = [], dict[int, Answer]()
+    for one, answers in measured(several, known):
+        found.append(one)
+        if (one.method, one.asked) == (whole.name, RETURNED):
+            returned = answers
+    whole.store.close()
+    wrong = list(errors(known, returned))
+    for metric in Metric:
+        print(f"\n{metric.value}, recall / precision\n", *table(found, metric), sep="\n")
+    print("\nestimates\n", *errors_table(wrong), sep="\n")
+    if not is_quick:
+        write_found(RESULTS / "accuracy.csv", found, len(known.documents))
+        write_errors(RESULTS / "accuracy-errors.csv", wrong, len(known.documents))
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", type=Path, default=DEFAULT_DIRECTORY)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the documents, nothing recorded")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the store is put and stays")
+    arguments = parser.parse_args()
+    try:
+        if arguments.keep:
+            run(arguments.corpus, arguments.keep, is_quick=arguments.quick)
+        else:
+            with tempfile.TemporaryDirectory(prefix="whorl-accuracy") as made:
+                run(arguments.corpus, Path(made), is_quick=arguments.quick)
+    except CorpusError as error:
+        sys.exit(f"accuracy: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""What a sample costs and what it gives, for several settings of its scheme, and what a store takes for one document.
+
+    python benchmarks/accuracy_schemes.py [CORPUS_FOLDER] [--quick]
+
+The documents are those of `accuracy.py`. For each scheme: the bytes of a document's sketch and of its tokens in an
+index that holds nothing else, how many documents are kept whole, the error of containment by the ratio of the sizes,
+and recall and precision of `contains 50 %` at recall 95 from samples alone, where nothing is read whole. Beside them,
+Alfresco's 512 tokens as it stores them, in hexadecimal without leading zeros. Recorded in
+results/accuracy-schemes.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import tantivy
+
+from accuracy import LEAST_SHARED, MOST_PAIRS, RESULTS, Collection, collection, say
+from accuracy_documents import QUICK, SEED, Amounts
+from accuracy_measures import Pair, errors_of, found_by
+from accuracy_methods import Answer, Asked
+from accuracy_truth import Postings
+from corpus import DEFAULT_DIRECTORY, CorpusError
+from whorl.fingerprint.estimate import estimate
+from whorl.fingerprint.metrics import Metric
+from whorl.fingerprint.planner import make_plan
+from whorl.fingerprint.sample import Sample, SampleScheme, compare, lookup_numbers, sample_of
+from whorl.fingerprint.sketch import encode
+
+CHOSEN = SampleScheme()
+SCHEMES = (
+    SampleScheme(k=512),
+    CHOSEN,
+    SampleScheme(k=2048),
+    SampleScheme(floor_level=2),
+    SampleScheme(floor_level=4),
+    SampleScheme(cap=4096),
+    SampleScheme(cap=65536),
+    SampleScheme(sketch_bits=32, token_bits=32),
+    SampleScheme(token_bits=32),
+    SampleScheme(sketch_bits=48, token_bits=48),
+    SampleScheme(sketch_bits=64, token_bits=64),
+)
+QUESTION = Asked(Metric.CONTAINS, 50, 95)
+#: Of the sources of accuracy.py, every so many-th one.
+EVERY = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a scheme costs and gives; see the columns' names in `main`.
+
+    Args:
+        scheme: Its name.
+        tokens: Mean for a document, as the next two.
+        sketch_bytes: As the record keeps them.
+        index_bytes: Of the tokens in an index that holds nothing else.
+        share_of_text: Both, of the text's bytes in UTF-8.
+        whole: Share of the documents that are kept whole.
+        error_3_to_30: Mean absolute error of containment in points where one size is 3 to 30 times the other.
+        error_from_100: The same from 100 times on.
+        recall: Of `QUESTION`.
+        precision: Likewise.
+        false_hits: Of a million documents that one number of a sample finds, those without any shingle of the source.
+    """
+
+    scheme: str
+    tokens: float
+    sketch_bytes: float
+    index_bytes: float
+    share_of_text: float
+    whole: float
+    error_3_to_30: float
+    error_from_100: float
+    recall: float
+    precision: float
+    false_hits: float
+
+
+class Sampled:
+    """The search on samples in memory: look-ups, then judgement, and nothing read."""
+
+    def __init__(self, known: Collection, samples: Sequence[Sample]) -> None:
+        self._samples = samples
+        self.postings = Postings(np.unique(lookup_numbers(each)) for each in samples)
+        self._largest = int(known.truth.sizes.max())
+
+    def answers(self, source: int, asked: Asked) -> Answer:
+        """Return what a document finds."""
+        own = self._samples[source]
+        threshold, recall = Fraction(asked.threshold, 100), Fraction(asked.recall, 100)
+        plan = make_plan(own, asked.metric, threshold, recall, largest_size=self._largest)
+        numbers = lookup_numbers(own)
+        passing = []
+        for branch in plan.branches:
+            tokens = branch.tokens
+            shared = self.postings.shared(numbers[tokens.start : tokens.stop])
+            shared[source] = 0
+            at = np.flatnonzero(shared)
+            sizes = np.array([self._samples[hit].size for hit in at.tolist()], dtype=np.int64)
+            is_own = (sizes >= branch.smallest_size) & (sizes <= (branch.largest_size or self._largest))
+            at, sizes = at[is_own], sizes[is_own]
+            passing += at[plan.is_candidate(sizes, shared[at])].tolist()
+        kept = plan.is_hit(compare(own, [self._samples[each] for each in passing]))
+        return Answer(frozenset(np.array(passing, np.int64)[kept].tolist()), plan.look_ups, candidates=len(passing))
+
+
+def cost_of(scheme: SampleScheme, known: Collection, text_bytes: float) -> Cost:
+    """Return what a scheme costs and gives."""
+    samples = [sample_of(each.hashes, scheme) for each in known.hashed]
+    sketches = statistics.mean(len(encode(each)) for each in samples)
+    index = index_size(samples) / len(samples)
+    search = Sampled(known, samples)
+    pairs, answers = [], []
+    hits_in_all = false_hits = 0
+    rng = np.random.default_rng(SEED)
+    for source in known.sources[::EVERY]:
+        overlaps, size = known.truth.overlaps(source), int(known.truth.sizes[source])
+        shared = search.postings.shared(lookup_numbers(samples[source]))
+        shared[source] = 0
+        hits_in_all += int(shared.sum())
+        false_hits += int(shared[overlaps == 0].sum())
+        true = known.truth.hits(source, overlaps, QUESTION.metric, QUESTION.threshold)
+        answers.append((search.answers(source, QUESTION), true))
+        at = np.flatnonzero(overlaps >= LEAST_SHARED * size)
+        hits = rng.permutation(at)[:MOST_PAIRS].tolist()
+        told = estimate(samples[source], [samples[hit] for hit in hits])
+        both = zip(hits, told, strict=True)
+        pairs += [Pair(size, int(known.truth.sizes[hit]), int(overlaps[hit]), each) for hit, each in both]
+    found = found_by("", QUESTION, answers)
+    errors = {row.least: row.containment for row in errors_of("", pairs) if row.least > 1}
+    return Cost(
+        scheme.name,
+        statistics.mean(each.hashes.size for each in samples),
+        sketches,
+        index,
+        (sketches + index) / text_bytes,
+        statistics.mean(each.is_complete for each in samples),
+        errors.get(3, 0.0),
+        errors.get(100, 0.0),
+        found.recall,
+        found.precision,
+        1e6 * false_hits / max(1, hits_in_all),
+    )
+
+
+def index_size(samples: Sequence[Sample]) -> int:
+    """Return the bytes of an index of the samples' tokens and nothing else, as the embedded engine holds them."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("sample", indexed=True)
+    with tempfile.TemporaryDirectory(prefix="whorl-schemes") as folder:
+        writer = tantivy.Index(builder.build(), folder).writer(200_000_000, num_threads=1)
+        for sample in samples:
+            document = tantivy.Document()
+            for number in lookup_numbers(sample).tolist():
+                document.add_unsigned("sample", number)
+            writer.add_document(document)
+        writer.commit()
+        writer.wait_merging_threads()
+        return sum(file.stat().st_size for file in Path(folder).iterdir())
+
+
+def alfresco_bytes(known: Collection) -> float:
+    """Return the mean bytes of a document's tokens as Alfresco stores them: 512, each repeated as rotation has it.
+
+    A token is eight 16-bit units in hexadecimal without leading zeros; the low half's units are as likely short as
+    the high half's, which are counted here.
+    """
+    total = 0
+    for minima in known.tokens.minima:
+        units = minima[:, None] >> np.arange(0, 64, 16, dtype=np.uint64) & np.uint64(0xFFFF)
+        total += int((1 + (units > 0xF).astype(int) + (units > 0xFF) + (units > 0xFFF)).sum()) * 2
+    return total / len(known.documents)
+
+
+def table(costs: Sequence[Cost]) -> Iterator[str]:
+    """Yield a table of Markdown."""
+    yield "| scheme | tokens | sketch | index | of the text | kept whole | error 3 to 30 | 100 on | C >= 50 | false |"
+    yield f"|{'---|' * 10}"
+    for c in costs:
+        yield (
+            f"| {c.scheme} | {c.tokens:.0f} | {c.sketch_bytes:,.0f} | {c.index_bytes:,.0f} "
+            f"| {100 * c.share_of_text:.0f} % | {100 * c.whole:.0f} % | {c.error_3_to_30:.2f} | {c.error_from_100:.2f} "
+            f"| {100 * c.recall:.1f} / {100 * c.precision:.1f} | {c.false_hits:.1f} |"
+        )
+
+
+def run(folder: Path, *, is_quick: bool) -> None:
+    """Measure, print, and record unless it was the quick run."""
+    known = collection(folder, QUICK if is_quick else Amounts())
+    text_bytes = statistics.mean(len(document.text.encode()) for document in known.documents)
+    costs = []
+    for scheme in SCHEMES:
+        costs.append(cost_of(scheme, known, text_bytes))
+        say(f"{costs[-1]}")
+    stored = alfresco_bytes(known)
+    print(*table(costs), sep="\n")
+    print(f"\ntext: {text_bytes:,.0f} bytes a document")
+    print(f"Alfresco's stored tokens: {stored:,.0f} bytes a document, {100 * stored / text_bytes:.0f} % of the text")
+    if not is_quick:
+        with (RESULTS / "accuracy-schemes.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            names = [field.name for field in fields(Cost)]
+            writer.writerow([*names, "text_bytes", "alfresco_bytes"])
+            for cost in costs:
+                values = (getattr(cost, name) for name in names)
+                short = (f"{value:.5g}" if isinstance(value, float) else value for value in values)
+                writer.writerow([*short, f"{text_bytes:.5g}", f"{stored:.5g}"])
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", type=Path, default=DEFAULT_DIRECTORY)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the documents, nothing recorded")
+    arguments = parser.parse_args()
+    try:
+        run(arguments.corpus, is_quick=arguments.quick)
+    except CorpusError as error:
+        sys.exit(f"accuracy: {error}")
+
+
+if __name__ == "__main__":
+    main()
