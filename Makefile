@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix solr bench-engines bench-fingerprint bench-startup prove-identity clean
+.PHONY: help demo test check fix solr bench-engines bench-fingerprint bench-startup bench-accuracy bench-calibration bench-parsing fuzz prove-identity clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -38,6 +38,21 @@ bench-fingerprint: .venv/developing benchmarks/data/main.jsonl ## Time signature
 
 bench-startup: .venv/developing ## Time the process of whorl fingerprint FILE
 	$(BIN)/python benchmarks/startup.py
+
+bench-accuracy: .venv/developing benchmarks/data/main.jsonl ## Recall, precision and errors beside stock queries and datasketch (about 2 hours)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-accuracy.txt
+	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/accuracy_schemes.py
+	$(BIN)/python benchmarks/accuracy_plots.py
+
+bench-calibration: .venv/developing ## Recall that plans deliver against the recall asked for, simulated (about 3 minutes)
+	$(BIN)/python benchmarks/calibration.py
+
+bench-parsing: .venv/developing ## Time the query parser (about a minute)
+	$(BIN)/python benchmarks/parsing.py
+
+fuzz: .venv/developing ## Put 221,100 queries, right and wrong, through both readings of the parser (about 10 minutes)
+	$(BIN)/python tests/query/fuzz_queries.py benchmarks/results/fuzz.txt
 
 prove-identity: .venv/developing benchmarks/data/main.jsonl ## Compare tokens made here with a real Solr's, for all corpora
 	$(BIN)/python benchmarks/identity.py benchmarks/data

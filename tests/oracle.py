@@ -6,14 +6,17 @@ Every engine has to agree with it, so it knows no engine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
 
+from plain_clauses import PlainStore
+from whorl.clauses import Words
 from whorl.engine.base import Document
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash import sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
-from whorl.plan import Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Unbound, Words
+from whorl.plan import Asked, Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Unbound
 
 DEFAULT_FIELDS = ("name", "content")
 ALIASES = {"text": "content", "TEXT": "content"}
@@ -24,6 +27,8 @@ class Oracle:
 
     def __init__(self, documents: Iterable[Document], scheme: Scheme) -> None:
         self.scheme = scheme
+        documents = list(documents)
+        self.store = PlainStore(documents, datetime.now(UTC))
         self.documents = [_Facts(document, scheme) for document in documents]
 
     def hits(self, plan: BoundPlan) -> list[tuple[str, float]]:
@@ -39,6 +44,8 @@ class Oracle:
                 return plan.weight
             case Nothing():
                 return None
+            case Asked(clause=clause):
+                return plan.weight if self.store.matches(clause, document.document) else None
             case Words():
                 return plan.weight if self.has_words(plan, document) else None
             case SharedTokens():
@@ -79,7 +86,7 @@ def _words(text: str, profile: str) -> list[str]:
 
 class _Facts:
     def __init__(self, document: Document, scheme: Scheme) -> None:
-        self.id = document.id
+        self.id, self.document = document.id, document
         self.tokens = set(sign(document.text, scheme).tokens)
         texts: Mapping[str, Sequence[str]] = {
             "name": [document.name],

@@ -26,7 +26,7 @@ import solr_runtime
 from whorl import Document, Store, open_store
 from whorl.cli import main
 from whorl.engine.embedded import EmbeddedEngine
-from whorl.errors import QueryError, StoreError
+from whorl.errors import FieldError, QueryError, StoreError
 
 WHORL = Path(sys.executable).parent / "whorl"
 FIRST = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the warm sun."
@@ -142,10 +142,10 @@ def test_json_without_a_source(notes: Path) -> None:
     """
     A query of words has no shared tokens; warnings are in the JSON and not beside it.
     """
-    result = whorl("search", "--store", "store", "--json", "fox AND nosuchfield:x OR sun")
+    result = whorl("search", "--store", "store", "--json", 'fox AND "..." OR sun')
     told = json.loads(result.stdout)
     assert told["hits"] == [{"id": "notes/a.txt", "name": "a.txt", "score": 1.0}]
-    assert any("nosuchfield" in warning for warning in told["warnings"])
+    assert any("there is no word in '...'" in warning for warning in told["warnings"])
     assert result.stderr == ""
 
 
@@ -804,10 +804,14 @@ def test_syntax_of_solr_is_text(injected: tuple[str, Store], text: str) -> None:
     for form in (quoted, escaped):
         assert found(f"id:{form(text)}") == found(f"FINGERPRINT:{form(text)}_100") == [text]
         assert found(f"FINGERPRINT:{form(text + 'x')}") == []
-        for place in ("{}", "kind:{}", "content:{}", "name:{}", "+{}", "nosuch:{}"):
+        for place in ("{}", "kind:{}", "content:{}", "name:{}", "+{}"):
             assert set(found(place.format(form(text)))) <= {"canary"}, place
+        with pytest.raises(FieldError, match="no field 'nosuch'"):
+            found(f"nosuch:{form(text)}")
         assert len(found(f"NOT {form(text)}")) >= len(ODD) - 1
-    assert found(f"{escaped(text)}:fox") == found(f"@{escaped(text)}:fox") == []
+    for sign in ("", "@"):
+        with pytest.raises(FieldError, match="no field"):
+            found(f"{sign}{escaped(text)}:fox")
     for bare in (text, f"id:{text}", f"kind:{text}", f"FINGERPRINT:{text}", f"{text}:fox", f"fox AND {text}"):
         assert whorl("search", "--store", name, "--json", "--", bare).exit_code in (0, 2)
     assert whorl("explain", "--store", name, "--", text).exit_code in (0, 2)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 WHORL = Path(sys.executable).parent / "whorl"
 _CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
-_CELL = re.compile(r"^\| (.*?) \|", re.MULTILINE)
+_CELL = re.compile(r"^\| ((?:\\.|[^|])*?) \|", re.MULTILINE)
 
 
 def sessions(page: Path) -> list[tuple[str, str]]:
@@ -66,9 +66,11 @@ def test_readme_python_block_runs(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def table_queries() -> list[str]:
-    """Return the queries that stand in the first column of the pages' tables."""
-    cells = [cell for page in (ROOT / "README.md", ROOT / "docs" / "query-language.md")
-             for cell in _CELL.findall(page.read_text(encoding="utf-8"))]  # fmt: skip
+    """Return the queries that stand in the first column of the tables of queries, a bar without its backslash."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    language = (ROOT / "docs" / "afts.md").read_text(encoding="utf-8")
+    tables = [readme, *re.findall(r"^\| query \|.*\n\|---.*\n((?:\|.*\n)+)", language, re.MULTILINE)]
+    cells = [cell.replace("\\|", "|") for table in tables for cell in _CELL.findall(table)]
     return [query for cell in cells for query in re.findall(r"`([^`]+)`", cell) if "…" not in query and query != "( )"]
 
 

@@ -45,7 +45,9 @@ def test_every_variable_is_documented(name: str) -> None:
     assert re.search(rf"^ *{name} ", whorl.settings.__doc__ or "", re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["store", "timeout", "minhash", "content", "name", "dbid", "noderef"])
+@pytest.mark.parametrize(
+    "name", ["store", "timeout", "user", "password", "minhash", "content", "name", "dbid", "noderef"]
+)
 def test_every_entry_of_the_file_is_documented(name: str) -> None:
     """
     Beside the name of the file.

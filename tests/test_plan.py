@@ -7,9 +7,11 @@ from fractions import Fraction
 import pytest
 
 from whorl import parse
+from whorl.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 from whorl.fingerprint.minhash import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.plan import (
+    Asked,
     Bool,
     MatchAll,
     Nothing,
@@ -17,14 +19,18 @@ from whorl.plan import (
     SharedBands,
     SharedTokens,
     Unbound,
-    Words,
     bind,
     describe,
     make_plan,
     references,
 )
+from whorl.query import ast
 
 TEN = Signature(Scheme(), tuple("abcdefghij"))
+
+
+def asked(text: str, field: str | None = None, weight: float = 1.0) -> Asked:
+    return Asked(ast.Term(text, field), weight)
 
 
 def filtered(*nodes: PlanNode, but: tuple[PlanNode, ...] = ()) -> Bool:
@@ -36,20 +42,20 @@ PLANS: list[tuple[str, PlanNode]] = [
     ("FINGERPRINT:a_70", Unbound("a", Fraction(7, 10))),
     ("FINGERPRINT:a_0.5_99", Unbound("a", Fraction(1, 2), Fraction(99, 100))),
     ("FINGERPRINT:a_1^3", Unbound("a", Fraction(1), None, 3.0)),
-    ("word", Words("word", None, 1.0)),
-    ("type:pdf^2", Words("pdf", "type", 2.0)),
+    ("word", asked("word", None, 1.0)),
+    ("type:pdf^2", asked("pdf", "type", 2.0)),
     ("*:*", MatchAll(1.0)),
-    ("a AND b", filtered(Words("a"), Words("b"))),
-    ("a AND NOT b", filtered(Words("a"), but=(Words("b"),))),
-    ("NOT a", filtered(MatchAll(), but=(Words("a"),))),
-    ("a OR b", Bool(should=(Words("a"), Words("b")), min_should_match=1)),
-    ("+a -b c", Bool((Words("a"),), (Words("c"),), (Words("b"),), 0)),
-    ("-a b", Bool((), (Words("b"),), (Words("a"),), 1)),
-    ("(a b)^2", Bool(should=(Words("a", None, 2.0), Words("b", None, 2.0)), min_should_match=1)),
-    ("(a^2)^3", Words("a", None, 6.0)),
+    ("a AND b", filtered(asked("a"), asked("b"))),
+    ("a AND NOT b", filtered(asked("a"), but=(asked("b"),))),
+    ("NOT a", filtered(MatchAll(), but=(asked("a"),))),
+    ("a OR b", Bool(should=(asked("a"), asked("b")), min_should_match=1)),
+    ("+a -b c", Bool((asked("a"),), (asked("c"),), (asked("b"),), 0)),
+    ("-a b", Bool((), (asked("b"),), (asked("a"),), 1)),
+    ("(a b)^2", Bool(should=(asked("a", None, 2.0), asked("b", None, 2.0)), min_should_match=1)),
+    ("(a^2)^3", asked("a", None, 6.0)),
     # Beside a FINGERPRINT words choose and do not count, unless they are boosted.
-    ("FINGERPRINT:a AND b", filtered(Unbound("a"), Words("b", None, 0.0))),
-    ("FINGERPRINT:a AND b^2", filtered(Unbound("a"), Words("b", None, 2.0))),
+    ("FINGERPRINT:a AND b", filtered(Unbound("a"), asked("b", None, 0.0))),
+    ("FINGERPRINT:a AND b^2", filtered(Unbound("a"), asked("b", None, 2.0))),
     ("FINGERPRINT:a OR *:*", Bool(should=(Unbound("a"), MatchAll(0.0)), min_should_match=1)),
 ]
 
@@ -98,7 +104,7 @@ def test_binding_an_unknown_source() -> None:
     """
     bound = bind(make_plan(parse("FINGERPRINT:x_20 OR FINGERPRINT:x OR a^2")), {})
     assert isinstance(bound.root, Bool)
-    assert [type(node) for node in bound.root.should] == [Nothing, Nothing, Words]
+    assert [type(node) for node in bound.root.should] == [Nothing, Nothing, Asked]
     assert len(bound.warnings) == 1
     assert "'x'" in bound.warnings[0]
 
@@ -127,11 +133,34 @@ def test_description() -> None:
     """
     A plan in words holds its numbers.
     """
-    plan = bind(make_plan(parse("FINGERPRINT:a_70 AND type:pdf AND NOT draft")), {"a": TEN}).root
-    assert describe(plan) == [
+    plan = bind(make_plan(parse("FINGERPRINT:a_70")), {"a": TEN}).root
+    assert describe(Bool(must=(plan, Words("pdf", "type", 0.0)), must_not=(Words("draft", None, 2.0),))) == [
         "all of:",
         "  FINGERPRINT of 'a': at least 7 of its 10 tokens (10 distinct), one point each",
         "  'pdf' in field 'type'",
         "none of:",
-        "  'draft' in the text fields",
+        "  'draft' in the text fields, 2 points",
     ]
+
+
+TOLD: list[tuple[Test, str]] = [
+    (Words("big dog", "name", 0.0, 2), "'big dog' give or take 2 moves in field 'name'"),
+    (InOrder((("big",), ("do", ast.Joker.ANY)), 0, None, 0.0), "'big do*' in the text fields"),
+    (InOrder((("big",), ("dog",)), 3, "n", 0.0), "'big dog' with at most 3 words among them in field 'n'"),
+    (Near("roam", 1, None, 0.0), "words 1 edit from 'roam' in the text fields"),
+    (Near("roam", 2, "n", 0.0), "words 2 edits from 'roam' in field 'n'"),
+    (Equal("n", Kind.KEYWORD, "x", 0.0), "the value 'x' in field 'n'"),
+    (Like("n", (ast.Joker.ONE, "x"), 0.0), "values like '?x' in field 'n'"),
+    (Between("n", Kind.INTEGER, 1, 5, False, True, 0.0), "values above 1 to 5 in field 'n'"),
+    (Between("n", Kind.DATE, 0, None, weight=0.0), "values from 1970-01-01T00:00:00.000Z in field 'n'"),
+    (Between("n", Kind.FLOAT, None, 0.5, True, False, 0.0), "values below 0.5 in field 'n'"),
+    (Present("n", Kind.FLOAT, 0.0), "any value in field 'n'"),
+]
+
+
+@pytest.mark.parametrize(("test", "words"), TOLD)
+def test_descriptions_of_clauses(test: Test, words: str) -> None:
+    """
+    Every clause is told in words.
+    """
+    assert describe(test) == [words]

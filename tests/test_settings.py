@@ -77,6 +77,15 @@ def test_every_entry_of_the_file_arrives() -> None:
     assert settings.fields == FieldNames("H", "text_en", "title", "NUMBER", "REF")
 
 
+def test_names_of_fields_in_queries() -> None:
+    """
+    Any name may be given, quoted where TOML wants that.
+    """
+    settings = configured('[names]\n"cm:title" = "title_t"\nSITE = "site_s"')
+    assert settings.names == {"cm:title": "title_t", "SITE": "site_s"}
+    assert configured("").names == {}
+
+
 def test_the_environment_wins() -> None:
     """
     Over the file; what the environment does not say is the file's.
@@ -124,6 +133,9 @@ def test_bad_credentials_are_named_and_not_shown(auth: str) -> None:
         ("store = 5", "store must be a Solr URL or a folder, got 5"),
         ("stroe = 'x'", r"unknown entries \['stroe'\]; known are store"),
         ("fields = 'x'", r"\[fields\] maps minhash, content, name, dbid, noderef"),
+        ("names = 'x'", r"\[names\] maps names in queries to fields"),
+        ("[names]\nSITE = 5", r"\[names\] maps names in queries to fields.*got {'SITE': 5}"),
+        ("[names]\nSITE = ''", r"\[names\] maps names in queries"),
         ("[fields]\nminhsah = 'x'", r"\[fields\] maps minhash.*'minhsah'"),
         ("[fields]\nminhash = 5", r"\[fields\] maps minhash"),
         ("[fields]\nminhash = ''", r"\[fields\] maps minhash"),
@@ -233,3 +245,19 @@ def test_asking_does_not_make_a_store(folder: Path) -> None:
     with pytest.raises(StoreError, match="there is no store at typo; make one by indexing: whorl index --store typo"):
         open_store("typo", Settings.load({}), create=False)
     assert list(folder.iterdir()) == []
+
+
+def test_a_user_has_a_password() -> None:
+    """
+    From the environment or the file, the environment first; one without the other, or a name with a colon, is an error.
+    """
+    assert Settings.load({}).user is None
+    assert Settings.load({"WHORL_USER": "ann", "WHORL_PASSWORD": "a:b"}).user == ("ann", "a:b")
+    assert configured('user = "ann"\npassword = "pw"').user == ("ann", "pw")
+    assert Settings.load({"WHORL_PASSWORD": "other"}).user == ("ann", "other")
+    for wrong in ({"WHORL_USER": "a:b"}, {"WHORL_USER": "a:b", "WHORL_PASSWORD": "c"}):
+        with pytest.raises(ParameterError, match="WHORL_USER"):
+            Settings.load(wrong)
+    for text in ('user = "ann"', 'password = "pw"', "user = 1\npassword = 2"):
+        with pytest.raises(ParameterError, match="WHORL_USER"):
+            configured(text)

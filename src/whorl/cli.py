@@ -434,14 +434,16 @@ def demo(store: Path | None) -> None:
 @_STORE
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65_535))
-def serve(store: str | None, host: str, port: int) -> None:
-    """Answer over HTTP: /api/search, /healthz, /readyz, and the routes' description at /docs.
+@click.option("--open", "is_open", is_flag=True, help="Ask nobody who they are, although others can reach HOST.")
+def serve(store: str | None, host: str, port: int, is_open: bool) -> None:
+    """Answer over HTTP: whorl's own routes under /api, described at /docs, and Alfresco's search under /alfresco.
 
-    Listens on this machine alone unless told otherwise; set WHORL_API_KEY before you tell it otherwise.
+    Listens on this machine alone unless told otherwise; set WHORL_USER and WHORL_PASSWORD or WHORL_API_KEY before that.
     """
     try:
         import uvicorn
 
+        from whorl.service.access import Credentials
         from whorl.service.app import create_app
     except ModuleNotFoundError as error:
         raise ParameterError("the HTTP service needs more packages: pip install 'whorl[serve]'") from error
@@ -449,10 +451,11 @@ def serve(store: str | None, host: str, port: int) -> None:
     from whorl.store import open_store
 
     settings = Settings.load()
-    if settings.api_key is None and host not in ("127.0.0.1", "::1", "localhost"):
-        click.echo(f"whorl: anyone who reaches {host} can search; set WHORL_API_KEY to ask for a key", err=True)
+    credentials = Credentials(settings.api_key, settings.user)
+    if not is_open:
+        credentials.require_for(host)
     with open_store(store, settings, create=False) as opened:
-        uvicorn.run(create_app(opened, api_key=settings.api_key), host=host, port=port, log_level="warning")
+        uvicorn.run(create_app(opened, credentials), host=host, port=port, log_level="warning")
 
 
 @main.group()

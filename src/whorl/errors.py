@@ -3,7 +3,8 @@
     WhorlError
     ├── QueryError                 carries message, query, span and hint, and draws the caret
     │   ├── QuerySyntaxError       the text is not in the language
-    │   └── UnsupportedQueryError  readable, but more than can be run (too large, too deep, too many clauses)
+    │   ├── UnsupportedQueryError  readable, but more than can be run (too large, too deep, too many clauses)
+    │   └── FieldError             a field that the store does not have, or a question that its type cannot answer
     ├── ParameterError             an argument is outside its documented range (also a ValueError)
     ├── DocumentError              a document cannot be stored as it is (also a ValueError)
     ├── SchemeMismatchError        signatures or stores made under different schemes meet
@@ -65,6 +66,10 @@ class QuerySyntaxError(QueryError):
 
 class UnsupportedQueryError(QueryError):
     """The query can be read but is larger, deeper or richer than what can be run."""
+
+
+class FieldError(QueryError):
+    """A clause names a field that the store does not have, or asks of it what its type cannot tell."""
 
 
 class ParameterError(WhorlError, ValueError):

@@ -1,7 +1,8 @@
-"""From a syntax tree to what an engine has to do, in numbers: `make_plan`, then `bind`.
+"""From a syntax tree to what an engine has to do, in numbers: `make_plan`, `whorl.resolve.resolve`, then `bind`.
 
-A plan is made from the query alone. A source document may have few tokens or none, so the numbers that depend on
-them are put in by `bind`, once the engine has fetched the sources' signatures. Both steps are pure.
+A plan is made from the query alone. What a clause means depends on the type of its field, which `resolve` puts in
+once the engine has said what fields it has; a source document may have few tokens or none, so the numbers that depend
+on them are put in by `bind`, once the engine has fetched the sources' signatures. All three steps are pure.
 
 Scores are counts: a FINGERPRINT adds the tokens (or bands) that match, any other clause adds 1, times its boosts.
 Beside a FINGERPRINT the other clauses choose and do not count, unless they are boosted, so that the score stays the
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
+from whorl.clauses import Between, Equal, InOrder, Like, Near, Present, Test, Words, told
 from whorl.errors import ParameterError, Span
 from whorl.fingerprint.banding import band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.minhash import Signature
@@ -41,11 +43,10 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """The words of `text`, next to each other, in a field (None: the default text fields); scores `weight`."""
+class Asked:
+    """A clause that `resolve` has not seen yet: what it means depends on the type of its field."""
 
-    text: str
-    field: str | None = None
+    clause: ast.Term | ast.Phrase | ast.Wildcard | ast.Fuzzy | ast.Range | ast.Proximity
     weight: float = 1.0
 
 
@@ -118,7 +119,9 @@ class Bool:
     min_should_match: int = 0
 
 
-PlanNode: TypeAlias = MatchAll | Nothing | Words | Unbound | SharedTokens | SharedBands | SampledTokens | Chosen | Bool
+PlanNode: TypeAlias = (
+    MatchAll | Nothing | Asked | Test | Unbound | SharedTokens | SharedBands | SampledTokens | Chosen | Bool
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +144,8 @@ def _plan(node: ast.Node, boost: float | None, *, counts_words: bool) -> PlanNod
 
     word_weight = boost if boost is not None else float(counts_words)
     match node:
-        case ast.Term(text=text, field=name) | ast.Phrase(text=text, field=name):
-            return Words(text, name, word_weight)
+        case ast.Term() | ast.Phrase() | ast.Wildcard() | ast.Fuzzy() | ast.Range() | ast.Proximity():
+            return Asked(node, word_weight)
         case ast.Everything():
             return MatchAll(word_weight)
         case ast.Fingerprint():
@@ -182,6 +185,11 @@ def _bool(must: tuple[PlanNode, ...], should: tuple[PlanNode, ...], must_not: tu
     return Bool(must, should, must_not, min_should_match=0 if must else 1)
 
 
+def either(members: tuple[PlanNode, ...], weight: float) -> PlanNode:
+    """Return the plan that scores `weight` once where any of some tests matches; their own weights are 0."""
+    return Bool(must=(MatchAll(weight),), should=members, min_should_match=1)
+
+
 def nodes(plan: PlanNode) -> Iterator[PlanNode]:
     """Yield a plan's node and everything below it, parents first."""
     yield plan
@@ -206,12 +214,15 @@ def make_filter(node: ast.Node) -> PlanNode:
 
 def replaced(plan: PlanNode, found: Callable[[Unbound], PlanNode]) -> PlanNode:
     """Return a plan with each FINGERPRINT that is not bound replaced by what `found` returns for it."""
-    if isinstance(plan, Unbound):
-        return found(plan)
+    return mapped(plan, lambda node: found(node) if isinstance(node, Unbound) else node)
+
+
+def mapped(plan: PlanNode, changed: Callable[[PlanNode], PlanNode]) -> PlanNode:
+    """Return a plan with each node that has none below it replaced by what `changed` returns for it."""
     if not isinstance(plan, Bool):
-        return plan
+        return changed(plan)
     must, should, must_not = (
-        tuple(replaced(child, found) for child in children) for children in (plan.must, plan.should, plan.must_not)
+        tuple(mapped(child, changed) for child in children) for children in (plan.must, plan.should, plan.must_not)
     )
     return replace(plan, must=must, should=should, must_not=must_not)
 
@@ -288,9 +299,10 @@ def describe(plan: PlanNode) -> list[str]:
             return lines
         case MatchAll():
             return [f"every document{_weighed(plan.weight)}"]
-        case Words(text=text, field=name, weight=weight):
-            where = "the text fields" if name is None else f"field {name!r}"
-            return [f"{text!r} in {where}{_weighed(weight)}"]
+        case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+            return [f"{told(plan)}{_weighed(plan.weight)}"]
+        case Asked(clause=clause):
+            return [f"{clause!r}"]
         case SharedTokens(tokens=tokens, min_should_match=minimum):
             return [
                 f"FINGERPRINT of {plan.reference!r}: at least {minimum} of its {len(tokens)} tokens "

@@ -3,12 +3,15 @@
     WHORL_STORE      the store used where none is named: a Solr URL or a folder
     WHORL_SOLR_AUTH  user:password for Solr, where the URL holds none
     WHORL_TIMEOUT    seconds that one answer of Solr may take (default 60)
-    WHORL_API_KEY    what `whorl serve` wants as a bearer token; without it the service is open
+    WHORL_API_KEY    what `whorl serve` takes as a bearer token
+    WHORL_USER       whom it takes by basic authentication and gives tickets to, as Alfresco does
+    WHORL_PASSWORD   with which password; without a user and a key, the service is open on this machine alone
     WHORL_CONFIG     the file to read instead of ./whorl.toml
     WHORL_SOLR_CACHE where the jars of a local Solr are kept
 
-`whorl.toml` may hold `store`, `timeout` and a table `[fields]` that names a collection's fields: `minhash`,
-`content`, `name`, `dbid`, `noderef`. The environment wins over the file.
+`whorl.toml` may hold `store`, `timeout`, `user`, `password`, a table `[fields]` that names a collection's fields:
+`minhash`, `content`, `name`, `dbid`, `noderef`, and a table `[names]` from the names of fields in queries to those in
+the store. The environment wins over the file.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,8 +39,10 @@ class Settings:
         timeout_seconds: Above 0.
         solr_auth: User and password; never shown.
         fields: What a collection calls its fields.
+        names: What fields that queries name are called in the store.
         solr_cache: Folder for the jars of a local Solr.
         api_key: Of the HTTP service; never shown.
+        user: Name and password of whom the HTTP service knows; never shown.
     """
 
     store: str
@@ -46,6 +51,8 @@ class Settings:
     fields: FieldNames
     solr_cache: Path
     api_key: str | None = None
+    user: tuple[str, str] | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         shown = "set" if self.solr_auth else "not set"
@@ -72,6 +79,8 @@ class Settings:
             fields=_field_names(config.get("fields", {}), path),
             solr_cache=Path(environ.get("WHORL_SOLR_CACHE") or platformdirs.user_cache_path("whorl") / "solr"),
             api_key=environ.get("WHORL_API_KEY") or None,
+            user=_user(environ, config, path),
+            names=_names(config.get("names", {}), path),
         )
 
 
@@ -88,9 +97,12 @@ def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         source = "WHORL_CONFIG" if named else "the configuration"
         raise ParameterError(f"{source}: {path} cannot be read: {error}") from error
-    unknown = set(config) - {"store", "timeout", "fields"}
+    unknown = set(config) - {"store", "timeout", "user", "password", "fields", "names"}
     if unknown:
-        raise ParameterError(f"{path} has unknown entries {sorted(unknown)}; known are store, timeout and [fields]")
+        raise ParameterError(
+            f"{path} has unknown entries {sorted(unknown)}; known are store, timeout, user, password, [fields] and "
+            "[names]"
+        )
     return path, config
 
 
@@ -109,6 +121,14 @@ def _field_names(told: object, path: Path) -> FieldNames:
     return FieldNames(**told)
 
 
+def _names(told: object, path: Path) -> Mapping[str, str]:
+    if not isinstance(told, dict) or not all(isinstance(name, str) and name for name in told.values()):
+        raise ParameterError(
+            f'{path}: [names] maps names in queries to fields of the store ("cm:title" = "title"), got {told!r}'
+        )
+    return told
+
+
 def _seconds(told: object, name: str) -> float:
     try:
         # TOML's true is no number of seconds.
@@ -118,6 +138,20 @@ def _seconds(told: object, name: str) -> float:
     if not 0 < seconds < 86_400:
         raise ParameterError(f"{name} must be seconds, above 0 and below a day, got {told!r}")
     return seconds
+
+
+def _user(environ: Mapping[str, str], config: Mapping[str, Any], path: Path) -> tuple[str, str] | None:
+    user, password = (
+        environ.get(variable) or config.get(entry)
+        for variable, entry in (("WHORL_USER", "user"), ("WHORL_PASSWORD", "password"))
+    )
+    if user is None and password is None:
+        return None
+    if not (isinstance(user, str) and isinstance(password, str) and user and password) or ":" in user:
+        raise ParameterError(
+            f"WHORL_USER and WHORL_PASSWORD (in {path}: user and password) go together, and a name has no colon"
+        )
+    return user, password
 
 
 def _auth(told: str | None) -> tuple[str, str] | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from whorl.engine.base import Document, Engine, Page
+from whorl.clauses import Kind
+from whorl.conventions import Conventions
+from whorl.engine.base import Document, Engine, Order, Page, Stored
 from whorl.errors import DocumentError, ParameterError, StoreError
 from whorl.fingerprint.calibration import Plan as CalibratedPlan
 from whorl.fingerprint.metrics import Metric
@@ -20,7 +23,10 @@ from whorl.fingerprint.sample import SampleScheme
 from whorl.fingerprint.sampling import text_sample
 from whorl.fingerprint.similarity import shared_tokens
 from whorl.fingerprint.stock_plan import StockPlan
+from whorl.measure import Measured, measure
 from whorl.plan import (
+    Asked,
+    Bool,
     BoundPlan,
     MatchAll,
     Nothing,
@@ -28,11 +34,12 @@ from whorl.plan import (
     Unbound,
     bind,
     make_filter,
-    make_plan,
+    nodes,
     references,
     replaced,
 )
 from whorl.query.parser import parse
+from whorl.resolve import resolve
 from whorl.settings import Settings
 from whorl.similar import (
     AT_ONCE,
@@ -56,6 +63,8 @@ DEFAULT_BATCH = 256
 BATCH_CHARACTERS = 4_000_000
 #: What a query calls a text that is given beside it.
 SOURCE = "source"
+#: The types of values that a field is sorted by, the first that it has; some numbers are whole, some are not.
+_SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
 #: The deepest hit that can be asked for; engines sort everything before it.
 MAX_DEPTH = 1_000_000
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
@@ -73,10 +82,20 @@ class Store:
     """Documents behind an engine: put them in, ask for those that share content, take them out.
 
     Use `open_store` to get one. A store is a context manager that closes its engine.
+
+    Args:
+        engine: What holds the documents.
+        names: What names of fields in queries are called in the store.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, names: Mapping[str, str] | None = None) -> None:
         self.engine = engine
+        self._names = names or {}
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What names of fields in queries are called in the store."""
+        return self._names
 
     def index(
         self,
@@ -142,11 +161,14 @@ class Store:
         with_shared: bool = False,
         source: str | Mapping[str, str] | None = None,
         calibrated: bool = False,
+        conventions: Conventions = Conventions(),  # noqa: B008 - frozen
+        filters: Iterable[str | Sequence[str]] = (),
+        order: Sequence[Order] = (),
     ) -> Page:
         """Return one page of the documents that a query matches.
 
         Args:
-            query: In the query language, see docs/query-language.md.
+            query: In the query language, see docs/afts.md.
             source: A text that need not be in the store, which the query calls `FINGERPRINT:source`; or several by
                 the names that the query has for them. Such a name hides a document of the same id.
             start: Hits to leave out before the page, 0 to 1,000,000.
@@ -154,16 +176,21 @@ class Store:
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
             calibrated: What FINGERPRINT means: the tokens and bands that Alfresco and Solr count, or the documents
                 that `similar` finds, by their percentage; an overlap that is not given is then 20, a probability 95.
+            conventions: What the query and the filters leave unsaid.
+            filters: Queries that choose and score nothing; of several in one, any is to match.
+            order: What the hits are sorted by, instead of their scores.
 
         Raises:
             QueryError: The query cannot be run; the message shows the place.
+            ParameterError: There is no such field to sort by.
         """
         _require_page(start, rows)
+        keys = [self._sortable(key) for key in order]
         if calibrated:
-            plan = self._calibrated(query, source)
-            return self.engine.search(plan, start=start, rows=rows)
-        sources, plan = self._bound(query, source)
-        page = self.engine.search(plan, start=start, rows=rows)
+            plan = self._calibrated(query, source, conventions, filters)
+            return self.engine.search(plan, start=start, rows=rows, order=keys)
+        sources, plan = self._bound(query, source, conventions, filters)
+        page = self.engine.search(plan, start=start, rows=rows, order=keys)
         if with_shared and len(sources) == 1 and page.hits:
             return self._with_shared(page, next(iter(sources.values())))
         return page
@@ -235,8 +262,9 @@ class Store:
     def _filter(self, only: str | None) -> BoundPlan:
         if only is None:
             return BoundPlan(MatchAll())
-        plan = make_filter(parse(only))
-        return bind(plan, self.engine.signatures(references(plan)))
+        plan, told = self._resolved(make_filter(parse(only)), only)
+        bound = bind(plan, self.engine.signatures(references(plan)))
+        return replace(bound, warnings=(*bound.warnings, *told))
 
     def _source(self, reference: str, text: str | None) -> Source:
         scheme = self.engine.sample_scheme
@@ -313,6 +341,18 @@ class Store:
                 raise ParameterError(f"the store has no document {name!r}, or none with a text")
         return compare(texts[a], texts[b], self.engine.scheme)
 
+    def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
+        """Return what is stored of documents beside their texts, by id, of those that there are."""
+        return self.engine.documents(ids)
+
+    def sources(self, query: str, conventions: Conventions = Conventions()) -> tuple[str, ...]:  # noqa: B008 - frozen
+        """Return the documents that the FINGERPRINTs of a query name, each once."""
+        return tuple(references(conventions.plan(query)))
+
+    def measured(self, reference: str, ids: Collection[str]) -> Mapping[str, Measured]:
+        """Return what documents share with the one that a reference names, by id, of those with a fingerprint."""
+        return measure(self.engine, reference, ids)
+
     def count(self) -> int:
         """Return how many documents the store holds."""
         return self.engine.count()
@@ -330,9 +370,13 @@ class Store:
         self.close()
 
     def _bound(
-        self, query: str, source: str | Mapping[str, str] | None = None
+        self,
+        query: str,
+        source: str | Mapping[str, str] | None = None,
+        conventions: Conventions = Conventions(),  # noqa: B008 - frozen
+        filters: Iterable[str | Sequence[str]] = (),
     ) -> tuple[Mapping[str, Signature], BoundPlan]:
-        plan = make_plan(parse(query))
+        plan, told = self._planned(query, conventions, filters)
         texts = {SOURCE: source} if isinstance(source, str) else source or {}
         wanted = references(plan)
         stored = {reference: order for reference, order in wanted.items() if reference not in texts}
@@ -343,9 +387,48 @@ class Store:
         bound = bind(plan, sources)
         unused = [f"the query does not use the source {name!r}: write FINGERPRINT:{name}" for name in texts]
         unused = [told for told, name in zip(unused, texts, strict=True) if name not in wanted]
-        return sources, replace(bound, warnings=(*bound.warnings, *unused))
+        return sources, replace(bound, warnings=(*bound.warnings, *told, *unused))
 
-    def _calibrated(self, query: str, source: str | Mapping[str, str] | None) -> BoundPlan:
+    def _resolved(self, plan: PlanNode, query: str) -> tuple[PlanNode, tuple[str, ...]]:
+        """Put the types of the engine's fields into a plan; all of a query's dates see the same moment as now."""
+        if not any(isinstance(node, Asked) for node in nodes(plan)):
+            # Fingerprints alone ask no field, and the engine need not say what it has.
+            return plan, ()
+        return resolve(plan, self.engine.fields(), query, datetime.now(UTC), self._names)
+
+    def _planned(
+        self, query: str, conventions: Conventions, filters: Iterable[str | Sequence[str]]
+    ) -> tuple[PlanNode, tuple[str, ...]]:
+        """Return the plan of a query among what its filters choose, and what the user should know about both."""
+        plan, told = self._resolved(conventions.plan(query), query)
+        chosen: list[PlanNode] = []
+        for each in filters:
+            alternatives = [each] if isinstance(each, str) else each
+            resolved = [self._resolved(conventions.filter(text), text) for text in alternatives]
+            told += tuple(word for _, words in resolved for word in words)
+            chosen.append(Bool(should=tuple(node for node, _ in resolved), min_should_match=1))
+        return (Bool(must=(plan, *chosen)) if chosen else plan), told
+
+    def _sortable(self, key: Order) -> Order:
+        """Return a key by what the engine calls its field, and by the type of its values."""
+        if key.field is None:
+            return key
+        places = self.engine.fields().named(key.field, self._names)
+        if places is None:
+            raise ParameterError(f"the store has no field {key.field!r} to sort by")
+        # Whoever has given some documents dates or numbers wants these in order.
+        kinds = next((some for some in _SORTED_BY if not places.keys().isdisjoint(some)), None)
+        if kinds is None:
+            raise ParameterError(f"field {key.field!r} holds words, which have no order; sort by one with whole values")
+        return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
+
+    def _calibrated(
+        self,
+        query: str,
+        source: str | Mapping[str, str] | None,
+        conventions: Conventions = Conventions(),  # noqa: B008 - frozen
+        filters: Iterable[str | Sequence[str]] = (),
+    ) -> BoundPlan:
         """Return the plan of a query with each FINGERPRINT in it replaced by the documents that it finds."""
         texts = {SOURCE: source} if isinstance(source, str) else source or {}
         warnings: list[str] = []
@@ -362,7 +445,8 @@ class Store:
                 warnings.append(f"FINGERPRINT:{node.reference} is best effort: see 'whorl similar --explain'")
             return chosen
 
-        return BoundPlan(replaced(make_plan(parse(query)), found), tuple(dict.fromkeys(warnings)))
+        plan, told = self._planned(query, conventions, filters)
+        return BoundPlan(replaced(plan, found), tuple(dict.fromkeys([*warnings, *told])))
 
     def _with_shared(self, page: Page, source: Signature) -> Page:
         signatures = self.engine.signatures({hit.id: False for hit in page.hits}, are_ids=True)
@@ -424,11 +508,11 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
         from whorl.solr.client import SolrClient
 
         client = SolrClient(name, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth)
-        return Store(SolrEngine(client, settings.fields))
+        return Store(SolrEngine(client, settings.fields), settings.names)
     from whorl.engine.embedded import EmbeddedEngine
 
     try:
         folder = Path(name).expanduser()
     except RuntimeError as error:
         raise StoreError(f"{name} cannot be used as a store: {error}") from error
-    return Store(EmbeddedEngine(folder, create=create))
+    return Store(EmbeddedEngine(folder, create=create), settings.names)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from whorl.engine.base import Document
 
@@ -55,6 +57,24 @@ def documents() -> list[Document]:
     return made
 
 
+def _typed(name: str) -> dict[str, Any]:
+    """Values of every type; some documents have none, and `mixed` is now a number, now a text."""
+    chance = random.Random(name)
+    moment = datetime(2019, 1, 1, tzinfo=UTC) + timedelta(seconds=chance.randrange(4 * 365 * 86_400))
+    whole: dict[str, Any] = {
+        "pages": chance.choice([-3, 0, 1, 2, 10, 120, 2**53 + 1]),
+        "price": chance.choice([0.5, 9.99, 10, 10.0, -2.5, 1e6]),
+        "created": chance.choice(
+            [f"{moment:%Y-%m-%d}", f"{moment:%Y-%m-%dT%H:%M:%SZ}", f"{moment:%Y-%m-%dT%H:%M:%S}.5Z"]
+        ),
+        "final": chance.random() < 0.5,
+        "code": chance.choice(["A-17", "A-18", "B 2", "a-17", "Übung", "ab*c", "x/y [1] \\", "zoo.pdf"]),
+        "mixed": chance.choice([7, 8.5, "seven", "7 dwarfs", "2020-05-05"]),
+        "notes": chance.sample(["first note here", "second note", "a third one", "note"], k=2),
+    }
+    return {field: value for field, value in whole.items() if chance.random() < 0.8}
+
+
 def _document(name: str, words: list[str], chance: random.Random) -> Document:
     return Document(
         name,
@@ -64,5 +84,6 @@ def _document(name: str, words: list[str], chance: random.Random) -> Document:
             "type": chance.choice(["pdf", "html", "text"]),
             "year": chance.choice([2021, 2022, 2023]),
             "tags": chance.sample(["draft", "final", "to do", "Draft copy"], k=2),
+            **_typed(name),
         },
     )

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from store_process import SCHEME, State, document, step
+from whorl.clauses import Words
 from whorl.engine.embedded import EmbeddedEngine
-from whorl.plan import Bool, BoundPlan, MatchAll, Words
+from whorl.plan import Bool, BoundPlan, MatchAll
 
 EVERYTHING = BoundPlan(MatchAll())
 

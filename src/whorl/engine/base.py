@@ -9,12 +9,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from whorl.clauses import Kind, Value
 from whorl.errors import DocumentError
+from whorl.fields import Fields
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash import Signature
 from whorl.fingerprint.sample import Sample, SampleScheme
 from whorl.fingerprint.scheme import Scheme
 from whorl.plan import BoundPlan
+from whorl.values import typed
 
 PropertyValue: TypeAlias = str | int | float | bool
 
@@ -70,6 +73,27 @@ class Document:
         parts = json.dumps([self.id, self.name, self.properties, self.text], sort_keys=True)
         return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
 
+    def wholes(self) -> list[tuple[str, Kind, Value]]:
+        """Return the name and the properties' values, none twice, each with its field and its type."""
+        named = [("name", Kind.KEYWORD, self.name)] if self.name else []
+        return list(
+            dict.fromkeys(
+                [
+                    *named,
+                    *(
+                        (name, *typed(value))
+                        for name, values in self.properties.items()
+                        if isinstance(values, tuple)
+                        for value in values
+                    ),
+                ]
+            )
+        )
+
+    def contents(self) -> dict[str, tuple[PropertyValue, ...]]:
+        """Return the properties' values."""
+        return {name: values for name, values in self.properties.items() if isinstance(values, tuple)}
+
     def values(self) -> dict[str, tuple[str, ...]]:
         """Return the properties' values as text, in order."""
         return {
@@ -115,6 +139,37 @@ class Hit:
     name: str
     score: float
     shared: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One key to sort hits by; of several values the smallest counts ascending, the largest descending, none last.
+
+    Args:
+        field: Its name, None for the score.
+        is_ascending: Whether the smallest comes first.
+        places: Where the engine keeps the values, which a store finds out: of a document, the first that it has count.
+    """
+
+    field: str | None
+    is_ascending: bool = False
+    places: tuple[tuple[Kind, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is stored of a document beside its text.
+
+    Args:
+        id: The document's id.
+        name: What people know it by, or "".
+        properties: The values of its further fields, as the engine gives them back: a Solr's schema may make texts of
+            numbers.
+    """
+
+    id: str
+    name: str
+    properties: Mapping[str, tuple[PropertyValue, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +292,16 @@ class Engine(Protocol):
         """Return the signature that a text would have in this store, its tokens spelled as the store spells them."""
         ...
 
-    def search(self, plan: BoundPlan, *, start: int, rows: int) -> Page:
-        """Run a bound plan."""
+    def fields(self) -> Fields:
+        """Return the fields that documents have here; some seconds old at most, and never older than `refresh`."""
+        ...
+
+    def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
+        """Return what is stored of the documents of these ids, by id, of those that there are."""
+        ...
+
+    def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
+        """Run a bound plan; without an order, the best score comes first, and equal ones by their ids."""
         ...
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -18,12 +18,16 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.base import Candidates, Document, Hit, Page
+from whorl.clauses import Kind
+from whorl.engine.base import Candidates, Document, Hit, Order, Page, Stored
+from whorl.engine.contents import INDEX, LOCK, RECORDS, Contents, prepare_folder
 from whorl.engine.inverted import Entry, IndexBrokenError, IndexWriter, InvertedIndex
+from whorl.engine.ordering import in_order
 from whorl.engine.records import Record, Records, WriteLock
 from whorl.engine.reference import Role, candidates
-from whorl.engine.translation import Translation, translate
+from whorl.engine.translation import translate
 from whorl.errors import StoreError
+from whorl.fields import Fields
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash import Signature, sign, spell
 from whorl.fingerprint.sample import Sample, SampleScheme, lookup_numbers
@@ -31,8 +35,6 @@ from whorl.fingerprint.sampling import minima_and_sample
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.shingling import pieces, word_list
 from whorl.plan import BoundPlan
-
-RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
 
 #: Documents stored but not yet searchable in a long run of `index`, at most: what a crash leaves to be applied.
 COMMIT_EVERY = 2048
@@ -65,7 +67,7 @@ class EmbeddedEngine:
         self._process, self._is_open = os.getpid(), True
         self._writing, self._applied = threading.RLock(), 0
         self._writer: IndexWriter | None = None
-        _prepare_folder(self.path, create=create)
+        prepare_folder(self.path, create=create)
         with ExitStack() as opened:
             self._lock = WriteLock(self.path / LOCK)
             opened.callback(self._lock.close)
@@ -262,14 +264,13 @@ class EmbeddedEngine:
 
     def _entry(self, record: Record, words: list[str] | None = None) -> Entry:
         document = record.document
-        values = [
-            ("name", self._words(document.name)),
-            ("content", self._words(document.text) if words is None else words),
-            *((name, self._words(value)) for name, values in document.values().items() for value in values),
-        ]
+        texts = [(name, value) for name, values in document.values().items() for value in values]
+        values = [(name, self._words(text)) for name, text in (("name", document.name), *texts) if text]
+        if document.text:
+            values.append(("content", self._words(document.text) if words is None else words))
         distinct = tuple(dict.fromkeys(spell(record.minima)))
         numbers = lookup_numbers(record.sample).tolist()
-        return Entry(document.id, distinct, numbers, record.sample.size, [pair for pair in values if pair[1]])
+        return Entry(document.id, distinct, numbers, record.sample.size, values, document.wholes())
 
     def _words(self, text: str) -> list[str]:
         return word_list(pieces(text, self._scheme.profile))
@@ -347,23 +348,50 @@ class EmbeddedEngine:
         """Return the signature that a text would have in this store."""
         return sign(text, self._scheme)
 
-    def search(self, plan: BoundPlan, *, start: int, rows: int) -> Page:
+    def fields(self) -> Fields:
+        """Return the fields that documents have here, those of deleted ones included."""
+        self._require_usable()
+        known: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
+        for name, kind in [("name", Kind.KEYWORD), *self._records.fields()]:
+            places = known.setdefault(name, {})
+            if kind is Kind.KEYWORD:
+                places[Kind.TEXT] = name
+            places[kind] = name
+        return Fields(known, profile=self._scheme.profile)
+
+    def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
+        """Return what is stored of the documents of these ids, by id, of those that there are."""
+        self._require_usable()
+        found = self._records.untexted([document_id for document_id in ids if document_id == well_formed(document_id)])
+        return {
+            document_id: Stored(document_id, document.name, document.contents())
+            for document_id, document in found.items()
+        }
+
+    def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan."""
         self._require_usable()
-        translation = translate(plan, self._scheme.profile, self._records.fields)
         # First another process may just have put a sound index in place; then this one has to.
         for mend in (self.refresh, self._rebuild):
             try:
-                return self._page(translation, start, rows)
+                return self._page(plan, start, rows, order)
             except IndexBrokenError:
                 mend()
         try:
-            return self._page(translation, start, rows)
+            return self._page(plan, start, rows, order)
         except IndexBrokenError as error:
             raise StoreError(self._told(error)) from error
 
-    def _page(self, translation: Translation, start: int, rows: int) -> Page:
-        total, found = self._index.matches(translation.query, start, rows, ranked=translation.is_ranked)
+    def _page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
+        translation = translate(plan, self._scheme.profile, Contents(self._index, self._records, self._words))
+        if order:
+            # All of them: the index knows no order of values.
+            everything = self._records.count()
+            total, found = self._index.matches(translation.query, 0, everything, ranked=translation.is_ranked)
+            ids = [document_id for document_id, _ in found]
+            found = in_order(found, self._records.untexted(ids), order)[start : start + rows]
+        else:
+            total, found = self._index.matches(translation.query, start, rows, ranked=translation.is_ranked)
         names = self._records.names([document_id for document_id, _ in found])
         # What is missing is being deleted at this moment.
         hits = tuple(
@@ -374,7 +402,7 @@ class EmbeddedEngine:
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return what `search` would ask the index, with numbers of tokens in the place of tokens."""
         self._require_usable()
-        translation = translate(plan, self._scheme.profile, self._records.fields)
+        translation = translate(plan, self._scheme.profile, None)
         return {
             "engine": "embedded",
             "store": str(self.path),
@@ -419,21 +447,3 @@ class EmbeddedEngine:
             raise StoreError(f"the store {self.path} is closed; open it again")
         if os.getpid() != self._process:
             raise StoreError(f"the store {self.path} was opened in another process; open it in each that uses it")
-
-
-def _prepare_folder(path: Path, *, create: bool) -> None:
-    """See that a folder holds a store, or may become one."""
-    try:
-        there = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
-        if path.exists() and not path.is_dir():
-            raise StoreError(f"{path} is a file; a store is a folder: name another path")
-        if RECORDS in there and (path / RECORDS).stat().st_size > 0:
-            return
-        # What is empty was left by a process that was stopped while it made the store, or is being made.
-        if any(name != LOCK and not name.startswith(RECORDS) for name in there):
-            raise StoreError(f"{path} holds other things and no store ({there[0]}, …); name an empty or a new folder")
-        if not create:
-            raise StoreError(f"there is no store at {path}; make one by indexing: whorl index --store {path} FILES")
-        path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path} cannot be used as a store: {error}; name another folder") from error

@@ -11,7 +11,8 @@ import errno
 import hashlib
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +21,24 @@ from typing import Any
 import tantivy
 from tantivy import Query
 
+from whorl.clauses import Kind, Value
 from whorl.fingerprint.minhash import token_number
+from whorl.values import whole
 
 #: Of the schema and of how words become terms; an index of another layout is made again.
-LAYOUT = "2"
+LAYOUT = "3"
 
 _BETWEEN_WORDS, _AFTER_FIELD = "\x1e", "\x1f"
-#: tantivy drops terms of 64 KB without a word.
-_LONGEST_TERM = 1000
+#: tantivy drops terms of 64 KB without a word. Of a longer field or word its beginning is kept, and a digest of all.
+_LONGEST_PART, _BEGINNING = 1000, 200
+_LETTERS: Mapping[Kind, str] = {
+    Kind.TEXT: "w",
+    Kind.KEYWORD: "t",
+    Kind.INTEGER: "i",
+    Kind.FLOAT: "f",
+    Kind.DATE: "d",
+    Kind.BOOLEAN: "b",
+}
 _HEAP_BYTES = 100_000_000
 #: Hits fetched beyond the page, so that the end of a row of equal scores is mostly in sight.
 _MARGIN = 64
@@ -56,6 +67,7 @@ class Entry:
         sample: The numbers by which an index knows its sample.
         size: Its distinct shingles.
         values: Each value of its fields: the field's name, and the words in order.
+        wholes: Whole values, each with its field and its type.
     """
 
     id: str
@@ -63,6 +75,7 @@ class Entry:
     sample: Sequence[int]
     size: int
     values: Sequence[tuple[str, Sequence[str]]]
+    wholes: Sequence[tuple[str, Kind, Value]] = ()
 
 
 def _schema() -> tantivy.Schema:
@@ -72,6 +85,7 @@ def _schema() -> tantivy.Schema:
     builder.add_unsigned_field("sample", indexed=True)
     builder.add_unsigned_field("size", indexed=True, fast=True)
     builder.add_text_field("words", tokenizer_name="words", index_option="position")
+    builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
     # One document has these two and no others: it tells how far into the journal the index is.
     builder.add_text_field("store", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("applied", stored=True)
@@ -166,6 +180,11 @@ class InvertedIndex:
             _, hits = _search(searcher, query, wanted - start, **in_order)
             return count, [(document_id, best[0][0]) for document_id, _ in hits]
 
+    def terms(self, field: str, beginning: str) -> list[str]:
+        """Return all terms of one of tantivy's fields that begin so."""
+        with _failures(self._folder):
+            return [term for term, _ in self._searcher().terms_with_prefix(field, beginning)]
+
 
 def _ranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[tuple[str, float]]]:
     limit = end + _MARGIN
@@ -258,18 +277,58 @@ def _document(entry: Entry) -> tantivy.Document:
         document.add_unsigned("sample", number)
     document.add_unsigned("size", entry.size)
     for name, words in entry.values:
+        if not words:
+            continue
         # tantivy leaves a gap between values, so that no phrase goes across.
         document.add_text("words", _BETWEEN_WORDS.join([term(name, word) for word in words]))
+    present = {(name, kind) for name, kind, _ in entry.wholes}
+    present |= {(name, Kind.TEXT) for name, words in entry.values}
+    for name, kind in present:
+        document.add_text("values", presence(name, kind))
+    for name, kind, value in entry.wholes:
+        document.add_text("values", value_term(name, kind, value))
     return document
 
 
 def term(field: str, word: str) -> str:
     """Return the one term for a word in a field; a field's name holds no control characters."""
-    text = f"{field}{_AFTER_FIELD}{word}"
-    if len(text) < _LONGEST_TERM and _BETWEEN_WORDS not in text:
+    return f"{_part(field)}{_AFTER_FIELD}{_part(word)}"
+
+
+def value_term(field: str, kind: Kind, value: Value) -> str:
+    """Return the one term for a whole value of a field; values of a type are in the order of their terms."""
+    return values_begin(field, kind) + sortable(kind, value)
+
+
+def values_begin(field: str, kind: Kind) -> str:
+    """Return what the terms of a field's whole values of a type begin with."""
+    return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
+
+
+def presence(field: str, kind: Kind) -> str:
+    """Return the term of documents that have anything in a field."""
+    return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
+
+
+def sortable(kind: Kind, value: Value) -> str:
+    """Spell a value such that the order of the spellings is that of the values."""
+    match kind:
+        case Kind.INTEGER | Kind.DATE:
+            return f"{int(value) + (1 << 63):016x}"
+        case Kind.FLOAT:
+            (bits,) = struct.unpack(">Q", struct.pack(">d", value))
+            return f"{bits ^ ((1 << 64) - 1 if bits >> 63 else 1 << 63):016x}"
+        case _:
+            return whole(str(value))
+
+
+def _part(text: str) -> str:
+    if len(text) <= _LONGEST_PART and _BETWEEN_WORDS not in text:
         return text
-    # Whole words are all that is asked for, and a digest is equal where they are.
-    return _AFTER_FIELD + hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+    # No word and no field holds this control character.
+    return f"{text[:_BEGINNING]}\x1d{hashlib.blake2b(text.encode(), digest_size=32).hexdigest()}".replace(
+        _BETWEEN_WORDS, ""
+    )
 
 
 def _remove(path: Path) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from whorl.clauses import Kind
 from whorl.engine.base import Document
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.sample import Sample, SampleScheme
@@ -27,7 +28,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch import decode, encode
 
 #: Of the tables below; a change to them is a new number.
-FORMAT = "2"
+FORMAT = "3"
 #: Properties that a document can be named by, beside its id.
 HANDLES = ("DBID", "LID")
 
@@ -40,7 +41,7 @@ CREATE INDEX IF NOT EXISTS document_size ON document (size);
 CREATE TABLE IF NOT EXISTS handle (
     name TEXT NOT NULL, value TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (name, value, id)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
-CREATE TABLE IF NOT EXISTS field (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS field (name TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (name, kind)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL);
 """
 _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
@@ -158,7 +159,8 @@ class Records:
             ),
         )
         values = document.values()
-        self._writer.executemany("INSERT OR IGNORE INTO field VALUES (?)", [(name,) for name in values])
+        kinds = {(name, kind.name) for name, kind, _ in document.wholes()}
+        self._writer.executemany("INSERT OR IGNORE INTO field VALUES (?, ?)", sorted(kinds))
         handles = [(name, value, document.id) for name in HANDLES for value in values.get(name, ())]
         self._writer.executemany("INSERT OR IGNORE INTO handle VALUES (?, ?, ?)", handles)
         self._note(document.id)
@@ -222,9 +224,9 @@ class Records:
         size: int | None = self._read("SELECT max(size) FROM document")[0][0]
         return size
 
-    def fields(self) -> list[str]:
-        """Return the names of all properties that any document ever had."""
-        return [name for (name,) in self._read("SELECT name FROM field ORDER BY name")]
+    def fields(self) -> list[tuple[str, Kind]]:
+        """Return the names of all fields that any document ever had whole values in, with the types of these."""
+        return [(name, Kind[kind]) for name, kind in self._read("SELECT name, kind FROM field ORDER BY name, kind")]
 
     def digests(self, ids: Collection[str]) -> dict[str, str]:
         """Return digests by id, of those documents that exist."""
@@ -233,6 +235,11 @@ class Records:
     def names(self, ids: Collection[str]) -> dict[str, str]:
         """Return names by id, of those documents that exist."""
         return {row[0]: row[1] for row in self._by_id("name", ids)}
+
+    def untexted(self, ids: Collection[str]) -> dict[str, Document]:
+        """Return documents by id, of those that exist, without their texts."""
+        rows = self._by_id("name, properties", ids)
+        return {row[0]: Document(row[0], "", row[1], json.loads(row[2])) for row in rows}
 
     def texts(self, ids: Collection[str]) -> dict[str, str]:
         """Return texts by id, of those documents that exist."""

@@ -10,37 +10,45 @@ import difflib
 import math
 import time
 from collections.abc import Collection as Sized
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from whorl.engine.base import Candidates, Document, Hit, Page
+from whorl.clauses import InOrder, Near, Words
+from whorl.engine.base import Candidates, Document, Hit, Order, Page, Stored
 from whorl.engine.reference import candidates as meanings
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
+from whorl.fields import Fields
 from whorl.fingerprint.minhash import Signature, sign
 from whorl.fingerprint.recovery import from_distinct
 from whorl.fingerprint.sample import Sample, SampleScheme
 from whorl.fingerprint.sampling import text_sample
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.text import tokens
-from whorl.plan import Bool, BoundPlan, Nothing, PlanNode, Words
+from whorl.plan import BoundPlan, Nothing, PlanNode, mapped
 from whorl.solr.answer import Json, first_text, vectors
 from whorl.solr.client import SolrClient
-from whorl.solr.request import documents_request, largest_request, search_request, vector_parameters
+from whorl.solr.request import (
+    contents_request,
+    documents_request,
+    largest_request,
+    search_request,
+    vector_parameters,
+)
 from whorl.solr.schema import Collection, FieldNames, TokenSource, inspect
 from whorl.solr.stored_samples import SCHEME, SIZE, SKETCH, Coverage, coverage, read_sample, sample_fields, stored_name
+from whorl.solr.typed_fields import as_put_in, as_typed, fields_of, used_names, whole_values
 
 #: The field that holds what a document looked like when it was indexed, so that it is not indexed twice.
 DIGEST_FIELD = "whorl_digest"
-#: Names for the text that are understood whatever the collection calls its own field.
-_TEXT_ALIASES = frozenset({"text", "TEXT"})
 #: References resolved in one request; each is up to three clauses.
 _REFERENCES_AT_ONCE = 200
 #: What this version of whorl makes and searches.
 _SAMPLE_SCHEME = SampleScheme()
 #: How long an answer to how many documents have a sample is good for: somebody may be adding them.
 _COVERAGE_SECONDS = 30.0
+#: And the names of the fields that documents have.
+_FIELDS_SECONDS = 30.0
 
 
 #: For how long the size of the largest document is taken to be what it was.
@@ -60,6 +68,7 @@ class SolrEngine:
         self._wanted_fields = fields
         self._largest: tuple[float, int | None] = (-math.inf, None)
         self._coverage: tuple[float, Coverage] | None = None
+        self._fields: tuple[float, Fields] | None = None
 
     @cached_property
     def collection(self) -> Collection:
@@ -83,7 +92,7 @@ class SolrEngine:
 
     def refresh(self) -> None:
         self._client.commit()
-        self._coverage = None
+        self._coverage = self._fields = None
 
     def delete(self, ids: Sized[str]) -> int:
         key = self.collection.names.key
@@ -106,10 +115,37 @@ class SolrEngine:
     def close(self) -> None:
         self._client.close()
 
-    def search(self, plan: BoundPlan, *, start: int, rows: int) -> Page:
+    def fields(self) -> Fields:
+        now = time.monotonic()
+        if self._fields is None or now > self._fields[0] + _FIELDS_SECONDS:
+            used = used_names(self._client, self.collection)
+            self._fields = now, fields_of(self.collection, self._wanted_fields, used)
+        return self._fields[1]
+
+    def documents(self, ids: Sized[str]) -> Mapping[str, Stored]:
+        names, fields = self.collection.names, self.fields().known
+        wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._wanted_fields.content})
+        listed, found = list(ids), list[Json]()
+        for at in range(0, len(listed), _REFERENCES_AT_ONCE):
+            some = listed[at : at + _REFERENCES_AT_ONCE]
+            body = contents_request(names.key, some, [*([names.name] if names.name else []), *wanted])
+            found += self._client.post("select", body)["response"]["docs"]
+        return {str(each[names.key]): self._stored(each, wanted) for each in found}
+
+    def _stored(self, document: Json, wanted: list[str]) -> Stored:
+        names, fields = self.collection.names, self.fields().known
+        listed = {name: document[name] for name in wanted if name in document}
+        properties = {
+            name: tuple(as_put_in(each, fields.get(name, {})) for each in (told if isinstance(told, list) else [told]))
+            for name, told in listed.items()
+        }
+        return Stored(str(document[names.key]), first_text(document.get(names.name or "")), properties)
+
+    def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         prepared = self._prepared(plan)
         names = self.collection.names
-        answer = self._client.post("select", search_request(prepared, names, start=start, rows=rows))["response"]
+        request = search_request(prepared, names, start=start, rows=rows, order=order)
+        answer = self._client.post("select", request)["response"]
         hits = tuple(self._hit(each) for each in answer["docs"])
         return Page(int(answer["numFound"]), hits, prepared.warnings)
 
@@ -213,7 +249,12 @@ class SolrEngine:
         references = list(dict.fromkeys(ids))
         for at in range(0, len(references), _REFERENCES_AT_ONCE):
             looked_up = {each: self._looked_up(each, are_ids) for each in references[at : at + _REFERENCES_AT_ONCE]}
-            documents = self._documents(_by_field(looked_up), [*told, *fields])
+            values = _by_field(looked_up)
+            if not values:
+                continue
+            # All fields in one request: a number may be an id as well as a DBID.
+            body = documents_request(values, [*told, *fields])
+            documents = self._client.post("select", body)["response"]["docs"]
             for reference, meant in looked_up.items():
                 document = _resolved(meant, documents)
                 if document is not None:
@@ -320,8 +361,11 @@ class SolrEngine:
                 f"{self._client.url} has no field {text_field!r} for the text; "
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
             )
-        fields: dict[str, Any] = {names.key: document.id, text_field: document.text}
-        if names.name:
+        fields: dict[str, Any] = {names.key: document.id}
+        # What is empty is not there: Solr would tell no difference between the two afterwards.
+        if document.text:
+            fields[text_field] = document.text
+        if names.name and document.name:
             fields[names.name] = document.name
         if DIGEST_FIELD in collection.fields:
             fields[DIGEST_FIELD] = document.digest
@@ -336,33 +380,24 @@ class SolrEngine:
                     f"the collection has no field {name!r} (document {document.id!r}){_nearest(name, collection)}; "
                     "add the field, or a dynamic one, to its schema"
                 )
-            fields[name] = values[0] if len(values) == 1 else list(values)
-        return fields
+            typed = [as_typed(name, value, collection) for value in values]
+            fields[name] = typed[0] if len(typed) == 1 else typed
+        called = {"name": names.name or "name"}
+        wholes = [(called.get(name, name), kind, value) for name, kind, value in document.wholes()]
+        return fields | whole_values(wholes, collection)
 
     def _prepared(self, plan: BoundPlan) -> BoundPlan:
         """Replace clauses that can match nothing here, and say so."""
         warnings = list(plan.warnings)
-        root = self._checked(plan.root, warnings)
+        root = mapped(plan.root, lambda node: self._checked(node, warnings))
         return BoundPlan(root, tuple(dict.fromkeys(warnings)))
 
     def _checked(self, node: PlanNode, warnings: list[str]) -> PlanNode:
-        if isinstance(node, Bool):
-            return replace(
-                node,
-                must=tuple(self._checked(child, warnings) for child in node.must),
-                should=tuple(self._checked(child, warnings) for child in node.should),
-                must_not=tuple(self._checked(child, warnings) for child in node.must_not),
-            )
-        if not isinstance(node, Words):
+        if not isinstance(node, Words | InOrder | Near):
             return node
         collection = self.collection
-        if node.field in _TEXT_ALIASES and node.field not in collection.fields:
-            node = replace(node, field=self._wanted_fields.content)
-        if node.field is not None and collection.describe(node.field) is None:
-            reason = f"the collection has no field {node.field!r}{_nearest(node.field, collection)}"
-        elif node.field is not None and not _fits(node.field, node.text, collection):
-            reason = f"field {node.field!r} holds whole numbers, and {node.text!r} is none, so it matches nothing"
-        elif (node.field is None or collection.is_text(node.field)) and not any(tokens(node.text)):
+        in_text = node.field is None or collection.is_text(node.field)
+        if isinstance(node, Words) and in_text and not any(tokens(node.text)):
             reason = f"{node.text!r} holds no words, so it matches nothing"
         elif node.field is None and not collection.names.text:
             reason = "the collection has no field to look for words without a field name in; write field:word"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from tantivy import FieldType, Occur, Query
 
-from whorl.engine.inverted import SCHEMA, term
+from whorl.clauses import Between, Equal, InOrder, Like, Near, Present, Words
+from whorl.engine.clause_queries import ClauseQueries, Store
+from whorl.engine.inverted import SCHEMA
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash import token_number
-from whorl.fingerprint.text import tokens
 from whorl.plan import (
+    Asked,
     Bool,
     BoundPlan,
     Chosen,
@@ -24,12 +25,7 @@ from whorl.plan import (
     SharedBands,
     SharedTokens,
     Unbound,
-    Words,
 )
-
-#: Where words are looked for when no field is named.
-DEFAULT_FIELDS = ("name", "content")
-_OWN_FIELDS = {"name": "name", "content": "content", "text": "content", "TEXT": "content"}
 
 _Json: TypeAlias = Mapping[str, object]
 
@@ -42,7 +38,7 @@ class Translation:
         query: For tantivy.
         is_ranked: Whether scores can differ between matches.
         description: The query as JSON values, with numbers of tokens in the place of tokens.
-        warnings: The plan's own, then those about fields and words that cannot match.
+        warnings: The plan's own, then those about words that cannot match.
     """
 
     query: Query
@@ -59,23 +55,24 @@ class _Part:
     score: float | None
 
 
-def translate(plan: BoundPlan, profile: str, properties: Callable[[], Collection[str]]) -> Translation:
+def translate(plan: BoundPlan, profile: str, store: Store | None) -> Translation:
     """Return a bound plan as a query.
 
     Args:
         plan: What `whorl.plan.bind` returned.
         profile: How texts are split into words.
-        properties: Asked for the names of all properties, if the plan names a field that is not our own.
+        store: What is looked at where tantivy has no query for a clause; None where the query will not be run.
     """
-    translator = _Translator(profile, properties)
+    translator = _Translator(profile, store)
     part = translator.part(plan.root)
     warnings = tuple(dict.fromkeys((*plan.warnings, *translator.warnings)))
     return Translation(part.query, part.score is None, part.description, warnings)
 
 
 class _Translator:
-    def __init__(self, profile: str, properties: Callable[[], Collection[str]]) -> None:
-        self.profile, self.properties, self.warnings = profile, properties, list[str]()
+    def __init__(self, profile: str, store: Store | None) -> None:
+        self.warnings: list[str] = []
+        self.clauses = ClauseQueries(profile, store)
 
     def part(self, plan: PlanNode) -> _Part:
         match plan:
@@ -83,8 +80,14 @@ class _Translator:
                 return _Part(_everything(weight), {"everything": {"weight": weight}}, weight)
             case Nothing(reason=reason):
                 return _nothing(reason)
-            case Words():
-                return self.words(plan)
+            case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+                query = self.clauses.query(plan)
+                if isinstance(query, str):
+                    self.warnings.append(query)
+                    return _nothing(query)
+                described = self.clauses.description(plan)
+                # One constant around all fields: a match in two of them counts once.
+                return _Part(Query.const_score_query(query, plan.weight), described, plan.weight)
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
                 by_token = {token: Query.const_score_query(_token(token), weight) for token in wanted}
                 # A token counts as often as it stands there, for the minimum and for the score.
@@ -111,36 +114,8 @@ class _Translator:
                 return self.bool(plan)
             case Unbound(reference=reference):
                 raise TypeError(f"a plan is bound before it is run; FINGERPRINT of {reference!r} is not")
-
-    def words(self, plan: Words) -> _Part:
-        if plan.field == "id":
-            query = _id(plan.text) if plan.text == well_formed(plan.text) else Query.empty_query()
-            described: _Json = {"id": plan.text, "weight": plan.weight}
-            return _Part(Query.const_score_query(query, plan.weight), described, plan.weight)
-        fields = DEFAULT_FIELDS if plan.field is None else self.fields(plan.field)
-        words = tokens(well_formed(plan.text), self.profile)
-        if not words:
-            reason = f"there is no word in {plan.text!r}, so it matches nothing"
-            self.warnings.append(reason)
-            return _nothing(reason)
-        if not fields:
-            return _nothing(self.warnings[-1])
-        either = _combined((), [_phrase(field, words) for field in fields], (), 1)
-        described = {"words": words, "fields": list(fields), "weight": plan.weight}
-        # One constant around both fields: a match in two of them counts once.
-        return _Part(Query.const_score_query(either, plan.weight), described, plan.weight)
-
-    def fields(self, name: str) -> tuple[str, ...]:
-        if name in _OWN_FIELDS:
-            return (_OWN_FIELDS[name],)
-        properties = self.properties()
-        if name in properties:
-            return (name,)
-        by_folded = {known.casefold(): known for known in (*properties, "id", *DEFAULT_FIELDS)}
-        close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
-        hint = f"; did you mean {by_folded[close[0]]!r}?" if close else ""
-        self.warnings.append(f"no document has a field {name!r}{hint}")
-        return ()
+            case Asked(clause=clause):
+                raise TypeError(f"a plan is resolved before it is run; {clause!r} is not")
 
     def bool(self, plan: Bool) -> _Part:
         must, should, must_not = (
@@ -176,10 +151,6 @@ def _everything(weight: float) -> Query:
     return Query.const_score_query(Query.exists_query("id"), weight)
 
 
-def _id(document_id: str) -> Query:
-    return Query.term_query(SCHEMA, "id", document_id, "basic")
-
-
 def _ids(ids: Sequence[str]) -> Query:
     return Query.term_set_query(SCHEMA, "id", list(ids))
 
@@ -191,13 +162,6 @@ def _sampled(number: int) -> Query:
 def _sized(smallest: int, largest: int | None) -> Query:
     sizes = Query.range_query(SCHEMA, "size", FieldType.Unsigned, smallest, largest)
     return Query.const_score_query(sizes, 0.0)
-
-
-def _phrase(field: str, words: Sequence[str]) -> Query:
-    if len(words) == 1:
-        # tantivy's phrases have two words or more.
-        return Query.term_query(SCHEMA, "words", term(field, words[0]), "basic")
-    return Query.phrase_query(SCHEMA, "words", [term(field, word) for word in words])
 
 
 def _token(text: str) -> Query:

@@ -13,8 +13,8 @@ from typing import Any
 
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.solr.answer import Json
+from whorl.solr.clause_request import exists
 from whorl.solr.client import SolrClient
-from whorl.solr.request import exists
 from whorl.solr.schema import Collection, described
 from whorl.solr.stored_samples import NEEDED
 

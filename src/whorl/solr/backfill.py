@@ -16,8 +16,9 @@ from whorl.fingerprint.sample import SampleScheme
 from whorl.fingerprint.sampling import text_sample
 from whorl.solr.answer import Json, first_text
 from whorl.solr.atomic_updates import require_safe
+from whorl.solr.clause_request import exists
 from whorl.solr.client import SolrClient
-from whorl.solr.request import exists, lost_samples, one_of, without_sample
+from whorl.solr.request import lost_samples, one_of, without_sample
 from whorl.solr.schema import Collection, FieldNames, inspect
 from whorl.solr.stored_samples import sample_fields, stored_name
 

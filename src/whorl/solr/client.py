@@ -83,10 +83,12 @@ class SolrClient:
         # Not pysolr's, which sends XML and so gets XML back.
         self.post("update", {"commit": {}})
 
-    def cores(self) -> Iterator[SolrClient]:
+    def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
         """Yield a client for one core of each shard; for this one itself in a standalone Solr.
 
-        They are asked at the addresses that the nodes call themselves by, which need not be known everywhere.
+        Args:
+            directly: Whether they are asked at the addresses that the nodes call themselves by, which need not be known
+                everywhere. Else this address is asked, whose node passes requests on.
         """
         base, name = self.url.rsplit("/", 1)
         with closing(self._at(f"{base}/admin")) as admin:
@@ -102,7 +104,8 @@ class SolrClient:
             for shard in collection["shards"].values():
                 replicas = sorted(shard["replicas"].values(), key=lambda each: each.get("leader") != "true")
                 if shard.get("state") == "active" and replicas:
-                    with closing(self._at(f"{replicas[0]['base_url']}/{replicas[0]['core']}")) as core:
+                    at = replicas[0]["base_url"] if directly else base
+                    with closing(self._at(f"{at}/{replicas[0]['core']}")) as core:
                         yield core
 
     def _at(self, url: str) -> SolrClient:

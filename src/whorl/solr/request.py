@@ -1,7 +1,8 @@
 """A bound plan as Solr's JSON request: pure, and the only place that spells queries.
 
 Every piece of user text is the value of an argument in Solr's JSON query language, which hands it to the parser as
-it is (`{"field": {"f": …, "query": …}}` becomes `{!field f=$a v=$b}`), so nothing a user types is read as syntax.
+it is (`{"field": {"f": …, "query": …}}` becomes `{!field f=$a v=$b}`), so nothing a user types is read as syntax; see
+`clause_request` for what is escaped besides.
 
 Tokens go through Solr's own `{!min_hash}` parser with a token list it does not analyse: it scores one for each
 matching token or band, and is quicker to read than a clause for each token. It takes a similarity and a probability
@@ -21,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from whorl.clauses import Between, Equal, InOrder, Like, Near, Present, Words
+from whorl.engine.base import Order
 from whorl.errors import ParameterError
 from whorl.fingerprint.banding import band_match_probability
 from whorl.fingerprint.sample import spelled
@@ -35,9 +38,9 @@ from whorl.plan import (
     SampledTokens,
     SharedBands,
     SharedTokens,
-    Words,
     nodes,
 )
+from whorl.solr.clause_request import clause, exists, leaves
 from whorl.solr.stored_samples import SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 
 #: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount); Solr's default, kept by most.
@@ -47,8 +50,9 @@ _PART = 1000
 #: A fingerprint evaluated apart: functions to score and to match, and at most three filters.
 _LEAVES_APART = 5
 _FINGERPRINTS = (SharedTokens, SharedBands, SampledTokens, Chosen)
-#: Whatever the standard query parser reads as syntax.
-_SYNTAX = re.compile(r'[\\+\-!():^\[\]"{}~*?|&;/\s]')
+#: Names that mean nothing but a field where Solr reads what to sort by.
+_SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
+_IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: No id holds a control character; commas and blanks it may.
 _BETWEEN_IDS = "\x1f"
 
@@ -77,11 +81,22 @@ class Names:
 
 
 def search_request(
-    plan: BoundPlan, names: Names, *, start: int, rows: int, with_samples: bool = False
+    plan: BoundPlan,
+    names: Names,
+    *,
+    start: int,
+    rows: int,
+    with_samples: bool = False,
+    order: Sequence[Order] = (),
 ) -> dict[str, Any]:
-    """Return the JSON body that asks Solr for one page of a plan's hits, with their samples where these are wanted."""
+    """Return the JSON body that asks Solr for one page of a plan's hits, with their samples where these are wanted.
+
+    Raises:
+        ParameterError: The query has too many clauses, or Solr can name no such field to sort by.
+    """
     builder = _Builder(names, apart=_apart(plan.root, names))
     query = builder.query(plan.root)
+    keys = [each for key in order for each in builder.sorted_by(key)] or ["score desc"]
     named = {"queries": builder.named} if builder.named else {}
     fields = ["score", names.key, *([names.name] if names.name else []), *([SKETCH, SCHEME] if with_samples else [])]
     return {
@@ -89,7 +104,7 @@ def search_request(
         "offset": start,
         "limit": rows,
         "fields": fields,
-        "sort": f"score desc, {names.key} asc",
+        "sort": ", ".join([*keys, f"{names.key} asc"]),
         "params": _LITERALLY,
         **named,
     }
@@ -110,6 +125,13 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dic
         "fields": fields,
         "params": _LITERALLY,
     }
+
+
+def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON body that asks for fields of the documents of some ids, and for others that look like these."""
+    # In a list of fields a colon and other characters are syntax; ? stands for any one.
+    asked = [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
+    return {"query": one_of(key, ids), "limit": len(ids), "fields": [key, *asked], "params": _LITERALLY}
 
 
 def largest_request(scheme: str) -> dict[str, Any]:
@@ -142,15 +164,6 @@ def one_of(field: str, values: Sequence[str]) -> dict[str, Any]:
     return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 
-def exists(field: str) -> dict[str, Any]:
-    """Return the query that matches the documents with any value in a field, of whatever type."""
-    return {"lucene": {"query": f"{_SYNTAX.sub(_escaped, field)}:[* TO *]"}}
-
-
-def _escaped(character: re.Match[str]) -> str:
-    return f"\\{character[0]}"
-
-
 def vector_parameters(field: str) -> dict[str, str]:
     """Return the parameters that ask a handler for a field's term vectors, in the shape that `answer.vectors` reads."""
     return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
@@ -162,7 +175,11 @@ def _apart(root: PlanNode, names: Names) -> frozenset[int]:
     The largest fingerprints move into functions until the rest fits.
     """
     fingerprints = [(_leaves(node, names), id(node)) for node in nodes(root) if isinstance(node, _FINGERPRINTS)]
-    others = sum(_leaves(node, names) for node in nodes(root) if isinstance(node, Words | MatchAll | Nothing))
+    others = sum(
+        _leaves(node, names)
+        for node in nodes(root)
+        if not isinstance(node, Bool) and not isinstance(node, _FINGERPRINTS)
+    )
     total = others + sum(size for size, _ in fingerprints)
     moved = set()
     for size, node in sorted(fingerprints, reverse=True):
@@ -188,8 +205,8 @@ def _leaves(node: PlanNode, names: Names) -> int:
             return len(numbers) + 2
         case Chosen(groups=groups):
             return len(groups)
-        case Words(field=None):
-            return len(names.text) + 1
+        case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+            return leaves(node, names.text)
         case _:
             return 2
 
@@ -202,12 +219,29 @@ class _Builder:
         self._apart = apart
         self.named: dict[str, Any] = {}
 
+    def sorted_by(self, key: Order) -> list[str]:
+        """Return what Solr sorts by for one key, the weightiest first."""
+        direction = "asc" if key.is_ascending else "desc"
+        places = [place for _, place in key.places]
+        if key.field is None or places == [self._names.key]:
+            return [f"{'score' if key.field is None else self._names.key} {direction}"]
+        for place in places:
+            if not _SORTABLE.fullmatch(place):
+                raise ParameterError(f"Solr sorts by no field called {place!r}: only by letters, digits, _ . : and -")
+        name = f"present{len(self.named)}"
+        self.named[name] = _constant({"bool": {"should": [exists(place) for place in places]}}, 1.0)
+        best = "min" if key.is_ascending else "max"
+        each = [f'field("{place}",{best})' for place in places]
+        values = places[0] if len(places) == 1 else f"def({','.join(each)})"
+        # Else a document without a number or a date would have 0.
+        return [f"query(${name},0) desc", f"{values} {direction}"]
+
     def query(self, node: PlanNode) -> dict[str, Any]:
         match node:
             case MatchAll(weight=weight):
                 return _constant({"bool": {"must": ["*:*"]}}, weight)
-            case Words(weight=weight):
-                return _constant(self._words(node), weight)
+            case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+                return _constant(clause(node, self._names.text), node.weight)
             case SharedTokens(tokens=tokens, min_should_match=minimum):
                 if minimum > len(tokens):
                     return _NO_DOCUMENT
@@ -231,11 +265,6 @@ class _Builder:
                 return _NO_DOCUMENT
             case _:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
-
-    def _words(self, node: Words) -> dict[str, Any]:
-        fields = self._names.text if node.field is None else (node.field,)
-        looked_up = [{"field": {"f": name, "query": node.text}} for name in fields]
-        return looked_up[0] if len(looked_up) == 1 else {"bool": {"should": looked_up, "mm": "1"}}
 
     def _fingerprint(
         self, node: SharedTokens | SharedBands, tokens: tuple[str, ...], similarity: float, probability: float

@@ -13,6 +13,8 @@ from whorl.solr.answer import Json
 from whorl.solr.client import SolrClient
 from whorl.solr.schema import FieldNames, described
 from whorl.solr.stored_samples import NEEDED, SAMPLE, SCHEME, SIZE, SKETCH
+from whorl.solr.typed_fields import DYNAMIC_FIELDS
+from whorl.solr.typed_fields import TYPES as VALUE_TYPES
 
 _ICU = "icu"
 _FOLD: Json = {"class": "solr.ICUNormalizer2FilterFactory", "form": "nfkc_cf", "mode": "compose"}
@@ -57,6 +59,7 @@ TYPES: tuple[Json, ...] = (
     },
     {"name": "pint", "class": "solr.IntPointField", "docValues": True},
     {"name": "binary", "class": "solr.BinaryField"},
+    *VALUE_TYPES,
 )
 
 FIELDS: tuple[Json, ...] = (
@@ -152,6 +155,9 @@ def _schema_steps(schema: Json, wanted: FieldNames, definitions: list[Json]) -> 
         is_covered = definition["name"] in (wanted.name, wanted.content) and described(definition["name"], {}, dynamic)
         if definition["name"] not in fields and not is_covered:
             yield "schema", "add-field", definition
+    for definition in DYNAMIC_FIELDS:
+        if definition["name"] not in dynamic:
+            yield "schema", "add-dynamic-field", definition
     sources = [each["source"] for each in schema.get("copyFields", []) if each["dest"] == wanted.minhash]
     # A field that something fills already stays as it is: Alfresco's, filled from outside, or one with another copy.
     if not sources and fields.get(wanted.minhash, {"type": "text_min_hash"})["type"] == "text_min_hash":

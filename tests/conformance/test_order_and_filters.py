@@ -1,0 +1,164 @@
+"""What a request may ask beside its query, the same on every engine: order, filters, conventions, stored values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from whorl import Document, Store
+from whorl.conventions import Conventions
+from whorl.engine.base import Order
+from whorl.errors import ParameterError, QueryError
+from whorl.query.ast import Operator
+
+
+def ids(store: Store, query: str, **asked: Any) -> list[str]:
+    return [hit.id for hit in store.search(query, rows=1000, **asked).hits]
+
+
+def by_value(collection: list[Document], field: str, *, is_ascending: bool) -> list[str]:
+    """Sort as documented: those without a value last, equal ones by their ids."""
+    worth: Callable[[Document], Any] = lambda document: document.properties.get(field)  # noqa: E731
+    there = sorted((each for each in collection if worth(each)), key=lambda each: each.id)
+    best = min if is_ascending else max
+    there.sort(key=lambda each: best(worth(each)), reverse=not is_ascending)
+    return [each.id for each in there] + sorted(each.id for each in collection if not worth(each))
+
+
+@pytest.mark.parametrize("is_ascending", [True, False])
+@pytest.mark.parametrize("field", ["pages", "price", "final"])
+def test_sorted_by_a_field(store: Store, collection: list[Document], field: str, is_ascending: bool) -> None:
+    """
+    Numbers and truth values in their order; what has none comes last either way.
+    """
+    found = ids(store, "*", order=[Order(field, is_ascending)])
+    assert found == by_value(collection, field, is_ascending=is_ascending)
+    assert len(set(found)) == len(collection)
+
+
+@pytest.mark.parametrize("order", [Order("created"), Order("name", True), Order("id"), Order("mixed", True)])
+def test_sorted_alike(store: Store, embedded_store: Store, order: Order) -> None:
+    """
+    Dates, names, ids, and a field of numbers and texts: all engines agree on every place.
+    """
+    assert ids(store, "*", order=[order]) == ids(embedded_store, "*", order=[order])
+
+
+def test_several_keys(store: Store, collection: list[Document]) -> None:
+    """
+    The first is the weightiest; pages of a sorted list fit together.
+    """
+    order = [Order("final", True), Order("pages")]
+    found = ids(store, "final:true OR final:false", order=order)
+    known = {each.id: each.properties for each in collection}
+    assert found == sorted(
+        sorted(found),
+        key=lambda each: (known[each]["final"], [-number for number in known[each].get("pages", [])] or [1e9]),
+    )
+    pages = [
+        store.search("final:true OR final:false", start=at, rows=7, order=order).hits for at in range(0, len(found), 7)
+    ]
+    assert [hit.id for page in pages for hit in page] == found
+
+
+def test_sorted_by_score(store: Store) -> None:
+    """
+    The least first, where that is asked for.
+    """
+    best = store.search("FINGERPRINT:f6-0", rows=100).hits
+    worst = store.search("FINGERPRINT:f6-0", rows=100, order=[Order(None, True)]).hits
+    assert [hit.score for hit in worst] == [hit.score for hit in reversed(best)]
+    assert worst[-1].id == "f6-0"
+
+
+@pytest.mark.parametrize(("field", "said"), [("nothing", "no field"), ("content", "words")])
+def test_no_order(store: Store, field: str, said: str) -> None:
+    """
+    A field that is not there, or that has words alone, is named.
+    """
+    with pytest.raises(ParameterError, match=field) as failure:
+        store.search("*", order=[Order(field)])
+    assert said in str(failure.value)
+
+
+def test_filters_choose_and_score_nothing(store: Store) -> None:
+    """
+    All of several filters, any of the queries in one; boosts and FINGERPRINTs in them add nothing to the score.
+    """
+    everything = {hit.id: hit.score for hit in store.search("FINGERPRINT:f6-0", rows=100).hits}
+    some = store.search(
+        "FINGERPRINT:f6-0", rows=100, filters=["FINGERPRINT:f6-1_50^3", ("final:true^9", "NOT final:true")]
+    )
+    wanted = set(ids(store, "FINGERPRINT:f6-1_50")) & everything.keys()
+    assert {hit.id: hit.score for hit in some.hits} == {each: everything[each] for each in wanted}
+    assert 1 < len(wanted) < len(everything)
+    assert ids(store, "*", filters=["NOT FINGERPRINT:f6-0", "final:true"]) == [
+        each for each in ids(store, "final:true") if each not in everything
+    ]
+
+
+def test_a_filter_is_read_as_a_query_is(store: Store) -> None:
+    """
+    A mistake in one is shown in its own text.
+    """
+    with pytest.raises(QueryError) as failure:
+        store.search("*", filters=["final:true", "nothing:x"])
+    assert failure.value.query == "nothing:x"
+
+
+def test_conventions(store: Store) -> None:
+    """
+    Operators, templates, and where words without a field are looked for.
+    """
+    both, either = ids(store, "lorem1 AND ipsum1"), ids(store, "lorem1 OR ipsum1")
+    assert ids(store, "lorem1 ipsum1", conventions=Conventions(operator=Operator.AND)) == both
+    assert ids(store, "lorem1 ipsum1") == either
+    assert both != either
+    grouped = "content:(lorem1 ipsum1)"
+    assert ids(store, grouped, conventions=Conventions(field_operator=Operator.AND)) == both
+    assert ids(store, "any:lorem1", conventions=Conventions(templates={"any": "%(name content)"})) == ids(
+        store, "lorem1"
+    )
+    assert ids(store, "nul") == ["controls"]
+    assert ids(store, "nul", conventions=Conventions(default_field="content")) == []
+    assert ids(store, "nul", conventions=Conventions(text_fields=("cm:content",))) == []
+    assert ids(store, "TEXT:nul", conventions=Conventions(text_fields=("cm:content", "cm:name"))) == ["controls"]
+    once = store.search("lorem1", rows=1000, conventions=Conventions(text_fields=("content", "name", "content"))).hits
+    assert {hit.score for hit in once} == {1.0}
+    assert ids(store, "final:true", conventions=Conventions(namespace="acme")) == ids(store, "acme:final:true")
+
+
+def test_what_is_stored(store: Store, collection: list[Document], embedded_store: Store) -> None:
+    """
+    Names and properties come back; ids that there are not do not.
+    """
+    wanted = [each.id for each in collection]
+    found = store.documents([*wanted, "gone", ""])
+    assert found.keys() == set(wanted)
+    for document in collection:
+        assert found[document.id].name == document.name
+        assert found[document.id].properties.keys() == {name for name, each in document.properties.items() if each}
+    own = embedded_store.documents(wanted)
+    numbers = [(found[each].properties.get("pages"), own[each].properties.get("pages")) for each in wanted]
+    assert all(one == other for one, other in numbers)
+    assert any(one for one, _ in numbers)
+
+
+def test_what_hits_share(store: Store) -> None:
+    """
+    Tokens and shares of a source, from samples.
+    """
+    measured = store.measured("f6-0", ["f6-0", "f6-half", "words-2", "gone"])
+    assert measured.keys() == {"f6-0", "f6-half"}
+    own, half = measured["f6-0"], measured["f6-half"]
+    assert (own.shared, own.tokens) == (512, 512)
+    assert own.estimate is not None
+    assert half.estimate is not None
+    assert own.estimate.jaccard.value == 1.0
+    # 1,496 of 2,996 shingles.
+    assert half.estimate.source_in_hit.value == pytest.approx(0.4993, abs=0.01)
+    assert half.estimate.hit_in_source.value == pytest.approx(1.0, abs=0.05)
+    assert store.measured("gone", ["f6-0"]) == {}
+    assert store.measured("words-2", ["f6-0"]) == {}

@@ -1,0 +1,291 @@
+"""What a clause on a field means, restated plainly for one document at a time: slow, every position and edit tried.
+
+It reads the syntax tree and the documents, and nothing that the engines make of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from whorl.engine.base import Document
+from whorl.fingerprint.text import tokens
+from whorl.query import ast
+
+PROFILE = "icu74"
+NAMESPACES = re.compile(r"cm:|cm_|\{http://www\.alfresco\.org/model/content/1\.0\}")
+ALIASES = {"text": "content", "TEXT": "content", "d:content": "content", "ID": "id"}
+PRESENCE = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
+#: Places that Solr leaves between the values of a field.
+GAP = 100
+
+
+class PlainStore:
+    """Knows what types the documents give to their fields.
+
+    Args:
+        documents: All of them.
+        now: What NOW is.
+    """
+
+    def __init__(self, documents: Iterable[Document], now: datetime) -> None:
+        self.now = now
+        self.types: dict[str, set[str]] = {"id": {"keyword"}, "content": {"words"}}
+        for document in documents:
+            for field in ("name", *document.properties):
+                for value in values(document, field):
+                    self.types.setdefault(field, set()).add(type_of(value))
+
+    def matches(self, clause: Any, document: Document) -> bool:
+        """Say whether a document has what a leaf of the tree asks for."""
+        if clause.field is None:
+            return any(self.has_words(clause, document, field) for field in ("name", "content"))
+        if clause.field in PRESENCE:
+            return PRESENCE[clause.field] == bool(values(document, self.called(clause.text)))
+        return self.in_field(clause, document, self.called(clause.field))
+
+    def called(self, name: str) -> str:
+        if name in self.types:
+            return name
+        return ALIASES.get(name) or NAMESPACES.sub("", name)
+
+    def in_field(self, clause: Any, document: Document, field: str) -> bool:
+        types = self.types[field]
+        texts = [value for value in values(document, field) if type_of(value) in ("text", "keyword")]
+        match clause:
+            case ast.Range(low=None, high=None) | ast.Wildcard(pattern=(ast.Joker.ANY,)):
+                return bool(values(document, field))
+            case ast.Range(low=low, high=high):
+                numbers = [value for value in values(document, field) if type_of(value) in ("integer", "float")]
+                dates = [value for value in values(document, field) if type_of(value) == "date"]
+                if types & {"integer", "float"} and all(is_number(end.text) for end in (low, high) if end):
+                    return any(is_between(Decimal(repr(value)), low, high, Decimal) for value in numbers)
+                if "date" in types:
+                    return any(self.is_in_time(value, low, high) for value in dates)
+                return any(is_between(value, low, high, str) for value in texts)
+            case ast.Wildcard(pattern=pattern, form=form):
+                looks = re.compile(
+                    "".join({"*": ".*", "?": "."}.get(joker(each), re.escape(joker(each))) for each in pattern), re.S
+                )
+                is_whole = form is not ast.Form.TOKENISED or types == {"keyword"}
+                has_words = types != {"keyword"} and (form is not ast.Form.EXACT or types == {"words"})
+                if is_whole and any(looks.fullmatch(text) for text in texts if types != {"words"}):
+                    return True
+                return has_words and self.has_words(clause, document, field)
+            case ast.Term(text=text, form=form) | ast.Phrase(text=text, form=form):
+                if types == {"keyword"} or (form is ast.Form.EXACT and "text" in types):
+                    return text in texts
+                has_words = bool(types & {"text", "words"}) and self.has_words(clause, document, field)
+                return has_words or any(self.is_same(value, text) for value in values(document, field))
+            case _:
+                return self.has_words(clause, document, field)
+
+    def is_same(self, value: Any, text: str) -> bool:
+        match type_of(value):
+            case "integer" | "float":
+                return is_number(text) and Decimal(repr(value)) == Decimal(text)
+            case "date":
+                return is_date(text) and self.is_in_time(value, ast.Bound(text), ast.Bound(text))
+            case "boolean":
+                return text.lower() == str(value).lower()
+        return False
+
+    def is_in_time(self, value: str, low: ast.Bound | None, high: ast.Bound | None) -> bool:
+        moment = first_and_last(value, self.now)[0]
+        if low is not None:
+            first, last = first_and_last(low.text, self.now)
+            if moment < first or (not low.is_inclusive and moment <= last):
+                return False
+        if high is not None:
+            first, last = first_and_last(high.text, self.now)
+            if moment > last or (not high.is_inclusive and moment >= first):
+                return False
+        return True
+
+    def has_words(self, clause: Any, document: Document, field: str) -> bool:
+        placed = places(words_of(document, field))
+        match clause:
+            case ast.Term(text=text):
+                return stand(placed, [same(word) for word in tokens(text, PROFILE)], 0)
+            case ast.Phrase(text=text, slop=slop):
+                wanted = tokens(text, PROFILE)
+                return (stand_within if slop else stand)(placed, [same(word) for word in wanted], slop or 0)
+            case ast.Proximity(words=wanted, slop=slop):
+                return stand(placed, [same(word) for word in tokens(" ".join(wanted), PROFILE)], slop)
+            case ast.Fuzzy(text=text, similarity=similarity):
+                (word,) = tokens(text, PROFILE)
+                edits = lucenes_edits(similarity, len(word))
+                return any(
+                    abs(len(there) - len(word)) <= edits and distance(there, word) <= edits
+                    for there in set(placed.values())
+                )
+            case ast.Wildcard(pattern=pattern):
+                # Here jokers are parts of words, and between words are blanks or hyphens.
+                typed = "".join(joker(each) for each in pattern).lower()
+                return stand(placed, [glob(word) for word in re.split("[ -]+", typed)], 0)
+        raise TypeError(clause)
+
+
+def values(document: Document, field: str) -> list[Any]:
+    """Return what a document has in a field; an empty name or text is none."""
+    match field:
+        case "id":
+            return [document.id]
+        case "name":
+            return [document.name] if document.name else []
+        case "content":
+            return [document.text] if document.text else []
+    return list(document.properties.get(field, ()))  # type: ignore[arg-type]
+
+
+def words_of(document: Document, field: str) -> list[list[str]]:
+    return [list(split(str(value))) for value in values(document, field)]
+
+
+@cache
+def split(text: str) -> tuple[str, ...]:
+    return tuple(tokens(text, PROFILE))
+
+
+def type_of(value: object) -> str:
+    """Return a value's type: words of a text that is no date can be asked for as well as the whole of it."""
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "float"
+    return "date" if re.match(r"\d{4}-\d\d-\d\d(T|$)", str(value)) else "text"
+
+
+def joker(piece: str | ast.Joker) -> str:
+    return piece.value if isinstance(piece, ast.Joker) else piece
+
+
+def same(word: str) -> re.Pattern[str]:
+    return re.compile(re.escape(word), re.S)
+
+
+def glob(word: str) -> re.Pattern[str]:
+    return re.compile("".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in word), re.S)
+
+
+# Where words stand.
+
+
+def places(values: Sequence[Sequence[str]]) -> dict[int, str]:
+    placed: dict[int, str] = {}
+    at = 0
+    for words in values:
+        for word in words:
+            placed[at] = word
+            at += 1
+        at += GAP
+    return placed
+
+
+def candidates(placed: dict[int, str], wanted: Sequence[re.Pattern[str]]) -> Iterable[tuple[int, ...]]:
+    """Yield every way to find all wanted words, each at a place of its own."""
+    if not wanted:
+        return
+    found = [[at for at, word in placed.items() if pattern.fullmatch(word)] for pattern in wanted]
+    for chosen in product(*found):
+        if len(set(chosen)) == len(chosen):
+            yield chosen
+
+
+def stand(placed: dict[int, str], wanted: Sequence[re.Pattern[str]], slop: int) -> bool:
+    """Say whether words stand in their order, with at most so many others among them."""
+    return any(
+        list(chosen) == sorted(chosen) and chosen[-1] - chosen[0] + 1 - len(chosen) <= slop
+        for chosen in candidates(placed, wanted)
+    )
+
+
+def stand_within(placed: dict[int, str], wanted: Sequence[re.Pattern[str]], slop: int) -> bool:
+    """Say whether words stand where a phrase would have them, give or take so many places in all."""
+    return any(
+        max(at - number for number, at in enumerate(chosen)) - min(at - number for number, at in enumerate(chosen))
+        <= slop
+        for chosen in candidates(placed, wanted)
+    )
+
+
+# How words are spelled.
+
+
+def lucenes_edits(similarity: Decimal, length: int) -> int:
+    """FuzzyQuery.floatToEdits(float minimumSimilarity, int termLen)."""
+    asked = np.float32(str(similarity))
+    if asked >= 1:
+        return min(int(asked), 2)
+    return 0 if asked == 0 else min(int((1.0 - float(asked)) * length), 2)
+
+
+@cache
+def distance(one: str, other: str) -> int:
+    """Return the number of edits, by trying each at the end of the two words."""
+    if not one or not other:
+        return len(one) + len(other)
+    if one[-1] == other[-1]:
+        return distance(one[:-1], other[:-1])
+    ways = [distance(one[:-1], other), distance(one, other[:-1]), distance(one[:-1], other[:-1])]
+    if len(one) > 1 and one[-2:] == other[-2:][::-1]:
+        ways.append(distance(one[:-2], other[:-2]))
+    return 1 + min(ways)
+
+
+# Numbers and times.
+
+
+def is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", text) is not None
+
+
+def is_date(text: str) -> bool:
+    return re.match(r"NOW|TODAY|\d{4}(-|$)", text) is not None
+
+
+def is_between(value: Any, low: ast.Bound | None, high: ast.Bound | None, read: Any) -> bool:
+    if low is not None and not (value > read(low.text) or (low.is_inclusive and value == read(low.text))):
+        return False
+    return high is None or value < read(high.text) or (high.is_inclusive and value == read(high.text))
+
+
+def first_and_last(text: str, now: datetime) -> tuple[datetime, datetime]:
+    """Return the first and the last moment that a date means."""
+    if years := re.fullmatch(r"NOW-(\d+)YEARS?", text):
+        moment = now.replace(year=now.year - int(years[1]))
+        return moment, moment
+    if text == "NOW":
+        return now, now
+    text = text.removesuffix("Z")
+    forms = ["%Y", "%Y-%m", "%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f"]
+    for form in forms:
+        try:
+            first = datetime.strptime(text, form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+        match form[-2:]:
+            case "%Y":
+                after = first.replace(year=first.year + 1)
+            case "%m":
+                after = first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
+            case "%d":
+                after = first + timedelta(days=1)
+            case "%M":
+                after = first + timedelta(minutes=1)
+            case "%S":
+                after = first + timedelta(seconds=1)
+            case _:
+                after = first + timedelta(milliseconds=1)
+        return first, after - timedelta(milliseconds=1)
+    raise ValueError(text)
