@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix solr bench-engines bench-fingerprint bench-startup bench-accuracy bench-calibration bench-parsing fuzz prove-identity clean
+.PHONY: help demo test check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-parsing fuzz prove-identity clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -35,6 +35,9 @@ bench-fingerprint: .venv/developing benchmarks/data/main.jsonl ## Time signature
 	-for peer in $$(grep -v '^#' benchmarks/requirements-fingerprint.txt); do \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$peer"; done
 	$(BIN)/python benchmarks/fingerprint.py
+
+bench-similar: .venv/developing benchmarks/data/main.jsonl ## Time calibrated searches beside {!min_hash} on 100,000 documents (about an hour)
+	$(BIN)/python benchmarks/similar.py --sources 20 --rounds 3
 
 bench-startup: .venv/developing ## Time the process of whorl fingerprint FILE
 	$(BIN)/python benchmarks/startup.py
