@@ -36,7 +36,7 @@ MOST_VERIFIED = 10_000
 #: Candidates fetched at once: their samples take about 3 MB.
 AT_ONCE = 500
 #: What is read whole for one search: so many texts, and no more of them once they have so many characters.
-MOST_READ, MOST_CHARACTERS = 300, 5_000_000
+MOST_READ, MOST_CHARACTERS = 300, 10_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ PROBABILITIES = [50, 80, 90, 99]
 
 @pytest.fixture(params=["standalone", "cloud"])
 def solr(request: pytest.FixtureRequest) -> tuple[str, Store]:
-    url = request.getfixturevalue(f"solr_{request.param}_url")
-    return url, request.getfixturevalue(f"{request.param}_store")
+    store = request.getfixturevalue(f"{request.param}_store")
+    _, request_of_it = store.explain("*")
+    return str(request_of_it["url"]).removesuffix("/select"), store
 
 
 def asked_of_solr(url: str, tokens: tuple[str, ...], **arguments: str) -> dict[str, float]:

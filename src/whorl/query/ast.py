@@ -102,7 +102,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Proximity:
-    """`a *(3) b`: two or more words in this order, with at most `slop` others between each and the next."""
+    """`a *(3) b`: two or more words in this order, with at most `slop` others among them."""
 
     words: tuple[str, ...]
     slop: int = 100
