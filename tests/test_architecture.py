@@ -38,6 +38,7 @@ LAYERS: list[list[str]] = [
     ["show"],
     ["show_similar"],
     ["service", "demo", "comparison"],
+    ["cli_solr"],
     ["cli"],
 ]
 #: What must not know of the other, although it stands below.

@@ -138,6 +138,19 @@ def test_json_has_one_shape(notes: Path) -> None:
     assert 0 < second["shared"] == second["score"] < 512
 
 
+def test_to_the_letter(notes: Path) -> None:
+    """
+    --afts strict reads a query as Alfresco does: it takes 10.fox apart, and refuses a path without quotes.
+    """
+    assert ids(asked("dog.zzz", "--afts", "strict")) == []
+    assert ids(asked("1.dog", "--afts", "strict")) == ["notes/a.txt", "notes/b.txt"]
+    assert ids(asked("1.dog")) == []
+    refused = whorl("search", "--store", "store", "--afts", "strict", "/etc/hosts")
+    assert refused.exit_code == 2
+    assert "^" in refused.stderr
+    assert whorl("explain", "--store", "store", "--afts", "strict", "1.dog").exit_code == 0
+
+
 def test_json_without_a_source(notes: Path) -> None:
     """
     A query of words has no shared tokens; warnings are in the JSON and not beside it.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +12,8 @@ from typing import Any
 
 import click
 
-from whorl.errors import DocumentError, EngineUnavailableError, ParameterError, QueryError, WhorlError
+from whorl.cli_solr import solr
+from whorl.errors import DocumentError, ParameterError, QueryError, WhorlError
 
 _STORE = click.option(
     "--store",
@@ -115,7 +115,9 @@ class _progress:  # noqa: N801 - reads as the context manager it is
     """A progress bar on a terminal, nothing elsewhere."""
 
     def __init__(self, total: int) -> None:
-        self._bar = _bar("indexing", "files")
+        from whorl.show import progress_bar
+
+        self._bar = progress_bar("indexing", "files")
         self._task = self._bar.add_task("indexing", total=total)
 
     def __enter__(self) -> Callable[[list[Path]], Iterator[Path]]:
@@ -129,15 +131,6 @@ class _progress:  # noqa: N801 - reads as the context manager it is
         for file in files:
             yield file
             self._bar.advance(self._task)
-
-
-def _bar(doing: str, of: str) -> Any:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    return Progress(
-        TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
-        disable=not (sys.stderr and sys.stderr.isatty()), transient=True,
-    )  # fmt: skip
 
 
 _SOURCE = click.option(
@@ -157,11 +150,21 @@ _PLAN = click.option(
 )
 
 
+_AFTS = click.option(
+    "--afts",
+    type=click.Choice(["lenient", "strict"]),
+    default="lenient",
+    show_default=True,
+    help="How the query is read: as its author means it, or as Alfresco does, to the letter.",
+)
+
+
 @main.command()
 @click.argument("query")
 @_STORE
 @_SOURCE
 @_PLAN
+@_AFTS
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: query, total, warnings, hits.")
 @click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000), help="Hits to show.")
 @click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000), help="Hits to leave out.")
@@ -171,6 +174,7 @@ def search(
     store: str | None,
     source_file: str | None,
     plan: str,
+    afts: str,
     as_json: bool,
     rows: int,
     start: int,
@@ -187,33 +191,33 @@ def search(
     … AND type:pdf AND NOT draft
     -- "-draft"                a query that begins with "-" stands after "--"
     """  # noqa: D301 - click wants the control character
+    asked = _asked(source_file, plan, afts, start=start, rows=rows)
+    _search(query, store, asked, as_json=as_json, explained=explained)
+
+
+def _asked(source_file: str | None, plan: str, afts: str, **page: int) -> dict[str, Any]:
+    """Return what `Store.search` and `Store.explain` are asked beside the query."""
+    from whorl.conventions import Conventions
     from whorl.reading import source_text
 
-    source = None if source_file is None else source_text(source_file)
-    calibrated = plan == "calibrated"
-    _search(query, store, source, calibrated, as_json=as_json, rows=rows, start=start, explained=explained)
+    return {
+        "source": None if source_file is None else source_text(source_file),
+        "calibrated": plan == "calibrated",
+        "conventions": Conventions(is_strict=afts == "strict"),
+        **page,
+    }
 
 
-def _search(
-    query: str,
-    store: str | None,
-    source: str | None,
-    calibrated: bool,
-    *,
-    as_json: bool,
-    rows: int,
-    start: int,
-    explained: bool,
-) -> None:
+def _search(query: str, store: str | None, asked: dict[str, Any], *, as_json: bool, explained: bool) -> None:
     from whorl.plan import describe
     from whorl.show import console, counted, explanation, page_json, page_table, printable
     from whorl.store import open_store
 
     with open_store(store, create=False) as opened:
         if explained:
-            plan, request = opened.explain(query, start=start, rows=rows, source=source, calibrated=calibrated)
+            plan, request = opened.explain(query, **asked)
             click.echo(explanation(describe(plan.root), request), err=as_json)
-        page = opened.search(query, start=start, rows=rows, with_shared=True, source=source, calibrated=calibrated)
+        page = opened.search(query, with_shared=True, **asked)
     if as_json:
         click.echo(page_json(query, page))
         return
@@ -221,7 +225,7 @@ def _search(
         click.echo(f"note: {printable(warning)}", err=True)
     if page.hits:
         console().print(page_table(page))
-    until = start + len(page.hits)
+    start, until = asked["start"], asked["start"] + len(page.hits)
     shown = (
         "" if until - start == page.total else f", {start + 1:,} to {until:,} shown" if page.hits else ", none shown"
     )
@@ -289,7 +293,8 @@ def similar(
     source = text if read is None else source_text(read)
     if plan == "stock":
         query = fingerprint_query(name, threshold, recall, only)
-        _search(query, store, source, False, as_json=as_json, rows=rows, start=start, explained=explained)
+        asked = {"source": source, "start": start, "rows": rows}
+        _search(query, store, asked, as_json=as_json, explained=explained)
         return
     with open_store(store, create=False) as opened:
         if explained:
@@ -325,18 +330,20 @@ def similar(
 @_STORE
 @_SOURCE
 @_PLAN
+@_AFTS
 @click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000))
 @click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000))
-def explain(query: str, store: str | None, source_file: str | None, plan: str, rows: int, start: int) -> None:
+def explain(
+    query: str, store: str | None, source_file: str | None, plan: str, afts: str, rows: int, start: int
+) -> None:
     """Print what a query would do, in words and numbers, and the exact request; nothing is searched."""
     from whorl.plan import describe
-    from whorl.reading import source_text
     from whorl.show import explanation, printable
     from whorl.store import open_store
 
-    source = None if source_file is None else source_text(source_file)
+    asked = _asked(source_file, plan, afts, start=start, rows=rows)
     with open_store(store, create=False) as opened:
-        bound, request = opened.explain(query, start=start, rows=rows, source=source, calibrated=plan == "calibrated")
+        bound, request = opened.explain(query, **asked)
     for warning in bound.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
     click.echo(explanation(describe(bound.root), request))
@@ -458,143 +465,4 @@ def serve(store: str | None, host: str, port: int, is_open: bool) -> None:
         uvicorn.run(create_app(opened, credentials), host=host, port=port, log_level="warning")
 
 
-@main.group()
-def solr() -> None:
-    """Look after a Solr collection, or start a Solr to try."""
-
-
-@solr.command("up")
-@click.option("--port", default=8983, show_default=True, type=click.IntRange(0, 65_535), help="0 for a free one.")
-@click.option(
-    "--dir",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where documents are kept. [default: data folder]",
-)
-@click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
-def solr_up(port: int, folder: Path | None, heap: str) -> None:
-    """Start a real Solr 9 on this machine, without Docker, and stop it on Ctrl-C.
-
-    Its core `whorl` is ready to be indexed into; documents stay in the folder until the next start. The first start
-    fetches Solr's jars, about 100 MB. Needs Java 17+ or `pip install 'whorl[solr]'`, which brings a runtime.
-    """
-    import platformdirs
-
-    from whorl.settings import Settings
-    from whorl.solr.launcher import configset_directory, start_standalone
-
-    home = folder or platformdirs.user_data_path("whorl") / "solr"
-    click.echo(f"Starting Solr in {home} …")
-    cache = Settings.load().solr_cache
-    with start_standalone(home, {"whorl": configset_directory()}, port=port, heap=heap, cache=cache) as running:
-        url = f"{running.url}/whorl"
-        click.echo(f"Solr is up. In another terminal:\n  whorl index --store {url} PATH…\n  export WHORL_STORE={url}")
-        try:
-            running.process.wait()
-        except KeyboardInterrupt:
-            click.echo("Stopping Solr …")
-            return
-    raise EngineUnavailableError(f"Solr has stopped by itself; its log is {running.log}")
-
-
-@solr.command("init")
-@click.argument("url")
-@click.option("--dry-run", is_flag=True, help="Print what would be added, and add nothing.")
-def solr_init(url: str, dry_run: bool) -> None:
-    """Add what fingerprint search needs to an existing collection.
-
-    Fields, types and a term vector handler that are missing are added through the Schema and Config APIs. What is
-    there is never changed; where it differs from what is needed, that is said. Running it again adds nothing.
-    """
-    from whorl.settings import Settings
-    from whorl.solr.setup import initialise
-
-    for line in initialise(_client(url), Settings.load().fields, dry_run=dry_run):
-        click.echo(line)
-
-
-@solr.command("check")
-@click.argument("url")
-@click.option(
-    "--sample",
-    metavar="N",
-    type=click.IntRange(1),
-    help="Also fingerprint N stored texts here and compare them with the collection's own tokens.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def solr_check(url: str, sample: int | None, as_json: bool) -> None:
-    """Say whether and how a collection can be searched by fingerprint, and warn of every trap that can be seen.
-
-    The exit code is 1 when fingerprint search cannot work.
-    """
-    from whorl.settings import Settings
-    from whorl.solr.doctor import Level, check
-    from whorl.solr.sample import compare_sample
-
-    client, fields = _client(url), Settings.load().fields
-    findings = check(client, fields)
-    if sample and all(finding.code != "no-fingerprints" for finding in findings):
-        findings.append(compare_sample(client, fields, sample))
-    if as_json:
-        click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
-    else:
-        for finding in findings:
-            click.echo(str(finding))
-    if any(finding.level is Level.ERROR for finding in findings):
-        sys.exit(1)
-
-
-@solr.command("backfill")
-@click.argument("url")
-@click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
-@click.option("--dry-run", is_flag=True, help="Say how many documents lack a sample, and change none.")
-def solr_backfill(url: str, batch: int, dry_run: bool) -> None:
-    """Give the documents of a collection the samples that searches with a promised recall go by.
-
-    They are made from the stored texts, and nothing else in a document is touched; where Solr would lose something
-    of it, that is said and nothing is done. It can be stopped at any time: running it again goes on where it was.
-    """
-    from whorl.settings import Settings
-    from whorl.show import counted, problem_lines
-    from whorl.solr.backfill import Backfilled, backfill, prepare
-
-    client, fields = _client(url), Settings.load().fields
-    if dry_run:
-        _, total = prepare(client, fields)
-        click.echo(f"{counted(total, 'document')} would be given a sample")
-        return
-    done = Backfilled(0)
-    with _bar("making samples", "documents") as bar:
-        task = bar.add_task("making samples", total=None)
-
-        def note(so_far: Backfilled) -> None:
-            nonlocal done
-            done = so_far
-            bar.update(task, total=done.total, completed=done.sent + done.unread + len(done.refused))
-
-        try:
-            done = backfill(client, fields, batch=batch, progress=note)
-        except (WhorlError, KeyboardInterrupt):
-            if done.total:
-                told = f"{done.sent:,} of {counted(done.total, 'document')} given a sample"
-                click.echo(f"stopped: {told}. Run the same command again to go on.")
-            raise
-    click.echo(f"{counted(done.sent, 'document')} given a sample.")
-    if done.left:
-        click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
-    if done.unread:
-        left_alone = counted(done.unread, "document")
-        click.echo(f"{left_alone} left alone: their text is not stored. Index them again.", err=True)
-    problems = [f"{document_id}: {reason}" for document_id, reason in done.refused]
-    for line in problem_lines(problems, "could not be given a sample"):
-        click.echo(line, err=True)
-    if done.unread or done.refused:
-        sys.exit(1)
-
-
-def _client(url: str) -> Any:
-    from whorl.settings import Settings
-    from whorl.solr.client import SolrClient
-
-    settings = Settings.load()
-    return SolrClient(url, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth)
+main.add_command(solr)

@@ -30,6 +30,7 @@ class Conventions:
         default_field: Where words without a field are looked for.
         text_fields: What TEXT stands for; none of them for the store's own text fields.
         namespace: Of properties that are named without one.
+        is_strict: Whether queries are read as Alfresco reads them, to the letter.
     """
 
     operator: Operator = Operator.OR
@@ -38,11 +39,17 @@ class Conventions:
     default_field: str = TEXT
     text_fields: tuple[str, ...] = ()
     namespace: str = NAMESPACE
+    is_strict: bool = False
 
     def read(self, query: str) -> ast.Node:
         """Return the tree of a query, as `parse` does."""
-        templates = self.templates or None
-        return parse(query, default_operator=self.operator, field_operator=self.field_operator, templates=templates)
+        return parse(
+            query,
+            strict=self.is_strict,
+            default_operator=self.operator,
+            field_operator=self.field_operator,
+            templates=self.templates or None,
+        )
 
     def plan(self, query: str) -> PlanNode:
         """Return what a query asks for, as `make_plan` does."""

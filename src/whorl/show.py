@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -102,3 +103,11 @@ def counted(number: int, noun: str) -> str:
 def printable(text: str) -> str:
     """Replace what would move the cursor or colour the screen: control characters in ids and names are data."""
     return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def progress_bar(doing: str, of: str) -> Progress:
+    """Return a bar on standard error; it shows nothing where that is no terminal."""
+    return Progress(
+        TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
+        disable=not (sys.stderr and sys.stderr.isatty()), transient=True,
+    )  # fmt: skip

@@ -305,9 +305,13 @@ class Store:
         rows: int = 10,
         source: str | Mapping[str, str] | None = None,
         calibrated: bool = False,
+        conventions: Conventions = Conventions(),  # noqa: B008 - frozen
     ) -> tuple[BoundPlan, Mapping[str, object]]:
         """Return the plan of a query, bound to its sources as in `search`, and the request that runs it."""
-        plan = self._calibrated(query, source) if calibrated else self._bound(query, source)[1]
+        if calibrated:
+            plan = self._calibrated(query, source, conventions)
+        else:
+            plan = self._bound(query, source, conventions)[1]
         return plan, self.engine.explain(plan, start=start, rows=rows)
 
     def delete(self, ids: Collection[str]) -> int:
