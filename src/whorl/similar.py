@@ -8,7 +8,7 @@ long one) are read whole, so that their numbers are exact: as many as `MOST_READ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
@@ -37,6 +37,9 @@ MOST_VERIFIED = 10_000
 AT_ONCE = 500
 #: What is read whole for one search: so many texts, and no more of them once they have so many characters.
 MOST_READ, MOST_CHARACTERS = 300, 10_000_000
+
+#: Texts fetched in one request, and about how many shingles they may have together.
+_TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 25, 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +284,7 @@ class _Reader:
         # The smallest first: so most of them are settled.
         is_open.sort(key=lambda found: (found.estimate.hit_size, found.hit.id))
         own = self._own_hashes() if is_open else None
-        hashes = {} if own is None else dict(self._hashes([found.hit.id for found in is_open]))
+        hashes = {} if own is None else dict(self._hashes(is_open))
         for found in kept:
             if own is None or found.hit.id not in hashes:
                 yield found
@@ -304,12 +307,12 @@ class _Reader:
             self._own = None if text is None else text_hashes(text, self._engine.scheme, sample.scheme)
         return self._own
 
-    def _hashes(self, ids: list[str]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
-        for document_id in ids:
-            if self._read >= MOST_READ or self._characters >= MOST_CHARACTERS:
-                return
-            text = self._engine.texts([document_id], are_ids=True).get(document_id)
-            if text is not None:
+    def _hashes(self, is_open: list[Found]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
+        for some in _read_together(is_open):
+            texts: Mapping[str, str] = {}
+            if self._read < MOST_READ and self._characters < MOST_CHARACTERS:
+                texts = self._engine.texts(some[: MOST_READ - self._read], are_ids=True)
+            for document_id, text in texts.items():
                 self._read, self._characters = self._read + 1, self._characters + len(text)
                 yield document_id, text_hashes(text, self._engine.scheme, self._source.sample.scheme)
 
@@ -318,6 +321,19 @@ class _Reader:
         if shared < least_overlap(question.metric, question.threshold, len(own), size):
             return None
         return exact_estimate(len(own), size, shared)
+
+
+def _read_together(hits: list[Found]) -> Iterator[list[str]]:
+    """Yield the ids of hits in groups whose texts are fetched at once: few, or one that is long."""
+    group, shingles = list[str](), 0
+    for found in hits:
+        if group and (len(group) == _TEXTS_AT_ONCE or shingles + found.estimate.hit_size > _SHINGLES_AT_ONCE):
+            yield group
+            group, shingles = [], 0
+        group.append(found.hit.id)
+        shingles += found.estimate.hit_size
+    if group:
+        yield group
 
 
 def _text_of(engine: Engine, source: Source) -> str | None:
