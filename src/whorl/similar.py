@@ -301,8 +301,8 @@ class _Reader:
         sample = self._source.sample
         if self._own is None and sample.is_complete:
             self._own = sample.hashes
-        elif self._own is None and self._question.metric is Metric.SIMILARITY:
-            # Of large documents few are open as to their likeness, many as to what they contain of each other.
+        elif self._own is None and self._question.metric is not Metric.CONTAINS:
+            # Few are as large and open, and those within are short; what contains a large source is neither.
             text = _text_of(self._engine, self._source)
             self._own = None if text is None else text_hashes(text, self._engine.scheme, sample.scheme)
         return self._own
