@@ -42,7 +42,7 @@ bench-similar: .venv/developing benchmarks/data/main.jsonl ## Time calibrated se
 bench-startup: .venv/developing ## Time the process of whorl fingerprint FILE
 	$(BIN)/python benchmarks/startup.py
 
-bench-accuracy: .venv/developing benchmarks/data/main.jsonl ## Recall, precision and errors beside stock queries and datasketch (about 2 hours)
+bench-accuracy: .venv/developing benchmarks/data/main.jsonl ## Recall, precision and errors beside stock queries and datasketch (about an hour)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-accuracy.txt
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/accuracy_schemes.py
