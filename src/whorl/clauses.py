@@ -112,14 +112,14 @@ def told(test: Test) -> str:
         case Words(text=text, slop=slop):
             return f"{text!r}{f' give or take {slop} moves' if slop else ''} in {where}"
         case InOrder(words=words, slop=slop):
-            row = " ".join(map(_spelled, words))
+            row = " ".join(map(spelled, words))
             return f"{row!r}{f' with at most {slop} words among them' if slop else ''} in {where}"
         case Near(word=word, edits=edits):
             return f"words {edits} edit{'s' * (edits > 1)} from {word!r} in {where}"
         case Equal(kind=kind, value=value):
             return f"the value {_valued(value, kind)} in {where}"
         case Like(pattern=pattern):
-            return f"values like {_spelled(pattern)!r} in {where}"
+            return f"values like {spelled(pattern)!r} in {where}"
         case Between(kind=kind, low=low, high=high):
             ends = (
                 f"{'from' if test.includes_low else 'above'} {_valued(low, kind)}" if low is not None else "",
@@ -130,7 +130,8 @@ def told(test: Test) -> str:
             return f"any value in {where}"
 
 
-def _spelled(pattern: Pattern) -> str:
+def spelled(pattern: Pattern) -> str:
+    """Return a pattern as it is typed, without escapes."""
     return "".join(piece.value if isinstance(piece, Joker) else piece for piece in pattern)
 
 

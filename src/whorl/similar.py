@@ -158,7 +158,7 @@ def find_similar(
             f"{candidates:,} candidates, and {seen:,} of them verified, those with most in common first: the total is "
             "projected; a higher threshold or a filter makes it exact"
         )
-    total = len(kept) if is_whole else round(len(kept) * candidates / seen)
+    total = projected(len(kept), candidates, seen)
     page = tuple(kept[start : start + rows])
     return Similar(total, is_whole, page, plan, candidates, tuple(dict.fromkeys((*only.warnings, *warnings))))
 
@@ -183,7 +183,7 @@ def _all_kept(
     """Return the verified hits, best first; how many candidates there are and were verified; and warnings."""
     batches = list(_verified(engine, source, plan, question, only))
     kept = [found for batch in batches for found in batch.kept]
-    kept.sort(key=lambda found: (-found.hit.score, found.hit.id))
+    kept.sort(key=best_first)
     candidates = batches[0].total if batches else 0
     warnings = [warning for batch in batches[:1] for warning in batch.warnings]
     return kept, candidates, sum(batch.seen for batch in batches), warnings
@@ -215,8 +215,22 @@ def look_ups(name: str, sample: Sample, plan: Plan, only: PlanNode) -> PlanNode:
         for branch in plan.branches
         if branch.min_should_match
     )
-    found = Bool(should=branches, min_should_match=1)
+    return among(Bool(should=branches, min_should_match=1), only)
+
+
+def among(found: PlanNode, only: PlanNode) -> PlanNode:
+    """Return what finds the documents that a filter lets through."""
     return found if isinstance(only, MatchAll) else Bool(must=(found, only))
+
+
+def projected(hits: int, candidates: int, seen: int) -> int:
+    """Return how many hits there are in all, if the candidates that were not seen are like those that were."""
+    return hits if seen >= candidates else round(hits * candidates / seen)
+
+
+def best_first(found: Found) -> tuple[float, str]:
+    """Return what hits are sorted by: their percentages, equal ones by their ids."""
+    return -found.hit.score, found.hit.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +325,7 @@ class _Reader:
         for some in _read_together(is_open):
             texts: Mapping[str, str] = {}
             if self._read < MOST_READ and self._characters < MOST_CHARACTERS:
-                texts = self._engine.texts(some[: MOST_READ - self._read], are_ids=True)
+                texts = _texts(self._engine, some[: MOST_READ - self._read])
             for document_id, text in texts.items():
                 self._read, self._characters = self._read + 1, self._characters + len(text)
                 yield document_id, text_hashes(text, self._engine.scheme, self._source.sample.scheme)
@@ -323,17 +337,21 @@ class _Reader:
         return exact_estimate(len(own), size, shared)
 
 
-def _read_together(hits: list[Found]) -> Iterator[list[str]]:
-    """Yield the ids of hits in groups whose texts are fetched at once: few, or one that is long."""
-    group, shingles = list[str](), 0
+def _read_together(hits: list[Found]) -> Iterator[list[Found]]:
+    """Yield hits in groups whose texts are fetched at once: few, or one that is long."""
+    group, shingles = list[Found](), 0
     for found in hits:
         if group and (len(group) == _TEXTS_AT_ONCE or shingles + found.estimate.hit_size > _SHINGLES_AT_ONCE):
             yield group
             group, shingles = [], 0
-        group.append(found.hit.id)
+        group.append(found)
         shingles += found.estimate.hit_size
     if group:
         yield group
+
+
+def _texts(engine: Engine, hits: list[Found]) -> Mapping[str, str]:
+    return engine.texts([found.hit.id for found in hits], are_ids=True)
 
 
 def _text_of(engine: Engine, source: Source) -> str | None:
@@ -359,18 +377,19 @@ def _read_whole(
         return kept, [f"{source.name!r} has no stored text, so the percentages are estimates"]
     looked_at = kept[: max(MOST_READ, end)]
     exact, missing = [], 0
-    for found in looked_at:
-        text = engine.texts([found.hit.id], are_ids=True).get(found.hit.id)
-        if text is None:
-            exact.append(found)
-            missing += 1
-            continue
-        told = compare_texts(own, text, engine.scheme)
-        if told.shared >= least_overlap(question.metric, question.threshold, told.a.shingles, told.b.shingles):
-            estimate = exact_estimate(told.a.shingles, told.b.shingles, told.shared)
-            exact.append(scored(replace(found, estimate=estimate), question.metric))
+    for some in _read_together(looked_at):
+        texts = _texts(engine, some)
+        for found in some:
+            if found.hit.id not in texts:
+                exact.append(found)
+                missing += 1
+                continue
+            told = compare_texts(own, texts[found.hit.id], engine.scheme)
+            if told.shared >= least_overlap(question.metric, question.threshold, told.a.shingles, told.b.shingles):
+                estimate = exact_estimate(told.a.shingles, told.b.shingles, told.shared)
+                exact.append(scored(replace(found, estimate=estimate), question.metric))
     warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
-    exact.sort(key=lambda found: (-found.hit.score, found.hit.id))
+    exact.sort(key=best_first)
     return exact + kept[len(looked_at) :], warnings
 
 

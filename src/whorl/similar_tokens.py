@@ -12,8 +12,8 @@ from whorl.fingerprint.minhash import Signature
 from whorl.fingerprint.recovery import buckets_from
 from whorl.fingerprint.stock import compare_buckets, estimate_buckets, judge_buckets
 from whorl.fingerprint.stock_plan import StockPlan, make_stock_plan
-from whorl.plan import Bool, BoundPlan, MatchAll, PlanNode, SharedTokens
-from whorl.similar import AT_ONCE, Found, Question, Similar, scored
+from whorl.plan import BoundPlan, PlanNode, SharedTokens
+from whorl.similar import AT_ONCE, Found, Question, Similar, among, best_first, projected, scored
 
 #: Candidates whose tokens are fetched at most: some 10 KB each.
 MOST_VERIFIED = 2_000
@@ -50,8 +50,7 @@ def look_ups_by_tokens(source: TokenSource, plan: StockPlan, only: PlanNode) -> 
         for token in dict.fromkeys(source.signature.tokens)
         if not asked.isdisjoint(np.flatnonzero(buckets_from([token], scheme).is_filled).tolist())
     )
-    found = SharedTokens(source.name, tokens, min(plan.min_should_match, len(tokens)))
-    return found if isinstance(only, MatchAll) else Bool(must=(found, only))
+    return among(SharedTokens(source.name, tokens, min(plan.min_should_match, len(tokens))), only)
 
 
 def find_by_tokens(
@@ -79,11 +78,11 @@ def find_by_tokens(
             break
         seen += len(page.hits)
         kept += _judged(engine, source, plan, [hit for hit in page.hits if hit.id != source.document_id])
-    kept.sort(key=lambda found: (-found.hit.score, found.hit.id))
+    kept.sort(key=best_first)
     is_whole = seen >= total
     if not is_whole:
         warnings.append(f"{total:,} candidates, and {seen:,} of them verified: the total is projected")
-    count = len(kept) if is_whole else round(len(kept) * total / seen)
+    count = projected(len(kept), total, seen)
     return Similar(count, is_whole, tuple(kept[start : start + rows]), plan, total if seen else 0, tuple(warnings))
 
 

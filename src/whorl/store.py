@@ -337,7 +337,7 @@ class Store:
         Raises:
             ParameterError: The store has no document of that name, or none with a text.
         """
-        given = {SOURCE: source} if isinstance(source, str) else source or {}
+        given = _given(source)
         stored = [name for name in dict.fromkeys((a, b)) if name not in given]
         texts = {**(self.engine.texts(stored) if stored else {}), **given}
         for name in stored:
@@ -381,7 +381,7 @@ class Store:
         filters: Iterable[str | Sequence[str]] = (),
     ) -> tuple[Mapping[str, Signature], BoundPlan]:
         plan, told = self._planned(query, conventions, filters)
-        texts = {SOURCE: source} if isinstance(source, str) else source or {}
+        texts = _given(source)
         wanted = references(plan)
         stored = {reference: order for reference, order in wanted.items() if reference not in texts}
         sources = {
@@ -389,8 +389,11 @@ class Store:
             **{name: self.engine.sign(text) for name, text in texts.items() if name in wanted},
         }
         bound = bind(plan, sources)
-        unused = [f"the query does not use the source {name!r}: write FINGERPRINT:{name}" for name in texts]
-        unused = [told for told, name in zip(unused, texts, strict=True) if name not in wanted]
+        unused = [
+            f"the query does not use the source {name!r}: write FINGERPRINT:{name}"
+            for name in texts
+            if name not in wanted
+        ]
         return sources, replace(bound, warnings=(*bound.warnings, *told, *unused))
 
     def _resolved(self, plan: PlanNode, query: str) -> tuple[PlanNode, tuple[str, ...]]:
@@ -434,7 +437,7 @@ class Store:
         filters: Iterable[str | Sequence[str]] = (),
     ) -> BoundPlan:
         """Return the plan of a query with each FINGERPRINT in it replaced by the documents that it finds."""
-        texts = {SOURCE: source} if isinstance(source, str) else source or {}
+        texts = _given(source)
         warnings: list[str] = []
 
         def found(node: Unbound) -> PlanNode:
@@ -469,6 +472,11 @@ def fingerprint_query(reference: str, threshold: str, recall: str, only: str | N
     quoted = reference.replace("\\", "\\\\").replace('"', '\\"')
     query = f'FINGERPRINT:"{quoted}"_{threshold}_{recall}'
     return query if only is None else f"{query} AND ({only})"
+
+
+def _given(source: str | Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return the texts given beside a query, by the names that it has for them."""
+    return {SOURCE: source} if isinstance(source, str) else source or {}
 
 
 def _require_page(start: int, rows: int) -> None:

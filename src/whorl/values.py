@@ -89,7 +89,6 @@ def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now:
     """
     match kind:
         case Kind.DATE:
-            # A date that is left out is left out with all that it means.
             # A date is in the range with all that it means, or not at all.
             return _between(place, kind, _date(low, now, is_low=True), _date(high, now, is_low=False))
         case Kind.INTEGER:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from tantivy import Occur, Query
 
-from whorl.clauses import Between, Equal, InOrder, Kind, Like, Near, Pattern, Present, Test, Words
+from whorl.clauses import Between, Equal, InOrder, Kind, Like, Near, Pattern, Present, Test, Words, spelled
 from whorl.engine.inverted import SCHEMA, presence, sortable, term, value_term, values_begin
 from whorl.engine.rows import distance, is_in_order, is_within
 from whorl.engine.term_expressions import between, compiled, expression
@@ -101,14 +101,14 @@ class ClauseQueries:
                 told = {"words": words, "fields": list(_fields(field)), "weight": weight}
                 return {**told, "slop": slop} if slop else told
             case InOrder(words=patterns, slop=slop, field=field, weight=weight):
-                row = [_spelled(pattern) for pattern in patterns]
+                row = [spelled(pattern) for pattern in patterns]
                 return {"in_order": row, "slop": slop, "fields": list(_fields(field)), "weight": weight}
             case Near(word=word, edits=edits, field=field, weight=weight):
                 return {"near": word, "edits": edits, "fields": list(_fields(field)), "weight": weight}
             case Equal(field=field, value=value, weight=weight):
                 return {"value": value, "field": field, "weight": weight}
             case Like(field=field, pattern=pattern, weight=weight):
-                return {"like": _spelled(pattern), "field": field, "weight": weight}
+                return {"like": spelled(pattern), "field": field, "weight": weight}
             case Between(field=field, low=low, high=high, weight=weight):
                 included = {"includes_low": test.includes_low, "includes_high": test.includes_high}
                 return {"low": low, "high": high, **included, "field": field, "weight": weight}
@@ -216,7 +216,3 @@ def _is_close(field: str, other: str) -> bool:
     """Say whether edits of a term could lead from one field into another: in its name, or where its name ends."""
     is_beginning = field.startswith(other) or other.startswith(field)
     return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)
-
-
-def _spelled(pattern: Pattern) -> str:
-    return "".join(piece if isinstance(piece, str) else piece.value for piece in pattern)

@@ -49,8 +49,6 @@ _SAMPLE_SCHEME = SampleScheme()
 _COVERAGE_SECONDS = 30.0
 #: And the names of the fields that documents have.
 _FIELDS_SECONDS = 30.0
-
-
 #: For how long the size of the largest document is taken to be what it was.
 _SECONDS_KNOWN = 60.0
 
@@ -241,10 +239,14 @@ class SolrEngine:
             f"'whorl solr backfill {self._client.url}' makes them"
         ]
 
+    @property
+    def _handles(self) -> list[str]:
+        """The fields by which references name documents."""
+        collection = self.collection
+        return [name for name in (collection.names.key, collection.dbid, collection.noderef) if name]
+
     def _referenced(self, ids: Sized[str], fields: list[str], *, are_ids: bool) -> dict[str, Json]:
         """Return some fields of the documents that references name, by reference, of those that there are."""
-        collection = self.collection
-        told = [name for name in (collection.names.key, collection.dbid, collection.noderef) if name]
         found: dict[str, Json] = {}
         references = list(dict.fromkeys(ids))
         for at in range(0, len(references), _REFERENCES_AT_ONCE):
@@ -253,7 +255,7 @@ class SolrEngine:
             if not values:
                 continue
             # All fields in one request: a number may be an id as well as a DBID.
-            body = documents_request(values, [*told, *fields])
+            body = documents_request(values, [*self._handles, *fields])
             documents = self._client.post("select", body)["response"]["docs"]
             for reference, meant in looked_up.items():
                 document = _resolved(meant, documents)
@@ -282,7 +284,7 @@ class SolrEngine:
         values = _by_field(looked_up)
         if not values:
             return [], {}
-        fields = [name for name in (names.key, collection.dbid, collection.noderef) if name]
+        fields = self._handles
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
             fields.append(names.minhash)
         elif collection.content and (source is TokenSource.TEXT or with_text):
