@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "whorl"
 LAYERS: list[list[str]] = [
     ["errors"],
     ["fingerprint"],
+    ["corpus"],
     ["query"],
     ["dates"],
     ["clauses"],
@@ -33,12 +34,12 @@ LAYERS: list[list[str]] = [
     ["engine.embedded", "engine.solr"],
     ["settings"],
     ["similar"],
-    ["similar_tokens", "measure"],
+    ["similar_tokens", "measure", "duplicates"],
     ["store", "reading"],
     ["show"],
-    ["show_similar"],
+    ["show_similar", "show_duplicates"],
     ["service", "demo", "comparison"],
-    ["cli_solr"],
+    ["cli_solr", "cli_duplicates"],
     ["cli"],
 ]
 #: What must not know of the other, although it stands below.
@@ -47,7 +48,7 @@ STRANGERS = [("query", "fingerprint"), ("service", "solr"), ("service", "fingerp
 DOORS = {
     "requests": {"solr.client", "solr.launcher", "solr.jars"},
     "pysolr": {"solr.client"},
-    "sqlite3": {"engine.records", "engine.embedded"},
+    "sqlite3": {"engine.records", "engine.embedded", "corpus.archive"},
     "tantivy": {"engine.inverted", "engine.translation", "engine.clause_queries", "engine.contents"},
     "subprocess": {"solr.launcher", "solr.jars"},
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from whorl.cli_duplicates import duplicates
 from whorl.cli_solr import solr
 from whorl.errors import DocumentError, ParameterError, QueryError, WhorlError
 
@@ -465,4 +466,5 @@ def serve(store: str | None, host: str, port: int, is_open: bool) -> None:
         uvicorn.run(create_app(opened, credentials), host=host, port=port, log_level="warning")
 
 
+main.add_command(duplicates)
 main.add_command(solr)

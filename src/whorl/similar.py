@@ -68,10 +68,15 @@ def ask(metric: Metric | str, threshold: Percent, recall: Percent, *, is_exact: 
     names = [each.value for each in Metric]
     if not isinstance(metric, Metric) and metric not in names:
         raise ParameterError(f"metric must be {', '.join(names[:-1])} or {names[-1]}, got {metric!r}")
-    return Question(Metric(metric), _fraction("threshold", threshold), _fraction("recall", recall), is_exact)
+    return Question(Metric(metric), fraction_of("threshold", threshold), fraction_of("recall", recall), is_exact)
 
 
-def _fraction(name: str, percent: Percent) -> Fraction:
+def fraction_of(name: str, percent: Percent) -> Fraction:
+    """Return a percentage as a fraction in (0, 1].
+
+    Raises:
+        ParameterError: It is none; the message calls it by its name.
+    """
     try:
         # By way of text, so that 0.1 is a tenth.
         value = Fraction(str(percent)) / 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -28,6 +28,8 @@ RESERVED_FIELDS = frozenset(
         *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch"),
     }
 )
+#: Documents in a portion of a scan: their samples take some megabytes.
+SCANNED_AT_ONCE = 1000
 #: A longer id would not fit a term of either engine in every script.
 MAX_ID_LENGTH = 1000
 
@@ -205,6 +207,19 @@ class Candidates:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """One portion of all documents of a store.
+
+    Args:
+        documents: Ids, names and samples, None for a document without one.
+        mark: What `scan` takes to go on behind them.
+    """
+
+    documents: tuple[tuple[str, str, Sample | None], ...]
+    mark: str
+
+
 class Engine(Protocol):
     """What whorl needs of a search engine. Every method raises EngineError or StoreError, and nothing else."""
 
@@ -281,6 +296,14 @@ class Engine(Protocol):
 
         Returns:
             By reference.
+        """
+        ...
+
+    def scan(self, mark: str = "") -> Iterator[Scanned]:
+        """Yield all documents with their samples, in the order of their ids, a portion at a time.
+
+        Args:
+            mark: Of the last portion that was taken, to go on behind it; "" to begin.
         """
         ...
 

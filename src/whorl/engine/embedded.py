@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.clauses import Kind
-from whorl.engine.base import Candidates, Document, Hit, Order, Page, Stored
+from whorl.engine.base import SCANNED_AT_ONCE, Candidates, Document, Hit, Order, Page, Scanned, Stored
 from whorl.engine.contents import INDEX, LOCK, RECORDS, Contents, prepare_folder
 from whorl.engine.inverted import Entry, IndexBrokenError, IndexWriter, InvertedIndex
 from whorl.engine.ordering import in_order
@@ -337,6 +337,13 @@ class EmbeddedEngine:
         named = self.identify(references)
         found = self._records.samples(list(named.values()))
         return {each: (document_id, found[document_id]) for each, document_id in named.items() if document_id in found}
+
+    def scan(self, mark: str = "") -> Iterator[Scanned]:
+        """Yield all documents with their samples, in the order of their ids; the mark is the last id."""
+        self._require_usable()
+        while found := self._records.scan(mark, SCANNED_AT_ONCE):
+            mark = found[-1][0]
+            yield Scanned(tuple(found), mark)
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         """Run a bound plan, and return its hits with their samples."""

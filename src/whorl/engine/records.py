@@ -260,6 +260,11 @@ class Records:
         """Return samples by id, of those documents that exist."""
         return {row[0]: decode(row[1], self._sample_scheme) for row in self._by_id("sketch", ids)}
 
+    def scan(self, after: str, rows: int) -> list[tuple[str, str, Sample]]:
+        """Return ids, names and samples of the documents whose ids come next, by code point."""
+        found = self._read("SELECT id, name, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?", (after, rows))
+        return [(row[0], row[1], decode(row[2], self._sample_scheme)) for row in found]
+
     def by_handle(self, name: str, value: str) -> str | None:
         """Return the id of the document whose property is exactly this value; of several, the first id."""
         found: str | None = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))[0][0]

@@ -10,12 +10,12 @@ import difflib
 import math
 import time
 from collections.abc import Collection as Sized
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from whorl.clauses import InOrder, Near, Words
-from whorl.engine.base import Candidates, Document, Hit, Order, Page, Stored
+from whorl.engine.base import SCANNED_AT_ONCE, Candidates, Document, Hit, Order, Page, Scanned, Stored
 from whorl.engine.reference import candidates as meanings
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fields import Fields
@@ -32,6 +32,7 @@ from whorl.solr.request import (
     contents_request,
     documents_request,
     largest_request,
+    scan_request,
     search_request,
     vector_parameters,
 )
@@ -176,6 +177,20 @@ class SolrEngine:
         found = self._referenced(references, [SKETCH, SCHEME], are_ids=False)
         samples = {reference: (str(document[key]), self._sample(document)) for reference, document in found.items()}
         return {reference: (each, sample) for reference, (each, sample) in samples.items() if sample is not None}
+
+    def scan(self, mark: str = "") -> Iterator[Scanned]:
+        names = self.collection.names
+        fields = [name for name in (names.key, names.name, SKETCH, SCHEME) if name]
+        mark, before = mark or "*", ""
+        while mark != before:
+            answer = self._client.post("select", scan_request(names.key, fields, mark, SCANNED_AT_ONCE))
+            before, mark = mark, str(answer["nextCursorMark"])
+            documents = tuple(
+                (str(each[names.key]), first_text(each.get(names.name or "")), self._sample(each))
+                for each in answer["response"]["docs"]
+            )
+            if documents:
+                yield Scanned(documents, mark)
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         prepared = self._prepared(plan)

@@ -25,9 +25,10 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint import kernel
+from whorl.fingerprint.hashing import numbered
 from whorl.fingerprint.minhash import minima_of, text_minima
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import distinct, murmur_pieces, pieces
+from whorl.fingerprint.shingling import distinct, murmur_pieces, pieces, sorted_distinct
 from whorl.fingerprint.text import tokens
 from whorl.fingerprint.together import minima_of_each, murmur_of_each
 
@@ -128,6 +129,30 @@ def sized_signatures_of(
     return _results(texts, _SIZED, scheme, workers, progress)
 
 
+def hashes_of(
+    texts: Iterable[str],
+    scheme: Scheme = kernel.DEFAULT_SCHEME,
+    *,
+    workers: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[_Row]:
+    """Return all shingle hashes of each text, in order: what samples are cut from, and sets are compared by.
+
+    Args:
+        texts: As in `signatures_of`.
+        scheme: As in `signatures_of`; only the profile and the shingle size matter.
+        workers: As in `signatures_of`.
+        progress: As in `signatures_of`.
+
+    Returns:
+        Iterator of sorted distinct uint64 arrays of shape (shingles,): the high half of each hash.
+
+    Raises:
+        ParameterError: As in `signatures_of`.
+    """
+    return _results(texts, _HASHES, scheme, workers, progress)
+
+
 def fingerprints(
     texts: Iterable[str],
     scheme: Scheme = kernel.DEFAULT_SCHEME,
@@ -188,6 +213,17 @@ def _fast_sized(texts: Sequence[str], one: kernel.Kernel) -> list[Sized]:
     return [Sized((row if size else row[:0]).copy(), size) for row, size in zip(smallest, sizes, strict=True)]
 
 
+def _plain_hashes(texts: Sequence[str], scheme: Scheme) -> list[_Row]:
+    if len(texts) == 1:
+        highs = [numbered(piece, 0)[0] for piece in murmur_pieces(pieces(texts[0], scheme.profile), scheme.shingle_size)]
+        return [sorted_distinct(highs)]
+    return [sorted_distinct([numbered(each, 0)[0]]) for each in murmur_of_each(texts, scheme)]
+
+
+def _fast_hashes(texts: Sequence[str], one: kernel.Kernel) -> list[_Row]:
+    return one.many_hashes(texts)
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind(Generic[_Result]):
     """What is made of texts, by either route. Functions of this module, so that they can be sent to a process."""
@@ -201,6 +237,7 @@ class _Kind(Generic[_Result]):
 
 
 _ROWS, _SIZED = _Kind(_plain_rows, _fast_rows), _Kind(_plain_sized, _fast_sized)
+_HASHES = _Kind(_plain_hashes, _fast_hashes)
 
 
 def _results(

@@ -84,16 +84,51 @@ def estimate(source: Sample, hits: Sequence[Sample], confidence: float = CONFIDE
 
 def estimate_overlaps(overlaps: Overlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
     """Return estimates from samples that were compared already, as `estimate` does."""
-    size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
-    source_alone, alone = overlaps.source_counts - shared, overlaps.counts - shared
-    most = np.minimum(size - source_alone, sizes - alone)
-    smaller, together = np.minimum(size, sizes), size + sizes
+    size, sizes = overlaps.source_size, overlaps.sizes
+    middle, low, high = shared_shingles(
+        np.full(sizes.shape, size, dtype=np.int64),
+        sizes,
+        overlaps.levels,
+        overlaps.source_counts,
+        overlaps.counts,
+        overlaps.shared,
+        confidence,
+    )
+    return _estimates(size, sizes, middle, low, high, overlaps.shared, overlaps.source_counts)
+
+
+def shared_shingles(
+    sizes_a: Counts,
+    sizes_b: Counts,
+    levels: Counts,
+    counts_a: Counts,
+    counts_b: Counts,
+    shared: Counts,
+    confidence: float = CONFIDENCE,
+) -> tuple[Counts, Counts, Counts]:
+    """Return how many shingles pairs of documents share: the likeliest number, and the ends of its interval.
+
+    Args:
+        sizes_a: Distinct shingles of the one document; this and all others int64 arrays of shape (pairs,).
+        sizes_b: Those of the other.
+        levels: The level at which their samples are compared.
+        counts_a: Hashes of the one below the bound of that level.
+        counts_b: Those of the other.
+        shared: Those of both.
+        confidence: Of the intervals, in (0, 1).
+
+    Raises:
+        ParameterError: The confidence is outside its range.
+    """
+    alone_a, alone_b = counts_a - shared, counts_b - shared
+    most = np.minimum(sizes_a - alone_a, sizes_b - alone_b)
+    smaller, together = np.minimum(sizes_a, sizes_b), sizes_a + sizes_b
     is_union = 2 * together <= 5 * smaller
-    of_smaller = np.where(size <= sizes, overlaps.source_counts, overlaps.counts)
-    drawn = np.where(is_union, shared + source_alone + alone, of_smaller)
+    of_smaller = np.where(sizes_a <= sizes_b, counts_a, counts_b)
+    drawn = np.where(is_union, shared + alone_a + alone_b, of_smaller)
     low, high = overlap_interval(np.where(is_union, together, smaller), is_union, drawn, shared, most, confidence)
-    likeliest = _likeliest(overlaps, source_alone, alone, most)
-    return _estimates(size, sizes, np.clip(likeliest, low, high), low, high, shared, overlaps.source_counts)
+    likeliest = _likeliest(sizes_a, sizes_b, levels, alone_a, alone_b, shared, most)
+    return np.clip(likeliest, low, high), low, high
 
 
 def estimate_counts(
@@ -158,16 +193,18 @@ def overlap_interval(
     return least, np.maximum(least, largest)
 
 
-def _likeliest(overlaps: Overlaps, source_alone: Counts, alone: Counts, most: Counts) -> Counts:
+def _likeliest(
+    sizes_a: Counts, sizes_b: Counts, levels: Counts, alone_a: Counts, alone_b: Counts, shared: Counts, most: Counts
+) -> Counts:
     """Return the overlaps of greatest likelihood, at least those seen and at most `most`."""
-    low, high = overlaps.shared.copy(), np.maximum(overlaps.shared, most)
-    lost = 1.0 - np.exp2(-overlaps.levels.astype(np.float64))
+    low, high = shared.copy(), np.maximum(shared, most)
+    lost = 1.0 - np.exp2(-levels.astype(np.float64))
     while (low < high).any():
         middle = (low + high + 1) // 2
-        in_source, in_hit = overlaps.source_size - middle + 1, overlaps.sizes - middle + 1
+        in_a, in_b = sizes_a - middle + 1, sizes_b - middle + 1
         # The quotient of the docstring is at least 1; crosswise, nothing is divided by 0.
-        gain = middle * ((in_source - source_alone) / in_source) * ((in_hit - alone) / in_hit)
-        rises = gain >= (middle - overlaps.shared) * lost
+        gain = middle * ((in_a - alone_a) / in_a) * ((in_b - alone_b) / in_b)
+        rises = gain >= (middle - shared) * lost
         low, high = np.where(rises, middle, low), np.where(rises, high, np.maximum(low, middle - 1))
     return low
 

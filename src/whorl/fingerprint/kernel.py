@@ -24,10 +24,10 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint import text as plain
-from whorl.fingerprint.hashing import hash_of_number, java_utf16
+from whorl.fingerprint.hashing import JoinedWords, hash_of_number, java_utf16
 from whorl.fingerprint.kernel_tables import PADDING, layout
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import distinct
+from whorl.fingerprint.shingling import distinct, sorted_distinct
 
 #: Characters that are read at a time, so that the memory needed does not depend on the size of a text. Calls between
 #: Python and the loops hold the interpreter's lock; smaller windows mean more of them, and threads that wait.
@@ -139,24 +139,48 @@ class Kernel:
         Takes 24 bytes a shingle of the longest text; shingles are told apart as `shingling.distinct` does.
         """
         minima, filled = self._nothing(len(texts))
-        sizes: list[int] = []
+        sizes = [distinct(hashes) for hashes in self._all_hashes(texts, minima, filled)]
+        self._loops.rotate(minima, filled)
+        return minima, sizes
+
+    def many_hashes(self, texts: Sequence[str]) -> list[npt.NDArray[np.uint64]]:
+        """Return the high halves of all shingle hashes of each text: sorted distinct uint64 arrays."""
+        return [sorted_distinct(hashes) for hashes in self._all_hashes(texts, *self._nothing(len(texts)))]
+
+    def _all_hashes(
+        self, texts: Sequence[str], minima: npt.NDArray[np.uint64], filled: npt.NDArray[np.bool_]
+    ) -> Iterator[list[npt.NDArray[np.uint64]]]:
+        """Yield the high halves of each text's shingle hashes, in pieces and in no order, and lower its minima."""
+        finished = 0
         hashes: list[npt.NDArray[np.uint64]] = []
         for stretch, words, starts, before in self._stretches(texts):
             for number in range(stretch.texts):
-                own, row = before[number : number + 2], slice(len(sizes), len(sizes) + 1)
+                own, row = before[number : number + 2], slice(finished, finished + 1)
                 kept = np.empty(self._loops.kept_size(int(own[1] - own[0])), np.uint64)
                 count = self._reduce(words, starts, own, minima[row], filled[row], np.zeros(1, np.int64), kept)
                 hashes.append(kept[:count])
                 if stretch.finished:
-                    sizes.append(distinct(hashes))
-                    hashes.clear()
-        self._loops.rotate(minima, filled)
-        return minima, sizes
+                    yield hashes
+                    finished += 1
+                    hashes = []
 
     def _nothing(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
         """Return the bucket minima of texts that nothing has been seen of, and which buckets are filled."""
         shape = texts, self.scheme.bucket_count
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
+
+    def word_pieces(self, texts: Sequence[str]) -> Iterator[tuple[int, JoinedWords]]:
+        """Yield the words of texts, one text after the other, each in one piece or several, with the text's number.
+
+        For a scheme whose shingles are single words, so that no piece begins with the end of the one before it.
+        """
+        finished = 0
+        for stretch, words, starts, before in self._stretches(texts):
+            for number, (first, last) in enumerate(pairwise(before.tolist())):
+                own = starts[first : last + 1].astype(np.int64)
+                encoded = words[own[0] : max(own[0], own[-1] - 1)].copy()
+                yield finished + number, JoinedWords(encoded.view(np.uint8), 2 * (own - own[0]))
+            finished += stretch.finished
 
     def tokens(self, text: str) -> list[str]:
         """Return what `text.tokens(text, scheme.profile)` returns, lone surrogates replaced by U+FFFD."""

@@ -11,7 +11,7 @@ from whorl.fingerprint.hashing import JoinedWords, numbered
 from whorl.fingerprint.minhash import minima_of
 from whorl.fingerprint.sample import Sample, SampleScheme, sample_of
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import murmur_pieces, pieces
+from whorl.fingerprint.shingling import murmur_pieces, pieces, sorted_distinct
 
 
 def minima_and_sample(
@@ -37,8 +37,7 @@ def text_hashes(text: str, scheme: Scheme, sample_scheme: SampleScheme) -> npt.N
     shift = np.uint64(64 - sample_scheme.sketch_bits)
     murmur = murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size)
     # Piece by piece, since a long text repeats itself.
-    distinct = [np.unique(numbered(piece, 0)[0] >> shift) for piece in murmur]
-    return np.unique(np.concatenate([np.empty(0, np.uint64), *distinct]))
+    return sorted_distinct([sorted_distinct([numbered(piece, 0)[0] >> shift]) for piece in murmur])
 
 
 def text_sample(text: str, scheme: Scheme, sample_scheme: SampleScheme) -> Sample:

@@ -1,0 +1,123 @@
+"""All pairs of a collection: equal documents taken together, candidates found and verified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.corpus.candidates import AT_ONCE, Crowd, candidates
+from whorl.corpus.clusters import Components
+from whorl.corpus.pairs import Pairs, verified
+from whorl.corpus.question import PairQuestion
+from whorl.corpus.rounds import MOST_PAIRS
+from whorl.corpus.samples import Numbers, Samples
+
+#: Documents of a crowd that all others are compared with, one after the other, before what is left is paired.
+_PIVOTS = 16
+
+
+def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
+    """Return for each document the place of the first one with an equal sample; int64 array of shape (documents,).
+
+    Args:
+        keys: Equal for documents of equal samples; int64 array of shape (documents,).
+        sizes: Their shingles; documents without any are equal to none.
+    """
+    order = np.argsort(keys, kind="stable")
+    is_first = np.ones(order.size, np.bool_)
+    is_first[1:] = keys[order[1:]] != keys[order[:-1]]
+    firsts = np.empty(order.size, np.int64)
+    firsts[order] = order[np.flatnonzero(is_first)[np.cumsum(is_first) - 1]] if order.size else order
+    return np.where(sizes > 0, firsts, np.arange(order.size))
+
+
+def find_pairs(
+    samples: Samples,
+    firsts: Numbers,
+    question: PairQuestion,
+    *,
+    known: Pairs,
+    is_known: npt.NDArray[np.bool_],
+    keys: Numbers | None = None,
+    links_suffice: bool = False,
+    most: int = MOST_PAIRS,
+    progress: Callable[[int], None] = lambda pairs: None,
+) -> Pairs:
+    """Return all pairs of different documents.
+
+    Args:
+        samples: Of all documents.
+        firsts: As `first_of_equals` returns them; only these are compared.
+        question: What is to be found.
+        known: Pairs that were found before.
+        is_known: Documents of which all pairs among one another are in these; bool array of shape (documents,).
+        keys: As in `first_of_equals`. Documents of one size are compared in their order, so that the order in which
+            documents came decides nothing; without keys it does.
+        links_suffice: Whether of a crowd of documents that are all alike no more pairs are wanted than hold its
+            connected components together. Time then grows with the crowd, not with its square.
+        most: Pairs that one hash may make in a round, as in `candidates`.
+        progress: Called with the number of pairs found so far.
+    """
+    places = np.flatnonzero((firsts == np.arange(len(samples))) & (samples.sizes > 0))
+    if keys is not None:
+        places = places[np.argsort(keys[places])]
+    # Places among those compared, from here on.
+    compared = Samples(
+        samples.scheme, samples.sizes[places], samples.starts[places], samples.counts[places], samples.hashes
+    )
+    is_new = ~is_known[places]
+    linking = _Links(compared, question)
+    found, count = [], len(known)
+    if not is_new.any():
+        return known
+    for some in candidates(compared, question, crowds=links_suffice, most=most):
+        if isinstance(some, Crowd):
+            pairs = Pairs.together(linking.of(some.places[is_new[some.places]], some.places))
+        else:
+            is_open = is_new[some.smaller] | is_new[some.larger]
+            pairs = verified(compared, some.smaller[is_open], some.larger[is_open], question)
+            linking.note(pairs)
+        found.append(pairs)
+        count += len(pairs)
+        progress(count)
+    everything = Pairs.together(found)
+    return Pairs.together([known, everything.at(places)])
+
+
+class _Links:
+    """Pairs of crowds, as many as hold their connected components together."""
+
+    def __init__(self, samples: Samples, question: PairQuestion) -> None:
+        self._samples, self._question = samples, question
+        self._components = Components(len(samples))
+
+    def note(self, pairs: Pairs) -> None:
+        """Know pairs that were found otherwise."""
+        self._components.join(pairs.a, pairs.b)
+
+    def of(self, new: Numbers, crowd: Numbers) -> Iterator[Pairs]:
+        """Yield links between the new documents of a crowd and all of it."""
+        for _ in range(_PIVOTS):
+            new = self._outside(new, crowd)
+            if not new.size:
+                return
+            yield self._linked(np.full(crowd.size, new[0]), crowd)
+            new = new[1:]
+        new = self._outside(new, crowd)
+        portion = max(1, AT_ONCE // 8 // crowd.size)
+        for at in range(0, new.size, portion):
+            some = new[at : at + portion]
+            yield self._linked(np.repeat(some, crowd.size), np.tile(crowd, some.size))
+
+    def _outside(self, new: Numbers, crowd: Numbers) -> Numbers:
+        """Return those of the new documents that do not hang together with most of the crowd."""
+        roots, counts = np.unique(self._components.find(crowd), return_counts=True)
+        return new[self._components.find(new) != roots[counts.argmax()]] if counts.max() > 1 else new
+
+    def _linked(self, a: Numbers, b: Numbers) -> Pairs:
+        is_open = self._components.find(a) != self._components.find(b)
+        pairs = verified(self._samples, a[is_open], b[is_open], self._question)
+        self.note(pairs)
+        return pairs

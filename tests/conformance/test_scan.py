@@ -1,0 +1,49 @@
+"""Scans and duplicates on every engine: each document once, from any mark on, and the same pairs everywhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from test_similar import shares, windows
+from whorl import Document, Store
+from whorl.duplicates import ask_pairs, duplicates_in
+
+
+def test_a_scan_gives_each_document_once(
+    store: Store, collection: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    In the order of the ids, with name and sample, and from the mark of any portion the rest.
+    """
+    for module in ("whorl.engine.embedded", "whorl.engine.solr"):
+        monkeypatch.setattr(f"{module}.SCANNED_AT_ONCE", 50)
+    portions = list(store.engine.scan())
+    assert len(portions) > 2
+    everything = [each for portion in portions for each in portion.documents]
+    assert [document_id for document_id, _, _ in everything] == sorted(document.id for document in collection)
+    names = {document.id: document.name for document in collection}
+    found = store.engine.samples([document_id for document_id, _, _ in everything[:40]])
+    for document_id, name, sample in everything[:40]:
+        assert name == names[document_id]
+        assert found[document_id] == (document_id, sample)
+    assert list(store.engine.scan(portions[1].mark)) == portions[2:]
+    assert list(store.engine.scan(portions[-1].mark)) == []
+
+
+@pytest.mark.parametrize("metric", ["similarity", "containment"])
+def test_duplicates_are_those_of_the_shingles(store: Store, collection: list[Document], metric: str) -> None:
+    """
+    The pairs at 50 % are those of plain sets of shingles, but for what samples of large documents may miss.
+    """
+    sets = {document.id: windows(document.text) for document in collection}
+    expected = set()
+    for number, a in enumerate(collection):
+        for b in collection[number + 1 :]:
+            told = shares(sets[a.id], sets[b.id])
+            most = told["similarity"] if metric == "similarity" else max(told["contains"], told["within"])
+            if most >= 0.5:
+                expected.add(frozenset((a.id, b.id)))
+    with duplicates_in(store.engine, ask_pairs(metric, 50, 95)) as found:
+        there = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
+    assert there <= expected
+    assert len(there) >= 0.95 * len(expected)
