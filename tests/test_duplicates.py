@@ -98,10 +98,11 @@ def test_equal_documents_are_all_told(tmp_path: Path) -> None:
             combinations(["copy 0", "copy 1", "copy 2", "copy 3", "edited"], 2)
         )
         assert found.too_short == 2
-        (cluster,) = found.clusters(complete=True)
+        (cluster,) = found.clusters(complete=True, with_pairs_up_to=5)
         assert [member.id for member in cluster.members] == ["copy 0", "copy 1", "copy 2", "copy 3", "edited"]
         assert cluster.similarities == pytest.approx((1.0, 1.0, 1.0, 1.0, 196 / 198))
-        assert len(list(found.pairs_within(found.groups()[0]))) == 10
+        assert list(cluster.pairs) == pairs
+        assert [each.pairs for each in found.clusters(with_pairs_up_to=4)] == [()]
 
 
 def test_a_chain_is_one_cluster_and_several_complete_ones() -> None:

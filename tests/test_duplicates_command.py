@@ -58,7 +58,7 @@ def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
     assert done.stdout == ""
     clusters = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
     assert {frozenset(member["id"] for member in each["members"]) for each in clusters} == expected
-    assert [each["documents"] for each in clusters] == sorted((each["documents"] for each in clusters), reverse=True)
+    assert [each["size"] for each in clusters] == sorted((each["size"] for each in clusters), reverse=True)
     told = f"{len(expected)} clusters with {sum(map(len, expected))} documents, of {len(DOCUMENTS)} documents in all"
     assert told in done.stderr
     run(lines, "-o", tmp_path / "c.csv")

@@ -26,9 +26,9 @@ from whorl.dates import DateError, read_date
 from whorl.engine.base import Document, Engine, Scanned
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.bulk import hashes_of
-from whorl.fingerprint.sample import SampleScheme, sample_of
+from whorl.fingerprint.sample import SampleScheme, sample_of_distinct
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import sorted_distinct
+from whorl.fingerprint.shingling import ascending_distinct
 from whorl.similar import Percent, fraction_of
 
 #: Of documents that are in no store whole sets of hashes are kept, up to so many shingles: those are compared exactly.
@@ -105,10 +105,12 @@ class Cluster:
     Args:
         members: In the order in which they came.
         similarities: Of each to the first, fractions in [0, 1].
+        pairs: Those among the members, as far as they were looked for, where they were asked for.
     """
 
     members: tuple[Member, ...]
     similarities: tuple[float, ...]
+    pairs: tuple[Pair, ...] = ()
 
 
 class Duplicates:
@@ -155,23 +157,27 @@ class Duplicates:
         Args:
             only_new: Leave out those of two documents that were compared before.
         """
-        firsts = np.array(list(self._copies), np.int64)
-        own = measured(self._archived.samples, firsts, firsts)
-        together = Pairs.together([self._pairs, own])
+        yield from self._told(self._pairs, list(self._copies), only_new=only_new)
+
+    def _told(self, pairs: Pairs, several: Sequence[int], *, only_new: bool = False) -> Iterator[Pair]:
+        """Yield pairs of documents for pairs of different ones, and those among the ones that come several times."""
+        firsts = np.array(several, np.int64)
+        together = Pairs.together([pairs, measured(self._archived.samples, firsts, firsts)])
         order = np.lexsort((together.b, together.a, -together.similarity))
         for at in range(0, order.size, _TOLD_AT_ONCE):
             some = together.only(order[at : at + _TOLD_AT_ONCE])
-            rows = zip(
-                some.a.tolist(), some.b.tolist(), some.similarity.tolist(), some.a_in_b.tolist(), some.b_in_a.tolist(),
-                some.is_exact.tolist(), strict=True,
-            )  # fmt: skip
+            shares = zip(some.similarity.tolist(), some.a_in_b.tolist(), some.b_in_a.tolist(), strict=True)
             known: dict[int, Member] = {}
-            for a, b, similarity, a_in_b, b_in_a, is_exact in rows:
+            for a, b, (similarity, a_in_b, b_in_a), is_exact in zip(
+                some.a.tolist(), some.b.tolist(), shares, some.is_exact.tolist(), strict=True
+            ):
                 for one, other in self._expanded(a, b, only_new=only_new):
                     if one not in known or other not in known:
                         known |= self.members([one, other])
-                    shares = (similarity, a_in_b, b_in_a) if one < other else (similarity, b_in_a, a_in_b)
-                    yield Pair(known[min(one, other)], known[max(one, other)], *shares, is_exact)
+                    if one < other:
+                        yield Pair(known[one], known[other], similarity, a_in_b, b_in_a, is_exact)
+                    else:
+                        yield Pair(known[other], known[one], similarity, b_in_a, a_in_b, is_exact)
 
     def _expanded(self, a: int, b: int, *, only_new: bool) -> Iterator[tuple[int, int]]:
         """Yield the pairs of documents that a pair of different ones stands for."""
@@ -184,42 +190,40 @@ class Duplicates:
     def _equal_to(self, place: int) -> list[int]:
         return self._copies[place].tolist() if place in self._copies else [place]
 
-    def groups(self, *, complete: bool = False) -> list[Numbers]:
-        """Return the clusters as places, ascending; the largest cluster first, equal ones by their first documents.
+    def clusters(
+        self, *, complete: bool = False, only_new: bool = False, with_pairs_up_to: int = 0
+    ) -> Iterator[Cluster]:
+        """Yield the clusters, the largest first, equal ones by their first documents.
 
         Args:
             complete: Whether any two members are to be a pair; else a cluster is all that pairs hold together.
-        """
-        if complete:
-            labels = complete_labels(self.documents, self._pairs)
-        else:
-            components = Components(self.documents)
-            components.join(self._pairs.a, self._pairs.b)
-            labels = components.labels()
-        return grouped(labels[self._firsts])
-
-    def clusters(self, *, complete: bool = False, only_new: bool = False) -> Iterator[Cluster]:
-        """Yield the clusters, the largest first.
-
-        Args:
-            complete: As in `groups`.
             only_new: Leave out those that no new document is in.
+            with_pairs_up_to: Members up to which clusters come with their pairs.
         """
-        for group in self.groups(complete=complete):
+        labels = self._labels(complete=complete)
+        inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
+        inside = inside[np.argsort(labels[self._pairs.a[inside]], kind="stable")]
+        of_pairs = labels[self._pairs.a[inside]]
+        for group in grouped(labels):
             if only_new and not self._is_new[group].any():
                 continue
-            members = self.members(group.tolist())
+            places = group.tolist()
+            members = self.members(places)
             shares = measured(self._archived.samples, np.full(group.size, group[0]), group).similarity
-            yield Cluster(tuple(members[place] for place in group.tolist()), tuple(shares.tolist()))
+            pairs: Iterable[Pair] = ()
+            if group.size <= with_pairs_up_to:
+                begin, end = np.searchsorted(of_pairs, [labels[group[0]], labels[group[0]] + 1])
+                several = [place for place in places if place in self._copies]
+                pairs = self._told(self._pairs.only(inside[begin:end]), several)
+            yield Cluster(tuple(members[place] for place in places), tuple(shares.tolist()), tuple(pairs))
 
-    def pairs_within(self, group: Numbers) -> Iterator[Pair]:
-        """Yield the pairs among the members of a cluster, as far as they were looked for."""
-        inside = np.zeros(self.documents, np.bool_)
-        inside[self._firsts[group]] = True
-        which = inside[self._pairs.a] & inside[self._pairs.b]
-        among = Duplicates(self._archive, self._archived, self._pairs.only(which), self._firsts, self._is_new)
-        among._copies = {first: copies for first, copies in self._copies.items() if inside[first]}
-        yield from among.pairs()
+    def _labels(self, *, complete: bool) -> Numbers:
+        """Return the cluster of each document, known by the place of its first member."""
+        if complete:
+            return complete_labels(self.documents, self._pairs)[self._firsts]
+        components = Components(self.documents)
+        components.join(self._pairs.a, self._pairs.b)
+        return components.labels()[self._firsts]
 
     def members(self, places: Sequence[int]) -> dict[int, Member]:
         """Return documents by their places."""
@@ -325,7 +329,7 @@ def duplicates_in(
             texts = engine.texts(ids, are_ids=True)
             shift = np.uint64(64 - archive.scheme.sketch_bits)
             return {
-                each: sorted_distinct([hashes >> shift])
+                each: ascending_distinct(hashes >> shift)
                 for each, hashes in zip(texts, hashes_of(texts.values(), engine.scheme, workers=1), strict=True)
             }
 
@@ -389,11 +393,11 @@ def _worth(member: Member, keep: str) -> float:
 
 
 def _archive(opened: ExitStack, folder: Path | None, origin: str, scheme: SampleScheme) -> Archive:
-    if folder is None:
-        # What is mapped may not be deleted everywhere before the process ends.
-        temporary = tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True)
-        folder = Path(opened.enter_context(temporary))
-    return Archive(folder, origin, scheme)
+    if folder is not None:
+        return Archive(folder, origin, scheme)
+    # What is mapped may not be deleted everywhere before the process ends.
+    temporary = tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True)
+    return Archive(Path(opened.enter_context(temporary)), origin, scheme, lasts=False)
 
 
 def _gather(
@@ -413,7 +417,7 @@ def _gather(
 
     def texts() -> Iterator[str]:
         while some := list(islice(remaining, _AT_ONCE)):
-            digests = [hashlib.blake2b(each.text.encode(), digest_size=16).digest() for each in some]
+            digests = [_digest(each.text) if archive.lasts else b"" for each in some]
             moments = [dates(each) for each in some]
             known = [(each.id, digest, moment) for each, digest, moment in zip(some, digests, moments, strict=True)]
             same = set() if is_empty else archive.unchanged(known)
@@ -427,12 +431,16 @@ def _gather(
         document_id, name, moment, digest = waiting.popleft()
         if document_id in fresh:
             on_repeated(document_id)
-        fresh[document_id] = Entry(document_id, digest, sample_of(hashes, archive.scheme), name, moment)
+        fresh[document_id] = Entry(document_id, digest, sample_of_distinct(hashes, archive.scheme), name, moment)
         if len(fresh) == _AT_ONCE:
             seen += _put(archive, fresh, on_repeated)
             progress("reading", seen)
     seen += _put(archive, fresh, on_repeated)
     progress("reading", seen)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def _put(archive: Archive, fresh: dict[str, Entry], on_repeated: Callable[[str], None]) -> int:

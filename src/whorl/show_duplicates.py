@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from whorl.duplicates import Cluster, Member, Pair
+from whorl.duplicates import Cluster, Pair
 from whorl.show import counted, printable
 
 FORMATS = ("json", "csv", "table")
@@ -29,19 +29,17 @@ def pair_values(pair: Pair) -> dict[str, Any]:
 
 
 def cluster_values(cluster: Cluster) -> dict[str, Any]:
-    """Return a cluster as JSON values; similarities are those to the first member."""
+    """Return a cluster as JSON values: its size in documents, and these with their sizes in distinct shingles.
+
+    Similarities are those to the first member.
+    """
     return {
-        "documents": len(cluster.members),
+        "size": len(cluster.members),
         "members": [
-            {**member_values(member), "similarity": round(share, 6)}
+            {"id": member.id, "name": member.name, "size": member.size, "similarity": round(share, 6)}
             for member, share in zip(cluster.members, cluster.similarities, strict=True)
         ],
     }
-
-
-def member_values(member: Member) -> dict[str, Any]:
-    """Return a document as JSON values."""
-    return {"id": member.id, "name": member.name, "shingles": member.size}
 
 
 def write_pairs(pairs: Iterable[Pair], form: str, out: TextIO) -> int:

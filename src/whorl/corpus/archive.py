@@ -91,14 +91,15 @@ class Archive:
         path: The folder; made where there is none.
         origin: What the documents come from and how they were sampled; an archive keeps to one.
         scheme: What the samples depend on.
+        lasts: Whether it is to survive a power cut; a temporary one need not.
 
     Raises:
         StoreError: The folder holds something else, cannot be used, or is used by another process.
         ParameterError: The archive is of another origin.
     """
 
-    def __init__(self, path: Path, origin: str, scheme: SampleScheme) -> None:
-        self._path, self._scheme = path, scheme
+    def __init__(self, path: Path, origin: str, scheme: SampleScheme, *, lasts: bool = True) -> None:
+        self._path, self._scheme, self.lasts = path, scheme, lasts
         try:
             path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()) and not (path / _DATABASE).exists():
@@ -118,6 +119,7 @@ class Archive:
         # One process at a time: what two of them append to the file would run together.
         self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute(f"PRAGMA synchronous={'FULL' if self.lasts else 'OFF'}")
         self._database.execute("BEGIN IMMEDIATE")
         if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
             for statement in _TABLES.split(";"):
@@ -229,11 +231,12 @@ class Archive:
         with self._failures():
             for part in _buffered(hashes):
                 _write(self._file, part)
-            os.fsync(self._file)
+            if self.lasts:
+                os.fsync(self._file)
         scan = int(self._meta("scan") or 0)
         rows, start = [], self._end
         for entry, own in zip(entries, hashes, strict=True):
-            place = (entry.sample.size, start, own.size, _key(entry.sample))
+            place = (entry.sample.size, start, own.size, sample_key(entry.sample))
             rows.append((entry.id, entry.name, entry.date, entry.digest, *place, scan))
             start += own.size
         ids = [entry.id for entry in entries]
@@ -390,7 +393,8 @@ def sample_digest(sample: Sample) -> bytes:
     return told.digest()
 
 
-def _key(sample: Sample) -> int:
+def sample_key(sample: Sample) -> int:
+    """Return a number of 64 bits, signed, that is the same for equal samples, and hardly ever for others."""
     return int.from_bytes(sample_digest(sample)[:8], "little", signed=True)
 
 

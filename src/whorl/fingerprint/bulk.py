@@ -215,8 +215,8 @@ def _fast_sized(texts: Sequence[str], one: kernel.Kernel) -> list[Sized]:
 
 def _plain_hashes(texts: Sequence[str], scheme: Scheme) -> list[_Row]:
     if len(texts) == 1:
-        highs = [numbered(piece, 0)[0] for piece in murmur_pieces(pieces(texts[0], scheme.profile), scheme.shingle_size)]
-        return [sorted_distinct(highs)]
+        murmur = murmur_pieces(pieces(texts[0], scheme.profile), scheme.shingle_size)
+        return [sorted_distinct([numbered(piece, 0)[0] for piece in murmur])]
     return [sorted_distinct([numbered(each, 0)[0]]) for each in murmur_of_each(texts, scheme)]
 
 

@@ -133,5 +133,14 @@ def java_utf16(text: str) -> bytes:
 
 def well_formed(text: str) -> str:
     """Join surrogate pairs and replace each lone surrogate by U+FFFD, as every UTF-8 writer of Lucene does."""
+    # Nearly every text is so already, which is told much sooner than made.
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        return text
     joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return LONE_SURROGATE.sub("\ufffd", joined)

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.shingling import sorted_distinct
+from whorl.fingerprint.shingling import ascending_distinct, sorted_distinct
 
 #: 64 letters in the order of their codes, none of which any query syntax of Solr reads.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -176,7 +176,18 @@ def sample_of(hashes: npt.NDArray[np.uint64], scheme: SampleScheme) -> Sample:
         hashes: The 64-bit hashes of all its shingles, in any order and with repeats; uint64 array of shape (n,).
         scheme: How much is kept.
     """
-    distinct = sorted_distinct([hashes >> np.uint64(64 - scheme.sketch_bits)])
+    return sample_of_distinct(sorted_distinct([hashes]), scheme)
+
+
+def sample_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SampleScheme) -> Sample:
+    """Return the sample of a document.
+
+    Args:
+        hashes: The different 64-bit hashes of its shingles, ascending; uint64 array of shape (n,).
+        scheme: How much is kept.
+    """
+    # Different hashes may have the same upper bits.
+    distinct = ascending_distinct(hashes >> np.uint64(64 - scheme.sketch_bits))
     level = scheme.level(distinct.size)
     # At level 0 nothing is cut; 2**64 would not be a uint64 either.
     kept = distinct if level == 0 else distinct[: np.searchsorted(distinct, np.uint64(scheme.bound(level)))].copy()

@@ -62,10 +62,16 @@ def sorted_distinct(parts: Iterable[npt.NDArray[np.uint64]]) -> npt.NDArray[np.u
 
     Sorting is many times as fast as the hash table that `np.unique` has become.
     """
-    ascending = np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
+    everything = np.concatenate([np.empty(0, np.uint64), *parts])
+    everything.sort()
+    return ascending_distinct(everything)
+
+
+def ascending_distinct(ascending: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return the different numbers of an ascending array, which it may be itself."""
     is_new = np.ones(ascending.size, np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
-    return ascending[is_new]
+    return ascending if is_new.all() else ascending[is_new]
 
 
 def distinct(halves: Iterable[npt.NDArray[np.uint64]]) -> int:
