@@ -37,7 +37,7 @@ FILES_SCHEME = SampleScheme(k=16384, floor_level=0, cap=16384)
 _AT_ONCE = 512
 #: Documents read whole at once, to settle what samples leave open: so many, with about so many shingles together.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
-#: Pairs of which ids and names are looked up at once.
+#: Pairs, or members of clusters, of which ids and names are looked up at once.
 _TOLD_AT_ONCE = 4096
 
 Progress = Callable[[str, int], None]
@@ -167,13 +167,14 @@ class Duplicates:
         for at in range(0, order.size, _TOLD_AT_ONCE):
             some = together.only(order[at : at + _TOLD_AT_ONCE])
             shares = zip(some.similarity.tolist(), some.a_in_b.tolist(), some.b_in_a.tolist(), strict=True)
-            known: dict[int, Member] = {}
-            for a, b, (similarity, a_in_b, b_in_a), is_exact in zip(
-                some.a.tolist(), some.b.tolist(), shares, some.is_exact.tolist(), strict=True
+            pairs_here = list(zip(some.a.tolist(), some.b.tolist(), strict=True))
+            known = self.members(
+                [each for place in {*some.a.tolist(), *some.b.tolist()} for each in self._equal_to(place)]
+            )
+            for (a, b), (similarity, a_in_b, b_in_a), is_exact in zip(
+                pairs_here, shares, some.is_exact.tolist(), strict=True
             ):
                 for one, other in self._expanded(a, b, only_new=only_new):
-                    if one not in known or other not in known:
-                        known |= self.members([one, other])
                     if one < other:
                         yield Pair(known[one], known[other], similarity, a_in_b, b_in_a, is_exact)
                     else:
@@ -204,18 +205,22 @@ class Duplicates:
         inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
         inside = inside[np.argsort(labels[self._pairs.a[inside]], kind="stable")]
         of_pairs = labels[self._pairs.a[inside]]
-        for group in grouped(labels):
-            if only_new and not self._is_new[group].any():
-                continue
-            places = group.tolist()
-            members = self.members(places)
-            shares = measured(self._archived.samples, np.full(group.size, group[0]), group).similarity
-            pairs: Iterable[Pair] = ()
-            if group.size <= with_pairs_up_to:
-                begin, end = np.searchsorted(of_pairs, [labels[group[0]], labels[group[0]] + 1])
-                several = [place for place in places if place in self._copies]
-                pairs = self._told(self._pairs.only(inside[begin:end]), several)
-            yield Cluster(tuple(members[place] for place in places), tuple(shares.tolist()), tuple(pairs))
+        groups = grouped(labels)
+        if only_new:
+            groups = [group for group in groups if self._is_new[group].any()]
+        for some in _together(groups):
+            places = np.concatenate(some)
+            members = self.members(places.tolist())
+            firsts = np.repeat([group[0] for group in some], [group.size for group in some])
+            shares = iter(measured(self._archived.samples, firsts, places).similarity.tolist())
+            for group in some:
+                here = group.tolist()
+                pairs: Iterable[Pair] = ()
+                if group.size <= with_pairs_up_to:
+                    begin, end = np.searchsorted(of_pairs, [labels[here[0]], labels[here[0]] + 1])
+                    several = [place for place in here if place in self._copies]
+                    pairs = self._told(self._pairs.only(inside[begin:end]), several)
+                yield Cluster(tuple(members[place] for place in here), tuple(islice(shares, len(here))), tuple(pairs))
 
     def _labels(self, *, complete: bool) -> Numbers:
         """Return the cluster of each document, known by the place of its first member."""
@@ -234,6 +239,18 @@ class Duplicates:
             place: Member(known[number][0], known[number][1], int(sizes[place]), known[number][2])
             for place, number in zip(places, numbers, strict=True)
         }
+
+
+def _together(groups: Iterable[Numbers]) -> Iterator[list[Numbers]]:
+    """Yield several small clusters at once, so that what is known of their members is looked up together."""
+    waiting: list[Numbers] = []
+    for group in groups:
+        waiting.append(group)
+        if sum(each.size for each in waiting) >= _TOLD_AT_ONCE:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
 
 
 @contextmanager

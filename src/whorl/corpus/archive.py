@@ -43,7 +43,7 @@ _TABLES = """
     CREATE INDEX pair_by_b ON pair (b)
 """
 _HASH = np.dtype("<u8")
-_CHUNK = 500
+_CHUNK, _ROWS_AT_ONCE = 500, 50_000
 #: The file of hashes is written anew when fewer of them than one in so many belong to a document.
 _GARBAGE = 2
 
@@ -287,9 +287,9 @@ class Archive:
 
     def archived(self) -> Archived:
         """Return all documents."""
-        rows = self._rows("SELECT number, size, start, count, key, is_paired FROM document ORDER BY number")
-        table = np.array(list(rows), np.int64).reshape(-1, 6)
-        numbers, sizes, starts, counts, keys, is_paired = (np.ascontiguousarray(part) for part in table.T)
+        numbers, sizes, starts, counts, keys, is_paired = self._columns(
+            "SELECT number, size, start, count, key, is_paired FROM document ORDER BY number", 6
+        )
         path = self._hashes_path(int(self._meta("file") or 0))
         # numpy maps no empty file.
         hashes = np.memmap(path, _HASH, "r", shape=(self._end,)) if self._end else np.empty(0, np.uint64)
@@ -332,10 +332,9 @@ class Archive:
 
     def pairs(self, archived: Archived) -> Pairs:
         """Return the pairs that are kept."""
-        table = np.array(list(self._rows("SELECT a, b, shared, low, high FROM pair")), np.int64).reshape(-1, 5)
+        firsts, seconds, shared, low, high = self._columns("SELECT a, b, shared, low, high FROM pair", 5)
         # Numbers ascend with the places.
-        a, b = (np.searchsorted(archived.numbers, np.ascontiguousarray(column)) for column in table.T[:2])
-        shared, low, high = (np.ascontiguousarray(column) for column in table.T[2:])
+        a, b = np.searchsorted(archived.numbers, firsts), np.searchsorted(archived.numbers, seconds)
         sizes = archived.samples.sizes
         return Pairs.together([Pairs(a, b, sizes[a], sizes[b], shared, low, high)])
 
@@ -349,6 +348,15 @@ class Archive:
     def _rows(self, statement: str, *values: str | int) -> list[tuple]:  # type: ignore[type-arg]
         with self._failures():
             return self._database.execute(statement, values).fetchall()
+
+    def _columns(self, statement: str, count: int) -> list[Numbers]:
+        """Return columns of whole numbers, without a Python object for each of them at once."""
+        parts = [np.empty((0, count), np.int64)]
+        with self._failures():
+            cursor = self._database.execute(statement)
+            while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+                parts.append(np.array(rows, np.int64))
+        return [np.ascontiguousarray(column) for column in np.concatenate(parts).T]
 
     def _one(self, statement: str, *values: str | int) -> tuple:  # type: ignore[type-arg]
         return self._rows(statement, *values)[0]

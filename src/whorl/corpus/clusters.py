@@ -51,8 +51,11 @@ def grouped(labels: Numbers) -> list[Numbers]:
     Args:
         labels: int64 array of shape (documents,).
     """
-    order = np.argsort(labels, kind="stable")
-    groups = [each for each in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if each.size > 1]
+    inside = np.flatnonzero(np.bincount(labels, minlength=1)[labels] > 1)
+    if not inside.size:
+        return []
+    order = inside[np.argsort(labels[inside], kind="stable")]
+    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     groups.sort(key=lambda group: (-group.size, int(group[0])))
     return groups
 
