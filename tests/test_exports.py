@@ -12,7 +12,8 @@ import pytest
 
 import whorl
 
-PUBLIC = {"Document", "Hit", "Page", "Signature", "Store", "WhorlError", "open_store", "parse", "unparse"}
+PUBLIC = {"Document", "Hit", "Page", "Signature", "Store", "WhorlError", "open_store", "parse", "simhash", "simhashes",
+          "unparse"}  # fmt: skip
 
 
 def test_all_is_what_is_public() -> None:

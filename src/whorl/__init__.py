@@ -6,6 +6,7 @@ Document        a text under an id, with a name and properties
 Hit, Page       what a search gives back
 Signature       a document's tokens
 parse, unparse  the query language, text to tree and back
+simhash         a text as one 64-bit code of which near-duplicates differ in few bits; simhashes of many texts
 WhorlError      the base of every error raised on purpose (the tree is in whorl.errors)
 """
 
@@ -16,12 +17,25 @@ if TYPE_CHECKING:
     from whorl.engine.base import Document, Hit, Page
     from whorl.errors import WhorlError
     from whorl.fingerprint.minhash import Signature
+    from whorl.fingerprint.simhash import simhash, simhashes
     from whorl.query.parser import parse, unparse
     from whorl.store import Store, open_store
 
     __version__: str
 
-__all__ = ["Document", "Hit", "Page", "Signature", "Store", "WhorlError", "open_store", "parse", "unparse"]
+__all__ = [
+    "Document",
+    "Hit",
+    "Page",
+    "Signature",
+    "Store",
+    "WhorlError",
+    "open_store",
+    "parse",
+    "simhash",
+    "simhashes",
+    "unparse",
+]
 
 #: Where a name is imported from when it is first asked for: a command that needs few of them starts sooner.
 _HOMES = {
@@ -33,6 +47,8 @@ _HOMES = {
     "WhorlError": "whorl.errors",
     "open_store": "whorl.store",
     "parse": "whorl.query.parser",
+    "simhash": "whorl.fingerprint.simhash",
+    "simhashes": "whorl.fingerprint.simhash",
     "unparse": "whorl.query.parser",
 }
 

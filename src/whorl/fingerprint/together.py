@@ -18,6 +18,15 @@ from whorl.fingerprint.shingling import pieces
 _Pairs = npt.NDArray[np.uint64]
 
 
+def words_of_each(texts: Sequence[str], profile: str) -> list[JoinedWords]:
+    """Return the folded words of each text.
+
+    Raises:
+        ParameterError: There is no such profile.
+    """
+    return [reduce(JoinedWords.followed_by, pieces(text, profile), join([])) for text in texts]
+
+
 def murmur_of_each(texts: Sequence[str], scheme: Scheme) -> list[_Pairs]:
     """Return murmur's two halves of every shingle of each text, in text order.
 
@@ -33,16 +42,24 @@ def murmur_of_each(texts: Sequence[str], scheme: Scheme) -> list[_Pairs]:
     Raises:
         ParameterError: There is no such profile.
     """
-    size = scheme.shingle_size
-    joined = [reduce(JoinedWords.followed_by, pieces(text, scheme.profile), join([])) for text in texts]
+    murmur, counts = murmur_together(words_of_each(texts, scheme.profile), scheme.shingle_size)
+    return np.split(murmur, list(accumulate(counts[:-1])))
+
+
+def murmur_together(joined: Sequence[JoinedWords], size: int) -> tuple[_Pairs, list[int]]:
+    """Return murmur's two halves of every shingle of some texts, one text after the other, and how many each has.
+
+    Args:
+        joined: The words of each text, at least one text.
+        size: Words in a shingle, at least 1.
+    """
     counts = [max(0, len(words.starts) - size) for words in joined]
     # All words in one buffer; no shingle reaches from one text into the next.
     offsets = accumulate((len(words.encoded) for words in joined[:-1]), initial=0)
     placed = list(zip(joined, counts, offsets, strict=True))
     starts = np.concatenate([words.starts[:count] + offset for words, count, offset in placed])
     ends = np.concatenate([words.starts[size:] + (offset - 2) for words, _, offset in placed])
-    murmur = murmur3_x64_128(np.concatenate([words.encoded for words in joined]), starts, ends)
-    return np.split(murmur, list(accumulate(counts[:-1])))
+    return murmur3_x64_128(np.concatenate([words.encoded for words in joined]), starts, ends), counts
 
 
 def minima_of_each(murmur: Sequence[_Pairs], scheme: Scheme) -> list[_Pairs]:

@@ -1,0 +1,136 @@
+"""One contender of benchmarks/hamming.py, in a process of its own; prints JSON.
+
+    python benchmarks/hamming_worker.py corpus|single|pairs CODES.npy QUERIES.npy CONTENDER
+
+CONTENDER: `corpus` (whorl.corpus.simhash_py), `index` (whorl.corpus.hamming, arrays in and out), either with `-plain`
+(numba kept away), or `simhash`, the peer that PYTHONPATH leads to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BLOCKS, BITS = 5, 3
+#: Calls that the loops of one query, or one code, a call make.
+CALLS = 100_000
+
+Record = dict[str, float | str]
+
+
+def timed(record: Record, name: str, work: Callable[[], Any]) -> Any:
+    """Note the CPU and wall seconds of some work, and return what it returns."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    record[f"{name}_cpu"], record[f"{name}_wall"] = time.process_time() - cpu, time.perf_counter() - wall
+    return result
+
+
+def memory() -> int:
+    """Return the bytes that this process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def digest(lists: list[list[int]]) -> str:
+    """Return a digest of answers as sets."""
+    made = hashlib.blake2b(digest_size=8)
+    for each in lists:
+        made.update(json.dumps(sorted(set(each))).encode())
+    return made.hexdigest()
+
+
+def empty(contender: str) -> Any:
+    """Return the contender's empty set of codes."""
+    if contender == "simhash":
+        return import_module("simhash").Corpus(BLOCKS, BITS)
+    if contender == "corpus":
+        return import_module("whorl.corpus.simhash_py").Corpus(BLOCKS, BITS)
+    return import_module("whorl.corpus.hamming").HammingIndex(BITS)
+
+
+def warm(contender: str) -> None:
+    """Have what is loaded once a process loaded."""
+    if contender != "simhash":
+        import_module("whorl.corpus.hamming_routes").loops(60.0)
+        empty(contender)
+
+
+def corpus(contender: str, codes: Any, queries: Any) -> Record:
+    """The workload of simhash-py's bench.py."""
+    record, held = Record(), memory()
+    index = empty(contender)
+    timed(record, "insert", lambda: index.insert_bulk(codes))
+    record["bytes_per_code"] = (memory() - held) / len(codes)
+    timed(record, "find first", lambda: index.find_first_bulk(queries))
+    answers = timed(record, "find all", lambda: index.find_all_bulk(queries))
+    record["answers"] = digest(answers if isinstance(answers, list) else answers.to_lists())
+    del answers
+    timed(record, "removal", lambda: index.remove_bulk(codes))
+    for unit in ("cpu", "wall"):
+        record[f"total_{unit}"] = sum(
+            float(record[f"{name}_{unit}"]) for name in ("insert", "find first", "find all", "removal")
+        )
+    return record
+
+
+def single(contender: str, codes: Any, queries: Any) -> Record:
+    """One query a call, and one code inserted and one query asked in turn; microseconds a call."""
+    record, index = Record(), empty(contender)
+    index.insert_bulk(codes)
+    few = [int(query) for query in queries[:CALLS]]
+
+    def each(call: Callable[[int], Any]) -> Callable[[], None]:
+        def run() -> None:
+            for query in few:
+                call(query)
+
+        return run
+
+    def insert_and_find(query: int) -> None:
+        index.insert(query ^ 1)
+        index.find_first(query)
+
+    timed(record, "find first", each(index.find_first))
+    timed(record, "find all", each(index.find_all))
+    timed(record, "insert one, find one", each(insert_and_find))
+    return {name: 1e6 * float(value) / len(few) for name, value in record.items()}
+
+
+def pairs(contender: str, codes: Any, queries: Any) -> Record:
+    """All pairs of a set of codes."""
+    record = Record()
+    if contender == "simhash":
+        peer = import_module("simhash")
+        found = timed(record, "pairs", lambda: peer.find_all(codes, BLOCKS, BITS))
+    else:
+        find_pairs = import_module("whorl.corpus.hamming").find_pairs
+        found = timed(record, "pairs", lambda: find_pairs(codes, BITS))
+    record["answers"] = str(len(found))
+    record["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return record
+
+
+def main() -> None:
+    """Measure what the command line says."""
+    what, codes_file, queries_file, contender = sys.argv[1:]
+    name, _, route = contender.partition("-")
+    if route == "plain":
+        sys.modules["numba"] = None  # type: ignore[assignment]  # as if it were not installed
+    codes, queries = np.load(codes_file), np.load(queries_file)
+    if name != "index":
+        codes, queries = codes.tolist(), queries.tolist()
+    warm(name)
+    print(json.dumps({"corpus": corpus, "single": single, "pairs": pairs}[what](name, codes, queries)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The SimHash codes that are compared: those of whorl's schemes, and of designs that were tried for its own one."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.fingerprint.hashing import murmur_halves
+from whorl.fingerprint.simhash import DEFAULT_SCHEME, SCHEMES, simhash
+from whorl.fingerprint.text import tokens
+from whorl.fingerprint.voting import elect, tally
+
+#: Each design is tried with so many hash functions, to even out chance.
+SALTS = 4
+#: Features, by the number of words in one: the power of its count that it weighs, and a factor.
+DESIGNS: dict[str, dict[int, tuple[float, float]]] = {
+    "words": {1: (1, 1)},
+    "words once": {1: (0, 1)},
+    "words^0.5": {1: (0.5, 1)},
+    "words^0.75": {1: (0.75, 1)},
+    "pairs": {2: (1, 1)},
+    "pairs once": {2: (0, 1)},
+    "fours": {4: (1, 1)},
+    "fours once": {4: (0, 1)},
+    "words^0.75 and pairs": {1: (0.75, 1), 2: (1, 1)},
+    "words^0.75 and pairs once": {1: (0.75, 1), 2: (0, 1)},
+    "2 words^0.5 and pairs": {1: (0.5, 2), 2: (1, 1)},
+    "words^0.75, pairs, threes": {1: (0.75, 1), 2: (1, 1), 3: (1, 1)},
+}
+_SCHEMES = [name for name in SCHEMES if name == DEFAULT_SCHEME or not name.startswith("simhash1-")]
+#: Whose codes stand in which columns of a row of codes.
+COLUMNS = {name: slice(place, place + 1) for place, name in enumerate(_SCHEMES)} | {
+    f"design: {name}": slice(place, place + SALTS)
+    for name, place in zip(DESIGNS, range(len(_SCHEMES), 1_000, SALTS), strict=False)
+}
+
+Codes = npt.NDArray[np.uint64]
+
+
+def codes_of(text: str) -> Codes:
+    """Return the codes of a text in all ways, uint64 array of shape (columns,)."""
+    return np.concatenate([np.array([simhash(text, name) for name in _SCHEMES], np.uint64), *_designed(text)])
+
+
+def _designed(text: str) -> list[Codes]:
+    words = tokens(text)
+    sizes = sorted({size for design in DESIGNS.values() for size in design})
+    features = {size: np.unique(murmur_halves(words, size)[:, 0], return_counts=True) for size in sizes}
+    found = []
+    for design in DESIGNS.values():
+        hashes = np.concatenate([features[size][0] for size in design])
+        weights = [np.rint(4 * factor * features[size][1] ** power) for size, (power, factor) in design.items()]
+        salted = np.concatenate([_mixed(hashes + np.uint64(salt)) for salt in range(SALTS)])
+        found.append(elect(tally(salted, [hashes.size] * SALTS, np.tile(np.concatenate(weights), SALTS))))
+    return found
+
+
+def _mixed(numbers: Codes) -> Codes:
+    """Return other hashes than those given: what murmur3 ends with."""
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        numbers = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(33))
