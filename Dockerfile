@@ -7,10 +7,18 @@ COPY src ./src
 COPY solr ./solr
 RUN pip install --no-cache-dir '.[serve]' \
     && rm -rf /build \
-    && useradd --create-home whorl
+    && useradd --create-home --uid 10001 whorl
 
-USER whorl
+# By its number, which Kubernetes wants to see to believe that it is not root.
+USER 10001
 WORKDIR /home/whorl
+# Others reach the container, so it starts with a key, or a user and a password, or WHORL_OPEN=true.
+ENV WHORL_LISTEN=0.0.0.0:8000
+# Or glibc keeps what each of the threads has freed, and the process grows without holding more.
+ENV MALLOC_ARENA_MAX=2
 EXPOSE 8000
+# Whether the process answers; whether its store does is told by /readyz, and is no reason to start it anew.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=6 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
 ENTRYPOINT ["whorl"]
-CMD ["serve", "--host", "0.0.0.0", "--port", "8000"]
+CMD ["serve"]

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-parsing fuzz prove-identity clean
+.PHONY: help demo test check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-parsing bench-load fuzz prove-identity screenshots clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -51,14 +51,47 @@ bench-accuracy: .venv/developing benchmarks/data/main.jsonl ## Recall, precision
 bench-calibration: .venv/developing ## Recall that plans deliver against the recall asked for, simulated (about 3 minutes)
 	$(BIN)/python benchmarks/calibration.py
 
+bench-simhash-quality: .venv/developing benchmarks/data/main.jsonl ## How well SimHash codes tell near-duplicates, and what they cost (about 10 minutes)
+	$(BIN)/python benchmarks/simhash_quality.py
+
+bench-duplicates: .venv/developing benchmarks/data/main.jsonl ## All pairs of near-duplicates beside other libraries (about an hour)
+	-for peer in $$(grep -v '^#' benchmarks/requirements-duplicates.txt); do \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$peer"; done
+	-$(BIN)/python -m venv benchmarks/data/venv-text-dedup && benchmarks/data/venv-text-dedup/bin/python -m pip install \
+		--quiet --disable-pip-version-check -r benchmarks/requirements-duplicates-text-dedup.txt
+	$(BIN)/python benchmarks/duplicates.py --thresholds 50,80,90
+	$(BIN)/python benchmarks/duplicates.py --profile
+
+bench-duplicates-accuracy: .venv/developing benchmarks/data/main.jsonl ## Recall and precision of duplicates on real text (about 20 minutes)
+	$(BIN)/python benchmarks/duplicates_accuracy.py --solr
+
+bench-duplicates-scaling: .venv/developing benchmarks/data/main.jsonl ## Time and memory of duplicates of up to a million documents (about 25 minutes)
+	$(BIN)/python benchmarks/duplicates_scaling.py
+	$(BIN)/python benchmarks/duplicates_scaling.py --boilerplate
+
+bench-hamming: .venv/developing ## Hamming search of up to 100 million codes; PEERS='--corpus-peer FOLDER ...' (about 10 minutes)
+	$(BIN)/python benchmarks/hamming.py $(PEERS)
+	$(BIN)/python benchmarks/hamming_commands.py $(if $(BINARIES),--binaries $(BINARIES))
+
 bench-parsing: .venv/developing ## Time the query parser (about a minute)
 	$(BIN)/python benchmarks/parsing.py
+
+.venv/load/bin/locust: benchmarks/requirements-load.txt | .venv/bin/python
+	$(BIN)/python -m venv .venv/load
+	.venv/load/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-load.txt
+	@touch $@
+
+bench-load: .venv/developing .venv/load/bin/locust ## 64 clients on the service for two minutes, Solr killed among them (about 5 minutes)
+	$(BIN)/python benchmarks/load.py
 
 fuzz: .venv/developing ## Put 221,100 queries, right and wrong, through both readings of the parser (about 10 minutes)
 	$(BIN)/python tests/query/fuzz_queries.py benchmarks/results/fuzz.txt
 
 prove-identity: .venv/developing benchmarks/data/main.jsonl ## Compare tokens made here with a real Solr's, for all corpora
 	$(BIN)/python benchmarks/identity.py benchmarks/data
+
+screenshots: .venv/developing ## Take the pictures of the page in docs/images (needs Chromium)
+	$(BIN)/python tools/page_screenshots.py
 
 clean: ## Remove what was installed and built
 	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -72,5 +105,5 @@ clean: ## Remove what was installed and built
 	@touch $@
 
 .venv/developing: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,solr,serve,test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,solr,serve,spark,test,check]'
 	@touch .venv/installed $@

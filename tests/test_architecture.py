@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "whorl"
 
 #: From the ground up; a module may import from its own layer's row only where that row is one package.
 LAYERS: list[list[str]] = [
-    ["errors"],
+    ["errors", "deadline", "trace"],
     ["fingerprint"],
     ["corpus"],
     ["query"],
@@ -32,23 +32,34 @@ LAYERS: list[list[str]] = [
         "engine.ordering",
     ],
     ["engine.embedded", "engine.solr"],
+    ["setting_kinds"],
     ["settings"],
     ["similar"],
     ["similar_tokens", "measure", "duplicates"],
     ["store", "reading"],
+    ["spark"],
     ["show"],
-    ["show_similar", "show_duplicates"],
-    ["service", "demo", "comparison"],
-    ["cli_solr", "cli_duplicates"],
+    ["show_similar", "show_duplicates", "comparison"],
+    ["service", "demo", "show_comparison"],
+    ["cli_solr", "cli_duplicates", "cli_simhash", "cli_hamming"],
     ["cli"],
 ]
 #: What must not know of the other, although it stands below.
 STRANGERS = [("query", "fingerprint"), ("service", "solr"), ("service", "fingerprint"), ("plan", "engine")]
 #: Libraries that do I/O, and who may import them.
 DOORS = {
-    "requests": {"solr.client", "solr.launcher", "solr.jars"},
+    "requests": {"solr.client", "solr.transport", "solr.launcher", "solr.jars"},
     "pysolr": {"solr.client"},
     "sqlite3": {"engine.records", "engine.embedded", "corpus.archive"},
+    "pyspark": {
+        "spark.candidates",
+        "spark.components",
+        "spark.documents",
+        "spark.frames",
+        "spark.job",
+        "spark.pairs",
+        "spark.search",
+    },
     "tantivy": {"engine.inverted", "engine.translation", "engine.clause_queries", "engine.contents"},
     "subprocess": {"solr.launcher", "solr.jars"},
 }

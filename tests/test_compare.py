@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.comparison import percent, shortened
 from whorl.engine.solr import SolrEngine
 from whorl.errors import ParameterError, SchemaError
+from whorl.show_comparison import percent, shortened
 from whorl.solr.client import SolrClient
 from whorl.solr.schema import FieldNames
 

@@ -16,11 +16,15 @@ import yaml
 from packaging.specifiers import SpecifierSet
 
 from whorl.cli import main
+from whorl.service.hosts import Hosts
+from whorl.settings import Settings, all_settings
 
 ROOT = Path(__file__).parents[1]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES = COMPOSE["services"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+#: What the image sets.
+ENVIRONMENT = dict(line.split("=", 1) for line in re.findall(r"^ENV\s+(\S+)$", DOCKERFILE, flags=re.MULTILINE))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -56,8 +60,40 @@ def test_every_setting_is_one_that_whorl_reads():
     """
     A variable with a typing error would be ignored in silence.
     """
-    known = set(re.findall(r"\bWHORL_[A-Z_]+", (ROOT / "src/whorl/settings.py").read_text(encoding="utf-8")))
-    assert set(SERVICES["whorl"]["environment"]) <= known
+    known = {each.variable for each in all_settings()}
+    told = set(SERVICES["whorl"]["environment"]) | ENVIRONMENT.keys()
+    assert {name for name in told if name.startswith("WHORL_")} <= known
+    assert told - known == {"MALLOC_ARENA_MAX"}
+
+
+def test_the_settings_can_be_used():
+    """
+    With nothing set outside, what the image and the service say is read, listens for others, and knows its own name.
+    """
+    environment = SERVICES["whorl"]["environment"]
+    unset = {name: "" if value.startswith("${") else value for name, value in environment.items()}
+    settings = Settings.load({**ENVIRONMENT, **unset})
+    assert settings.is_open
+    hosts = Hosts(settings.listen[0], settings.allowed_hosts)
+    assert all(map(hosts.admit, ["whorl:8000", "localhost:8000", "127.0.0.1:8000"]))
+    assert not hosts.admit("attacker.example:8000")
+
+
+def test_the_service_has_time_to_stop():
+    """
+    Docker waits for longer than the service takes to finish what it has accepted.
+    """
+    assert int(SERVICES["whorl"]["stop_grace_period"].removesuffix("s")) > Settings().shutdown_timeout_seconds
+
+
+def test_nobody_is_root():
+    """
+    The image's user has a number, which is the one that was made, and not root's.
+    """
+    (user,) = instruction("USER")
+    assert re.search(rf"useradd .*--uid {user}\b", DOCKERFILE)
+    assert int(user) >= 1000
+    assert SERVICES["whorl"]["cap_drop"] == ["ALL"]
 
 
 def test_the_store_is_the_collection_that_is_made():
@@ -94,13 +130,12 @@ def test_a_service_waits_for_what_it_needs():
 
 def test_the_service_is_asked_where_it_listens():
     """
-    Port and path of the health check are those of the image's command and of the service.
+    Port and path of the health check are those of the image's address and of the service.
     """
-    (command,) = map(yaml.safe_load, instruction("CMD"))
-    port = command[command.index("--port") + 1]
-    address = re.search(r"http://[^']+", " ".join(SERVICES["whorl"]["healthcheck"]["test"]))[0]
+    port = ENVIRONMENT["WHORL_LISTEN"].rpartition(":")[2]
+    address = re.search(r"http://[^']+", instruction("HEALTHCHECK")[0])[0]
     assert urlsplit(address).port == int(port)
-    assert f'"{urlsplit(address).path}"' in (ROOT / "src/whorl/service/app.py").read_text(encoding="utf-8")
+    assert f'"{urlsplit(address).path}"' in (ROOT / "src/whorl/service/state.py").read_text(encoding="utf-8")
     assert SERVICES["whorl"]["ports"] == [f"127.0.0.1:{port}:{port}"]
     assert instruction("EXPOSE") == [port]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import platformdirs
@@ -9,8 +10,10 @@ import pytest
 
 from whorl import open_store
 from whorl.errors import ParameterError, StoreError
-from whorl.settings import Settings
+from whorl.settings import Setting, Settings, all_settings
 from whorl.solr.schema import FieldNames
+
+PAGE = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +39,8 @@ def test_nothing_is_needed() -> None:
     assert settings.solr_auth is None
     assert settings.fields == FieldNames()
     assert settings.solr_cache == platformdirs.user_cache_path("whorl") / "solr"
-    assert settings.api_key is None
+    assert settings.api_keys == ()
+    assert settings.login is None
 
 
 def test_every_variable_arrives() -> None:
@@ -53,7 +57,11 @@ def test_every_variable_arrives() -> None:
         }
     )
     assert settings == Settings(
-        "http://localhost:8983/solr/whorl", 2.5, ("user", "pass:word"), FieldNames(), Path("jars"), "key"
+        store="http://localhost:8983/solr/whorl",
+        timeout_seconds=2.5,
+        solr_auth=("user", "pass:word"),
+        api_keys=("key",),
+        solr_cache=Path("jars"),
     )
 
 
@@ -131,14 +139,25 @@ def test_bad_credentials_are_named_and_not_shown(auth: str) -> None:
         ("timeout = []", "timeout must be seconds"),
         (f"timeout = {'9' * 400}", "timeout must be seconds"),
         ("store = 5", "store must be a Solr URL or a folder, got 5"),
-        ("stroe = 'x'", r"unknown entries \['stroe'\]; known are store"),
-        ("fields = 'x'", r"\[fields\] maps minhash, content, name, dbid, noderef"),
-        ("names = 'x'", r"\[names\] maps names in queries to fields"),
-        ("[names]\nSITE = 5", r"\[names\] maps names in queries to fields.*got {'SITE': 5}"),
-        ("[names]\nSITE = ''", r"\[names\] maps names in queries"),
-        ("[fields]\nminhsah = 'x'", r"\[fields\] maps minhash.*'minhsah'"),
-        ("[fields]\nminhash = 5", r"\[fields\] maps minhash"),
-        ("[fields]\nminhash = ''", r"\[fields\] maps minhash"),
+        ("stroe = 'x'", r"there is no setting 'stroe'; did you mean store\?"),
+        ("timeout_seconds = 5", "there is no setting 'timeout_seconds'.*known are allowed_hosts, api_key"),
+        ("config = 'x'", "there is no setting 'config'"),
+        ("fields = 'x'", "fields must be a table from minhash, content, name, dbid, noderef"),
+        ("names = 'x'", "names must be a table from names in queries to fields"),
+        ("[names]\nSITE = 5", "names must be a table from names in queries to fields.*got {'SITE': 5}"),
+        ("[names]\nSITE = ''", "names must be a table from names in queries"),
+        ("[fields]\nminhsah = 'x'", "fields must be a table from minhash.*'minhsah'"),
+        ("[fields]\nminhash = 5", "fields must be a table from minhash"),
+        ("[fields]\nminhash = ''", "fields must be a table from minhash"),
+        ("api_key = []\nopen = 'perhaps'", "open must be true or false, got 'perhaps'"),
+        ("api_key = ['']", "api_key must be a key, or several"),
+        ("api_key = [5]", "api_key must be a key, or several"),
+        ("listen = 8000", "listen must be host:port"),
+        ("max_rows = 10001", "max_rows must be a whole number, 1 to 10,000, got 10001"),
+        ("max_rows = 1.5", "max_rows must be a whole number"),
+        ("max_rows = true", "max_rows must be a whole number"),
+        ("solr_ca = 'gone.pem'", "solr_ca must be a file that can be read, got 'gone.pem'"),
+        ("solr_verify = 1", "solr_verify must be true or false"),
         ("store = ", "cannot be read"),
         ("store = 'a'\nstore = 'b'", "cannot be read"),
     ],
@@ -251,13 +270,117 @@ def test_a_user_has_a_password() -> None:
     """
     From the environment or the file, the environment first; one without the other, or a name with a colon, is an error.
     """
-    assert Settings.load({}).user is None
-    assert Settings.load({"WHORL_USER": "ann", "WHORL_PASSWORD": "a:b"}).user == ("ann", "a:b")
-    assert configured('user = "ann"\npassword = "pw"').user == ("ann", "pw")
-    assert Settings.load({"WHORL_PASSWORD": "other"}).user == ("ann", "other")
+    assert Settings.load({}).login is None
+    assert Settings.load({"WHORL_USER": "ann", "WHORL_PASSWORD": "a:b"}).login == ("ann", "a:b")
+    assert configured('user = "ann"\npassword = "pw"').login == ("ann", "pw")
+    assert Settings.load({"WHORL_PASSWORD": "other"}).login == ("ann", "other")
     for wrong in ({"WHORL_USER": "a:b"}, {"WHORL_USER": "a:b", "WHORL_PASSWORD": "c"}):
         with pytest.raises(ParameterError, match="WHORL_USER"):
             Settings.load(wrong)
-    for text in ('user = "ann"', 'password = "pw"', "user = 1\npassword = 2"):
+    for text in ('user = "ann"', 'password = "pw"'):
         with pytest.raises(ParameterError, match="WHORL_USER"):
             configured(text)
+    with pytest.raises(ParameterError, match="user must be a name without a colon, together with a password, got 1"):
+        configured("user = 1\npassword = 2")
+
+
+def test_a_list_in_either_place() -> None:
+    """
+    With commas in a variable, a list in the file, and one alone in both.
+    """
+    assert Settings.load({"WHORL_API_KEY": "old, new"}).api_keys == ("old", "new")
+    assert configured('api_key = ["old", "with, comma"]').api_keys == ("old", "with, comma")
+    assert configured('api_key = "one"').api_keys == ("one",)
+
+
+@pytest.mark.parametrize(
+    ("told", "address"),
+    [("0.0.0.0:80", ("0.0.0.0", 80)), ("[::1]:0", ("::1", 0)), ("example.org:65535", ("example.org", 65_535))],
+)
+def test_addresses(told: str, address: tuple[str, int]) -> None:
+    """
+    Host and port, an IPv6 address without its brackets.
+    """
+    assert Settings.load({"WHORL_LISTEN": told}).listen == address
+
+
+@pytest.mark.parametrize("told", ["8000", ":8000", "::1:8000", "localhost", "localhost:65536", "a:b", "http://a:80"])
+def test_no_addresses(told: str) -> None:
+    """
+    What could be read in two ways is not guessed.
+    """
+    with pytest.raises(ParameterError, match="WHORL_LISTEN must be host:port, an IPv6 address in brackets"):
+        Settings.load({"WHORL_LISTEN": told})
+
+
+@pytest.mark.parametrize("told", ["true", "Yes", "1", "on"])
+def test_flags_in_variables(told: str) -> None:
+    """
+    In the words that people use.
+    """
+    assert Settings.load({"WHORL_OPEN": told}).is_open
+    opposite = {"true": "false", "Yes": "no", "1": "0", "on": "off"}[told]
+    assert not Settings.load({"WHORL_SOLR_VERIFY": opposite}).solr_verify
+
+
+def test_a_variable_with_a_typing_error() -> None:
+    """
+    An error that names the one that was meant; what is not whorl's is not looked at, and neither is an empty one.
+    """
+    with pytest.raises(ParameterError, match=r"there is no setting WHORL_MAX_ROW; did you mean WHORL_MAX_ROWS\?"):
+        Settings.load({"WHORL_MAX_ROW": "5"})
+    with pytest.raises(ParameterError, match=r"there is no setting WHORL_QQQQQQ; docs/settings\.md lists"):
+        Settings.load({"WHORL_QQQQQQ": "x"})
+    assert Settings.load({"WHORLED": "x", "MAX_ROW": "5", "WHORL_MAX_ROW": ""}) == Settings()
+
+
+def test_the_variables_of_the_tests_are_let_be() -> None:
+    """
+    What the tests' own modules read stands beside the settings, and is none.
+    """
+    sources = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("*.py")]
+    named = {name for text in sources for name in re.findall(r'^[A-Z_]+ = "(WHORL_[A-Z_]+)"', text, re.MULTILINE)}
+    assert named
+    assert Settings.load(dict.fromkeys(named, "1")) == Settings()
+
+
+def test_what_kubernetes_says_is_no_mistake() -> None:
+    """
+    Beside a service called whorl, and one called whorl-solr, every container has these variables.
+    """
+    links = {
+        "WHORL_SERVICE_HOST": "10.0.0.7",
+        "WHORL_SERVICE_PORT": "8000",
+        "WHORL_SERVICE_PORT_HTTP": "8000",
+        "WHORL_PORT": "tcp://10.0.0.7:8000",
+        "WHORL_PORT_8000_TCP": "tcp://10.0.0.7:8000",
+        "WHORL_PORT_8000_TCP_PROTO": "tcp",
+        "WHORL_PORT_8000_TCP_PORT": "8000",
+        "WHORL_PORT_8000_TCP_ADDR": "10.0.0.7",
+        "WHORL_SOLR_SERVICE_HOST": "10.0.0.8",
+        "WHORL_SOLR_PORT_8983_TCP_ADDR": "10.0.0.8",
+    }
+    assert Settings.load(links) == Settings()
+
+
+@pytest.mark.parametrize("each", all_settings(), ids=lambda each: each.key)
+def test_every_setting_is_in_the_documentation(each: Setting) -> None:
+    """
+    With its name in the file, its variable, its default, what it may be and what it means, as the code has them.
+    """
+    variable = f"`{each.variable}`" if each.variable else "–"
+    default = f"`{each.default}`" if re.fullmatch(r"[\w.:]+", each.default.replace(",", "")) else each.default
+    row = f"| `{each.key}` | {variable} | {default} | {each.kind.allowed} | {each.meaning} |"
+    section = re.search(rf"^## {re.escape(each.section)}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    assert row in section[1].splitlines(), row
+
+
+def test_the_documentation_has_no_other_settings() -> None:
+    """
+    Nothing is described that the code does not read.
+    """
+    keys = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+    assert sorted(keys) == sorted(each.key for each in all_settings())
+    known = {each.variable for each in all_settings()} | {"WHORL_CONFIG"}
+    assert set(re.findall(r"\bWHORL_[A-Z_]+", PAGE)) <= known

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from whorl.cli_duplicates import duplicates
+from whorl.cli_simhash import simhash
 from whorl.cli_solr import solr
 from whorl.errors import DocumentError, ParameterError, QueryError, WhorlError
 
@@ -400,10 +401,11 @@ def compare(a: str, b: str, store: str | None, scheme_name: str | None, most: in
     A passage is as long as both texts go on alike, whatever the case and what stands between the words. [start:end]
     counts characters from 0, of a file as whorl reads it: a page without its tags.
     """  # noqa: D301 - click wants the control character
-    from whorl.comparison import comparison_json, read, summary_lines, warnings
+    from whorl.comparison import warnings
     from whorl.fingerprint.passages import compare as compare_texts
     from whorl.fingerprint.scheme import Scheme
     from whorl.show import console
+    from whorl.show_comparison import comparison_json, read, summary_lines
 
     read_a, read_b, scheme = read(a, b, store, Scheme.named(scheme_name) if scheme_name else None)
     found = compare_texts(read_a.text, read_b.text, scheme)
@@ -440,31 +442,38 @@ def demo(store: Path | None) -> None:
 
 @main.command()
 @_STORE
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65_535))
+@click.option("--host", help="Address to listen on. Default: that of WHORL_LISTEN, or 127.0.0.1.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), help="0 for a free one. Default: that of WHORL_LISTEN, or 8000."
+)
 @click.option("--open", "is_open", is_flag=True, help="Ask nobody who they are, although others can reach HOST.")
-def serve(store: str | None, host: str, port: int, is_open: bool) -> None:
+def serve(store: str | None, host: str | None, port: int | None, is_open: bool) -> None:
     """Answer over HTTP: whorl's own routes under /api, described at /docs, and Alfresco's search under /alfresco.
 
     Listens on this machine alone unless told otherwise; set WHORL_USER and WHORL_PASSWORD or WHORL_API_KEY before that.
+    Its log is JSON, one line a request; on SIGTERM it finishes what it has accepted. docs/operations.md says more.
     """
     try:
-        import uvicorn
-
         from whorl.service.access import Credentials
         from whorl.service.app import create_app
+        from whorl.service.hosts import Hosts
+        from whorl.service.run import run
     except ModuleNotFoundError as error:
         raise ParameterError("the HTTP service needs more packages: pip install 'whorl[serve]'") from error
     from whorl.settings import Settings
     from whorl.store import open_store
 
     settings = Settings.load()
-    credentials = Credentials(settings.api_key, settings.user)
-    if not is_open:
+    credentials = Credentials(settings.api_keys, settings.login)
+    host = settings.listen[0] if host is None else host
+    port = settings.listen[1] if port is None else port
+    if not (is_open or settings.is_open):
         credentials.require_for(host)
+    hosts = Hosts(host, settings.allowed_hosts) if credentials.is_open else None
     with open_store(store, settings, create=False) as opened:
-        uvicorn.run(create_app(opened, credentials), host=host, port=port, log_level="warning")
+        run(create_app(opened, credentials, settings, hosts), settings, host, port)
 
 
 main.add_command(duplicates)
+main.add_command(simhash)
 main.add_command(solr)

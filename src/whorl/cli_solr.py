@@ -151,4 +151,4 @@ def _client(url: str) -> Any:
     from whorl.solr.client import SolrClient
 
     settings = Settings.load()
-    return SolrClient(url, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth)
+    return SolrClient(url, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth, link=settings.solr_link)

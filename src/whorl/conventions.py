@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from whorl.plan import Asked, MatchAll, PlanNode, Unbound, either, make_filter, make_plan, mapped
 from whorl.query import ast
 from whorl.query.ast import Operator
+from whorl.query.limits import QueryLimits
 from whorl.query.parser import parse
 
 #: The field behind words without one: what stands for all text fields.
@@ -31,6 +32,7 @@ class Conventions:
         text_fields: What TEXT stands for; none of them for the store's own text fields.
         namespace: Of properties that are named without one.
         is_strict: Whether queries are read as Alfresco reads them, to the letter.
+        limits: How large a query may be.
     """
 
     operator: Operator = Operator.OR
@@ -40,6 +42,7 @@ class Conventions:
     text_fields: tuple[str, ...] = ()
     namespace: str = NAMESPACE
     is_strict: bool = False
+    limits: QueryLimits = field(default_factory=QueryLimits)
 
     def read(self, query: str) -> ast.Node:
         """Return the tree of a query, as `parse` does."""
@@ -49,6 +52,7 @@ class Conventions:
             default_operator=self.operator,
             field_operator=self.field_operator,
             templates=self.templates or None,
+            limits=self.limits,
         )
 
     def plan(self, query: str) -> PlanNode:

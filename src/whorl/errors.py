@@ -93,7 +93,17 @@ class EngineError(WhorlError):
 
 
 class EngineUnavailableError(EngineError):
-    """The engine gives no answer."""
+    """The engine gives no answer.
+
+    Args:
+        message: What was asked, and what would help.
+        is_passing: Whether the same may succeed in a moment: the engine refused, or a connection was lost. One that was
+            too slow would only get more to do.
+    """
+
+    def __init__(self, message: str, *, is_passing: bool = False) -> None:
+        super().__init__(message)
+        self.is_passing = is_passing
 
 
 class EngineResponseError(EngineError):

@@ -9,6 +9,7 @@ from whorl.engine.base import Engine
 from whorl.fingerprint.estimate import Estimate, estimate
 from whorl.fingerprint.minhash import Signature
 from whorl.fingerprint.recovery import buckets_from
+from whorl.fingerprint.sampling import text_sample
 from whorl.fingerprint.similarity import shared_tokens
 from whorl.fingerprint.stock import compare_buckets, estimate_buckets
 
@@ -28,7 +29,7 @@ class Measured:
     estimate: Estimate | None
 
 
-def measure(engine: Engine, reference: str, ids: Collection[str]) -> Mapping[str, Measured]:
+def measure(engine: Engine, reference: str, ids: Collection[str], text: str | None = None) -> Mapping[str, Measured]:
     """Return what documents share with a source, by id, of those that have a fingerprint.
 
     Estimates come from samples where both sides have one, and from the MinHash tokens, more roughly, where not.
@@ -37,16 +38,18 @@ def measure(engine: Engine, reference: str, ids: Collection[str]) -> Mapping[str
         engine: Where they are.
         reference: The source; where it is no document of the store, nothing is known.
         ids: Of hits.
+        text: The source's, where it is not in the store.
     """
-    source = engine.identify([reference]).get(reference)
-    if source is None or not ids:
+    source = engine.identify([reference]).get(reference) if text is None else None
+    if (source is None and text is None) or not ids:
         return {}
-    signatures = engine.signatures(dict.fromkeys([source, *ids], False), are_ids=True)
-    own = signatures.get(source)
+    asked = [*ids] if source is None else [source, *ids]
+    signatures = engine.signatures(dict.fromkeys(asked, False), are_ids=True)
+    own = engine.sign(text) if text is not None else signatures.get(source or "")
     if own is None or not own.tokens:
         return {}
     there = {each: signatures[each] for each in ids if each in signatures and signatures[each].tokens}
-    estimates = {**_by_tokens(own, there), **_by_samples(engine, source, list(there))}
+    estimates = {**_by_tokens(own, there), **_by_samples(engine, source, list(there), text)}
     return {
         each: Measured(shared_tokens(own, signature), len(own.tokens), estimates.get(each))
         for each, signature in there.items()
@@ -61,13 +64,14 @@ def _by_tokens(own: Signature, there: Mapping[str, Signature]) -> dict[str, Esti
     return dict(zip(there, estimate_buckets(overlaps), strict=True))
 
 
-def _by_samples(engine: Engine, source: str, ids: list[str]) -> dict[str, Estimate]:
+def _by_samples(engine: Engine, source: str | None, ids: list[str], text: str | None) -> dict[str, Estimate]:
     if engine.sample_scheme is None:
         return {}
-    found = engine.samples([source, *ids])
+    found = engine.samples(ids if source is None else [source, *ids])
     # An id of digits may name another document by its DBID.
     samples = {each: sample for each, (document_id, sample) in found.items() if each == document_id}
-    if source not in samples:
+    own = samples.get(source or "") if text is None else text_sample(text, engine.scheme, engine.sample_scheme)
+    if own is None:
         return {}
     measured = [each for each in ids if each in samples]
-    return dict(zip(measured, estimate(samples[source], [samples[each] for each in measured]), strict=True))
+    return dict(zip(measured, estimate(own, [samples[each] for each in measured]), strict=True))

@@ -198,6 +198,29 @@ def nodes(plan: PlanNode) -> Iterator[PlanNode]:
             yield from nodes(child)
 
 
+def kinds(plan: PlanNode) -> str:
+    """Say in a few words what kinds of questions a plan asks, and nothing of what they ask for: `clauses+tokens`."""
+    return "+".join(sorted({_kind(node) for node in nodes(plan) if not isinstance(node, Bool)}))
+
+
+def _kind(node: PlanNode) -> str:
+    match node:
+        case MatchAll():
+            return "all"
+        case Nothing():
+            return "nothing"
+        case SharedTokens() | SampledTokens():
+            return "tokens"
+        case SharedBands():
+            return "bands"
+        case Chosen():
+            return "similar"
+        case Unbound():
+            return "fingerprint"
+        case _:
+            return "clauses"
+
+
 def references(plan: PlanNode) -> dict[str, bool]:
     """Return the documents whose signatures `bind` wants, each with whether their tokens' order matters."""
     wanted: dict[str, bool] = {}

@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from whorl.errors import DocumentError, ParameterError
@@ -125,7 +125,7 @@ def documents_in(file: Path, on_problem: Callable[[Problem], None]) -> Iterator[
         if file.suffix.lower() in _JSON_LINES:
             yield from _json_lines(file, on_problem)
             return
-        yield Document(id=file.as_posix(), text=_text(file.read_bytes(), file), name=file.name)
+        yield Document(id=file.as_posix(), text=file_text(file.read_bytes(), file), name=file.name)
     except OSError as error:
         on_problem(Problem(str(file), error.strerror or str(error)))
     except DocumentError as error:
@@ -140,7 +140,7 @@ def source_text(named: str) -> str:
     """
     try:
         if named != "-":
-            return _text(Path(named).read_bytes(), Path(named))
+            return file_text(Path(named).read_bytes(), Path(named))
         if sys.stdin is None:
             raise ParameterError("- is standard input, and that is closed; name a file")
         return decode(sys.stdin.buffer.read())
@@ -150,7 +150,12 @@ def source_text(named: str) -> str:
         raise ParameterError(f"{named}: {error}") from error
 
 
-def _text(raw: bytes, file: Path) -> str:
+def file_text(raw: bytes, file: PurePath) -> str:
+    """Return the text of a file's bytes; by its name it is HTML, of which that is what a reader sees.
+
+    Raises:
+        DocumentError: The bytes are not text in any encoding that can be told, or the HTML cannot be read.
+    """
     text = decode(raw)
     return html_text(text) if file.suffix.lower() in _HTML else text
 

@@ -27,6 +27,7 @@ from whorl.fingerprint.sample import Sample, compare, lookup_numbers
 from whorl.fingerprint.sampling import text_hashes
 from whorl.fingerprint.stock_plan import StockPlan
 from whorl.plan import Bool, BoundPlan, Chosen, MatchAll, Nothing, PlanNode, SampledTokens
+from whorl.trace import trace
 
 Percent: TypeAlias = int | float | str | Fraction
 
@@ -189,6 +190,7 @@ def _all_kept(
     batches = list(_verified(engine, source, plan, question, only))
     kept = [found for batch in batches for found in batch.kept]
     kept.sort(key=best_first)
+    trace().verified += sum(batch.seen for batch in batches)
     candidates = batches[0].total if batches else 0
     warnings = [warning for batch in batches[:1] for warning in batch.warnings]
     return kept, candidates, sum(batch.seen for batch in batches), warnings
@@ -412,13 +414,14 @@ def values(page: Similar) -> dict[str, object]:
         "candidates": page.candidates,
         "warnings": list(page.warnings),
         "hits": [
-            {"id": found.hit.id, "name": found.hit.name, "score": found.hit.score, **_values(found.estimate)}
+            {"id": found.hit.id, "name": found.hit.name, "score": found.hit.score, **estimate_values(found.estimate)}
             for found in page.found
         ],
     }
 
 
-def _values(estimate: Estimate) -> dict[str, object]:
+def estimate_values(estimate: Estimate) -> dict[str, object]:
+    """Return an estimate as JSON values: each share with the ends of its interval, and what was counted."""
     shares = {
         "similarity": estimate.jaccard,
         "contains": estimate.source_in_hit,

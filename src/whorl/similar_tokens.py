@@ -14,6 +14,7 @@ from whorl.fingerprint.stock import compare_buckets, estimate_buckets, judge_buc
 from whorl.fingerprint.stock_plan import StockPlan, make_stock_plan
 from whorl.plan import BoundPlan, PlanNode, SharedTokens
 from whorl.similar import AT_ONCE, Found, Question, Similar, among, best_first, projected, scored
+from whorl.trace import trace
 
 #: Candidates whose tokens are fetched at most: some 10 KB each.
 MOST_VERIFIED = 2_000
@@ -79,6 +80,7 @@ def find_by_tokens(
         seen += len(page.hits)
         kept += _judged(engine, source, plan, [hit for hit in page.hits if hit.id != source.document_id])
     kept.sort(key=best_first)
+    trace().verified += seen
     is_whole = seen >= total
     if not is_whole:
         warnings.append(f"{total:,} candidates, and {seen:,} of them verified: the total is projected")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,14 +34,16 @@ from whorl.plan import (
     PlanNode,
     Unbound,
     bind,
+    kinds,
     make_filter,
     nodes,
     references,
     replaced,
 )
+from whorl.query.limits import QueryLimits
 from whorl.query.parser import parse
 from whorl.resolve import resolve
-from whorl.settings import Settings
+from whorl.settings import MAX_ROWS, Settings
 from whorl.similar import (
     AT_ONCE,
     DEFAULT_RECALL,
@@ -56,6 +59,7 @@ from whorl.similar import (
     look_ups,
 )
 from whorl.similar_tokens import TokenSource, find_by_tokens, look_ups_by_tokens, plan_by_tokens
+from whorl.trace import trace
 
 #: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
 DEFAULT_BATCH = 256
@@ -86,11 +90,21 @@ class Store:
     Args:
         engine: What holds the documents.
         names: What names of fields in queries are called in the store.
+        limits: How large a query may be.
+        max_rows: Hits on a page, at most.
     """
 
-    def __init__(self, engine: Engine, names: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        names: Mapping[str, str] | None = None,
+        *,
+        limits: QueryLimits = QueryLimits(),  # noqa: B008 - frozen
+        max_rows: int = MAX_ROWS,
+    ) -> None:
         self.engine = engine
         self._names = names or {}
+        self._limits, self._max_rows = limits, max_rows
 
     @property
     def names(self) -> Mapping[str, str]:
@@ -143,6 +157,7 @@ class Store:
         """Store documents and return how many; where one is refused, the others are stored one by one."""
         try:
             self.engine.index(documents)
+            trace().stored += len(documents)
         except DocumentError as error:
             if on_refused is None:
                 raise
@@ -161,6 +176,7 @@ class Store:
         with_shared: bool = False,
         source: str | Mapping[str, str] | None = None,
         calibrated: bool = False,
+        metric: Metric | str = Metric.SIMILARITY,
         conventions: Conventions = Conventions(),  # noqa: B008 - frozen
         filters: Iterable[str | Sequence[str]] = (),
         order: Sequence[Order] = (),
@@ -176,6 +192,7 @@ class Store:
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
             calibrated: What FINGERPRINT means: the tokens and bands that Alfresco and Solr count, or the documents
                 that `similar` finds, by their percentage; an overlap that is not given is then 20, a probability 95.
+            metric: What the overlap of a calibrated FINGERPRINT is a share of, as in `similar`.
             conventions: What the query and the filters leave unsaid.
             filters: Queries that choose and score nothing; of several in one, any is to match.
             order: What the hits are sorted by, instead of their scores.
@@ -184,13 +201,15 @@ class Store:
             QueryError: The query cannot be run; the message shows the place.
             ParameterError: There is no such field to sort by.
         """
-        _require_page(start, rows)
+        self._require_page(start, rows)
         keys = [self._sortable(key) for key in order]
         if calibrated:
-            plan = self._calibrated(query, source, conventions, filters)
-            return self.engine.search(plan, start=start, rows=rows, order=keys)
-        sources, plan = self._bound(query, source, conventions, filters)
+            plan = self._calibrated(query, source, metric, conventions, filters)
+            sources: Mapping[str, Signature] = {}
+        else:
+            sources, plan = self._bound(query, source, conventions, filters)
         page = self.engine.search(plan, start=start, rows=rows, order=keys)
+        trace().answered(kinds(plan.root), len(query), page.total)
         if with_shared and len(sources) == 1 and page.hits:
             return self._with_shared(page, next(iter(sources.values())))
         return page
@@ -227,14 +246,17 @@ class Store:
             ParameterError: The store has no such document, or a number is out of its range.
             QueryError: The query of `only` cannot be run.
         """
-        _require_page(start, rows)
+        self._require_page(start, rows)
         question = ask(metric, threshold, recall, is_exact=exact)
         filtered = self._filter(only)
         if self.engine.sample_scheme is None:
             known = self._tokens(reference, source)
-            return find_by_tokens(self.engine, known, question, filtered, start=start, rows=rows)
-        found = self._source(reference, source)
-        return find_similar(self.engine, found, question, filtered, start=start, rows=rows)
+            page = find_by_tokens(self.engine, known, question, filtered, start=start, rows=rows)
+        else:
+            found = self._source(reference, source)
+            page = find_similar(self.engine, found, question, filtered, start=start, rows=rows)
+        trace().answered(f"similar by {question.metric.value}", len(only or ""), page.total)
+        return page
 
     def explain_similar(
         self,
@@ -262,7 +284,7 @@ class Store:
     def _filter(self, only: str | None) -> BoundPlan:
         if only is None:
             return BoundPlan(MatchAll())
-        plan, told = self._resolved(make_filter(parse(only)), only)
+        plan, told = self._resolved(make_filter(parse(only, limits=self._limits)), only)
         bound = bind(plan, self.engine.signatures(references(plan)))
         return replace(bound, warnings=(*bound.warnings, *told))
 
@@ -305,11 +327,12 @@ class Store:
         rows: int = 10,
         source: str | Mapping[str, str] | None = None,
         calibrated: bool = False,
+        metric: Metric | str = Metric.SIMILARITY,
         conventions: Conventions = Conventions(),  # noqa: B008 - frozen
     ) -> tuple[BoundPlan, Mapping[str, object]]:
         """Return the plan of a query, bound to its sources as in `search`, and the request that runs it."""
         if calibrated:
-            plan = self._calibrated(query, source, conventions)
+            plan = self._calibrated(query, source, metric, conventions)
         else:
             plan = self._bound(query, source, conventions)[1]
         return plan, self.engine.explain(plan, start=start, rows=rows)
@@ -326,6 +349,19 @@ class Store:
         """Return the stored text of the document that a reference names, or None when there is none."""
         return self.engine.texts([reference]).get(reference)
 
+    def texts(self, references: Iterable[str]) -> Mapping[str, str]:
+        """Return the stored texts of the documents that references name, each by its reference.
+
+        Raises:
+            ParameterError: The store has no document of that name, or none with a text.
+        """
+        wanted = list(dict.fromkeys(references))
+        texts = self.engine.texts(wanted) if wanted else {}
+        for name in wanted:
+            if name not in texts:
+                raise ParameterError(f"the store has no document {name!r}, or none with a text")
+        return texts
+
     def compare(self, a: str, b: str, *, source: str | Mapping[str, str] | None = None) -> Comparison:
         """Compare two documents exactly, by all of their shingles under the store's scheme.
 
@@ -338,11 +374,7 @@ class Store:
             ParameterError: The store has no document of that name, or none with a text.
         """
         given = _given(source)
-        stored = [name for name in dict.fromkeys((a, b)) if name not in given]
-        texts = {**(self.engine.texts(stored) if stored else {}), **given}
-        for name in stored:
-            if name not in texts:
-                raise ParameterError(f"the store has no document {name!r}, or none with a text")
+        texts = {**self.texts([name for name in (a, b) if name not in given]), **given}
         return compare(texts[a], texts[b], self.engine.scheme)
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
@@ -351,11 +383,17 @@ class Store:
 
     def sources(self, query: str, conventions: Conventions = Conventions()) -> tuple[str, ...]:  # noqa: B008 - frozen
         """Return the documents that the FINGERPRINTs of a query name, each once."""
-        return tuple(references(conventions.plan(query)))
+        return tuple(references(self._limited(conventions).plan(query)))
 
-    def measured(self, reference: str, ids: Collection[str]) -> Mapping[str, Measured]:
-        """Return what documents share with the one that a reference names, by id, of those with a fingerprint."""
-        return measure(self.engine, reference, ids)
+    def measured(self, reference: str, ids: Collection[str], *, source: str | None = None) -> Mapping[str, Measured]:
+        """Return what documents share with a text, or with the one that a reference names, of those with a fingerprint.
+
+        Args:
+            reference: A document of the store, if no text is given.
+            ids: Of documents; what is told of each stands under its id.
+            source: A text that need not be in the store.
+        """
+        return measure(self.engine, reference, ids, source)
 
     def count(self) -> int:
         """Return how many documents the store holds."""
@@ -407,6 +445,7 @@ class Store:
         self, query: str, conventions: Conventions, filters: Iterable[str | Sequence[str]]
     ) -> tuple[PlanNode, tuple[str, ...]]:
         """Return the plan of a query among what its filters choose, and what the user should know about both."""
+        conventions = self._limited(conventions)
         plan, told = self._resolved(conventions.plan(query), query)
         chosen: list[PlanNode] = []
         for each in filters:
@@ -415,6 +454,15 @@ class Store:
             told += tuple(word for _, words in resolved for word in words)
             chosen.append(Bool(should=tuple(node for node, _ in resolved), min_should_match=1))
         return (Bool(must=(plan, *chosen)) if chosen else plan), told
+
+    def _limited(self, conventions: Conventions) -> Conventions:
+        return replace(conventions, limits=self._limits)
+
+    def _require_page(self, start: int, rows: int) -> None:
+        if not 0 <= start <= MAX_DEPTH:
+            raise ParameterError(f"start must be 0 to {MAX_DEPTH:,}, got {start}")
+        if not 0 <= rows <= self._max_rows:
+            raise ParameterError(f"rows must be 0 to {self._max_rows:,}, got {rows}")
 
     def _sortable(self, key: Order) -> Order:
         """Return a key by what the engine calls its field, and by the type of its values."""
@@ -433,6 +481,7 @@ class Store:
         self,
         query: str,
         source: str | Mapping[str, str] | None,
+        metric: Metric | str,
         conventions: Conventions = Conventions(),  # noqa: B008 - frozen
         filters: Iterable[str | Sequence[str]] = (),
     ) -> BoundPlan:
@@ -446,14 +495,28 @@ class Store:
             except ParameterError as error:
                 warnings.append(str(error))
                 return Nothing(str(error))
-            question = Question(threshold=node.overlap or DEFAULT_THRESHOLD, recall=node.probability or DEFAULT_RECALL)
-            chosen, plan = choose(self.engine, start, question, node.reference, node.weight)
+            chosen, plan = choose(self.engine, start, _question(node, metric), node.reference, node.weight)
             if not plan.promised:
                 warnings.append(f"FINGERPRINT:{node.reference} is best effort: see 'whorl similar --explain'")
             return chosen
 
         plan, told = self._planned(query, conventions, filters)
         return BoundPlan(replaced(plan, found), tuple(dict.fromkeys([*warnings, *told])))
+
+    def calibrated_plans(
+        self, query: str, *, source: str | Mapping[str, str] | None = None, metric: Metric | str = Metric.SIMILARITY
+    ) -> Mapping[str, CalibratedPlan]:
+        """Return the plans by which the FINGERPRINTs of a calibrated `search` find documents, by their sources.
+
+        Sources that the store does not have are left out. Of several FINGERPRINTs with one source, the last is told.
+        """
+        texts, plans = _given(source), dict[str, CalibratedPlan]()
+        for node in nodes(Conventions().plan(query)):
+            if isinstance(node, Unbound):
+                with contextlib.suppress(ParameterError):
+                    found = self._source(node.reference, texts.get(node.reference))
+                    plans[node.reference] = calibrate(self.engine, found.sample, _question(node, metric))
+        return plans
 
     def _with_shared(self, page: Page, source: Signature) -> Page:
         signatures = self.engine.signatures({hit.id: False for hit in page.hits}, are_ids=True)
@@ -474,16 +537,13 @@ def fingerprint_query(reference: str, threshold: str, recall: str, only: str | N
     return query if only is None else f"{query} AND ({only})"
 
 
+def _question(node: Unbound, metric: Metric | str) -> Question:
+    return ask(metric, (node.overlap or DEFAULT_THRESHOLD) * 100, (node.probability or DEFAULT_RECALL) * 100)
+
+
 def _given(source: str | Mapping[str, str] | None) -> Mapping[str, str]:
     """Return the texts given beside a query, by the names that it has for them."""
     return {SOURCE: source} if isinstance(source, str) else source or {}
-
-
-def _require_page(start: int, rows: int) -> None:
-    if not 0 <= start <= MAX_DEPTH:
-        raise ParameterError(f"start must be 0 to {MAX_DEPTH:,}, got {start}")
-    if not 0 <= rows <= 10_000:
-        raise ParameterError(f"rows must be 0 to 10,000, got {rows}")
 
 
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
@@ -519,12 +579,18 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
         from whorl.engine.solr import SolrEngine
         from whorl.solr.client import SolrClient
 
-        client = SolrClient(name, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth)
-        return Store(SolrEngine(client, settings.fields), settings.names)
+        client = SolrClient(
+            name, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth, link=settings.solr_link
+        )
+        return _over(SolrEngine(client, settings.fields), settings)
     from whorl.engine.embedded import EmbeddedEngine
 
     try:
         folder = Path(name).expanduser()
     except RuntimeError as error:
         raise StoreError(f"{name} cannot be used as a store: {error}") from error
-    return Store(EmbeddedEngine(folder, create=create), settings.names)
+    return _over(EmbeddedEngine(folder, create=create), settings)
+
+
+def _over(engine: Engine, settings: Settings) -> Store:
+    return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)

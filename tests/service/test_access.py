@@ -174,7 +174,7 @@ def test_a_key_is_good_for_all_routes(embedded_contracts: Store) -> None:
     """
     As a bearer token; where there is no user, nobody can log in.
     """
-    service = TestClient(create_app(embedded_contracts, Credentials(api_key="key")))
+    service = TestClient(create_app(embedded_contracts, Credentials(api_keys=("key",))))
     assert status(service, "Bearer key") == 200
     assert status(service, "bearer key") == 200
     assert status(service, "Bearer keys") == 401
@@ -227,7 +227,7 @@ def test_no_secret_is_shown() -> None:
     """
     Not where credentials are printed.
     """
-    shown = repr(Credentials("key", (USER, PASSWORD)))
-    assert "key=set" in shown
+    shown = repr(Credentials(("key",), (USER, PASSWORD)))
+    assert "api_keys=1" in shown
     assert PASSWORD not in shown
     assert USER not in shown

@@ -14,7 +14,8 @@ from whorl import Store
 from whorl.errors import EngineResponseError, SchemaError, StoreError
 from whorl.service.alfresco import SEARCH
 from whorl.service.app import create_app
-from whorl.service.gate import MOST_OF_A_SEARCH, TICKETS
+from whorl.service.gate import TICKETS
+from whorl.settings import Settings
 
 GOOD: dict[str, Any] = {"query": {"query": "lease"}}
 
@@ -180,9 +181,9 @@ def test_a_body_that_is_too_large(embedded_service: TestClient) -> None:
             yield body[at : at + 65_536]
 
     headers = {"Content-Type": "application/json"}
-    for body in (padded(MOST_OF_A_SEARCH + 1), parts(padded(MOST_OF_A_SEARCH + 1))):
+    for body in (padded(Settings().max_search_bytes + 1), parts(padded(Settings().max_search_bytes + 1))):
         assert "1,000,000" in told(embedded_service.post(SEARCH, content=body, headers=headers), 413)
-    for body in (padded(MOST_OF_A_SEARCH), parts(padded(MOST_OF_A_SEARCH))):
+    for body in (padded(Settings().max_search_bytes), parts(padded(Settings().max_search_bytes))):
         assert embedded_service.post(SEARCH, content=body, headers=headers).status_code == 200
 
 

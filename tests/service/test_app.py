@@ -227,7 +227,7 @@ def test_without_the_key_nothing_is_searched(store: Store, headers: dict[str, st
     """
     401 on every route under /api, whatever else the request says; health needs no key.
     """
-    client = TestClient(create_app(store, Credentials(api_key=KEY)))
+    client = TestClient(create_app(store, Credentials(api_keys=(KEY,))))
     for path in ("/api/search?q=*", "/api/search?q=(", "/api/search", "/%61pi/search?q=*", "/api/none"):
         answer = client.get(path, headers=headers)
         assert answer.status_code == answer.json()["error"]["statusCode"] == 401
@@ -238,7 +238,7 @@ def test_with_the_key(store: Store) -> None:
     """
     A key may hold any characters.
     """
-    client = TestClient(create_app(store, Credentials(api_key=KEY)))
+    client = TestClient(create_app(store, Credentials(api_keys=(KEY,))))
     headers = {b"Authorization": f"Bearer {KEY}".encode()}
     assert client.get("/api/search?q=*", headers=headers).json()["total"] == 3
 

@@ -18,6 +18,7 @@ from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.service import bulk
 from whorl.service.app import create_app
 from whorl.service.bulk import lines
+from whorl.settings import Settings
 
 LINES = {"Content-Type": "application/x-ndjson"}
 TEXT = "seven silver spoons shine softly since sunday said sarah smith"
@@ -178,7 +179,7 @@ def test_no_more_is_read_than_is_stored(store: Store) -> None:
             await asyncio.sleep(0)
 
     async def take() -> bulk.Report:
-        return await bulk.Bulk(Counting(store)).take(chunks())
+        return await bulk.Bulk(Counting(store), Settings()).take(chunks())
 
     report = run(take)
     assert report.done.stored == store.count() == 2000
@@ -255,8 +256,8 @@ def test_lines_do_not_depend_on_the_parts(body: bytes, cuts: list[int]) -> None:
     wanted = body.split(b"\n")
     if not wanted[-1]:
         wanted.pop()
-    assert [line for _, line in lines(parts)] == wanted
-    assert [number for number, _ in lines(parts)] == list(range(1, len(wanted) + 1))
+    assert [line for _, line in lines(parts, most=100)] == wanted
+    assert [number for number, _ in lines(parts, most=100)] == list(range(1, len(wanted) + 1))
 
 
 def test_a_line_that_is_too_long_is_left_out() -> None:

@@ -203,6 +203,8 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing of the machine's configuration."""
     monkeypatch.delenv("WHORL_TIMEOUT", raising=False)
     monkeypatch.delenv("WHORL_SOLR_AUTH", raising=False)
+    # Each fault is met once; tests/solr/test_transport.py has the repetitions.
+    monkeypatch.setenv("WHORL_SOLR_RETRIES", "0")
     monkeypatch.chdir(tmp_path)
 
 

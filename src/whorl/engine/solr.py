@@ -37,6 +37,7 @@ from whorl.solr.request import (
     vector_parameters,
 )
 from whorl.solr.schema import Collection, FieldNames, TokenSource, inspect
+from whorl.solr.shared_commit import SharedCommit
 from whorl.solr.stored_samples import SCHEME, SIZE, SKETCH, Coverage, coverage, read_sample, sample_fields, stored_name
 from whorl.solr.typed_fields import as_put_in, as_typed, fields_of, used_names, whole_values
 
@@ -64,6 +65,7 @@ class SolrEngine:
 
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         self._client = client
+        self._commit = SharedCommit(client.commit)
         self._wanted_fields = fields
         self._largest: tuple[float, int | None] = (-math.inf, None)
         self._coverage: tuple[float, Coverage] | None = None
@@ -90,7 +92,7 @@ class SolrEngine:
             raise
 
     def refresh(self) -> None:
-        self._client.commit()
+        self._commit()
         self._coverage = self._fields = None
 
     def delete(self, ids: Sized[str]) -> int:

@@ -13,10 +13,9 @@ from whorl.query import ast
 from whorl.query.fingerprint import PREFIX
 from whorl.query.leaves import read_leaf
 from whorl.query.lexeme import SIGNS, Lexeme
+from whorl.query.limits import QueryLimits
 from whorl.query.mistakes import Mistake, shorten
 from whorl.query.templates import Slot, filled
-
-MAX_CLAUSES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,7 @@ class Reading:
     is_strict: bool = False
     templates: Mapping[str, ast.Node] = field(default_factory=dict)
     is_template: bool = False
+    limits: QueryLimits = field(default_factory=QueryLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +40,22 @@ class Piece:
     sign: str = ""
 
 
-def too_deep(span: Span) -> Mistake:
+def too_deep(span: Span, most: int) -> Mistake:
     """Return the mistake of nesting too much."""
-    message = f"a query can be at most {ast.MAX_DEPTH} levels deep"
+    message = f"a query can be at most {most} levels deep"
     return Mistake(message, span, "Remove parentheses that change nothing.", UnsupportedQueryError)
 
 
-def too_many(span: Span) -> Mistake:
+def too_many(span: Span, most: int) -> Mistake:
     """Return the mistake of asking for too much at once."""
-    message = f"a query can have at most {MAX_CLAUSES:,} words, phrases and fingerprints"
+    message = f"a query can have at most {most:,} words, phrases and fingerprints"
     return Mistake(message, span, "", UnsupportedQueryError)
 
 
 def _over(node: ast.Node, span: Span, *below: Piece) -> Piece:
     depth = 1 + max(piece.depth for piece in below)
     if depth > ast.MAX_DEPTH:
-        raise too_deep(span)
+        raise too_deep(span, ast.MAX_DEPTH)
     return Piece(node, span, depth)
 
 
@@ -219,8 +219,9 @@ class Builder:
             return Piece(node, span)
         whole = filled(template, node)
         self._leaves += sum(not ast.children(part) for part in ast.walk(whole)) - 1
-        if self._leaves > MAX_CLAUSES:
-            raise too_many(span)
+        most = self._reading.limits.clauses
+        if self._leaves > most:
+            raise too_many(span, most)
         return Piece(whole, span, ast.depth(whole))
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from whorl.query import ast
 from whorl.query.ast import Operator
-from whorl.query.builder import MAX_CLAUSES, Reading, too_deep, too_many
+from whorl.query.builder import Reading, too_deep, too_many
 from whorl.query.fingerprint import PREFIX
 from whorl.query.lexeme import LEAVES, Lexeme, is_adjacent
 from whorl.query.mistakes import Mistake, shorten
@@ -37,9 +36,10 @@ class Watch:
                 yield lexeme
 
     def _check_limits(self, lexeme: Lexeme, before: Lexeme | None) -> None:
+        limits = self._reading.limits
         self._clauses += lexeme.type in LEAVES
-        if self._clauses > MAX_CLAUSES:
-            raise too_many(lexeme.span)
+        if self._clauses > limits.clauses:
+            raise too_many(lexeme.span, limits.clauses)
         if lexeme.type == "LPAR":
             operator = self._open[-1] if self._open else self._reading.operator
             is_field = before is not None and before.type == "FIELD"
@@ -47,8 +47,8 @@ class Watch:
         elif lexeme.type == "RPAR" and self._open:
             self._open.pop()
         self._nots = self._nots + 1 if lexeme.type == "NOT" else 0
-        if max(len(self._open), self._nots) > ast.MAX_DEPTH:
-            raise too_deep(lexeme.span)
+        if max(len(self._open), self._nots) > limits.depth:
+            raise too_deep(lexeme.span, limits.depth)
 
     def _is_idle(self, lexeme: Lexeme, before: Lexeme | None) -> bool:
         """Say whether an operator is one that Alfresco lets stand before the first operand: it changes nothing."""

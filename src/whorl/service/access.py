@@ -25,24 +25,23 @@ _TICKET = "TICKET_"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What the service asks for; nothing at all where both are None.
+    """What the service asks for; nothing at all where there is neither.
 
     Args:
-        api_key: Taken as a bearer token; never shown.
+        api_keys: Each is taken as a bearer token; never shown.
         user: A name and a password, taken as basic authentication and for tickets; never shown.
     """
 
-    api_key: str | None = None
+    api_keys: tuple[str, ...] = ()
     user: tuple[str, str] | None = None
 
     def __repr__(self) -> str:
-        shown = ["set" if each else "not set" for each in (self.api_key, self.user)]
-        return f"Credentials(api_key={shown[0]}, user={shown[1]})"
+        return f"Credentials(api_keys={len(self.api_keys)}, user={'set' if self.user else 'not set'})"
 
     @property
     def is_open(self) -> bool:
         """Whether anybody may ask."""
-        return self.api_key is None and self.user is None
+        return not self.api_keys and self.user is None
 
     def require_for(self, host: str) -> None:
         """Refuse to let anybody ask from other machines.
@@ -67,7 +66,7 @@ class Access:
 
     def __init__(self, credentials: Credentials, clock: Callable[[], float] = time.monotonic) -> None:
         self.is_open = credentials.is_open
-        self._key = None if credentials.api_key is None else credentials.api_key.encode()
+        self._keys = [key.encode() for key in credentials.api_keys]
         self._users = [] if credentials.user is None else list(_spellings(":".join(credentials.user)))
         self._clock, self._lock = clock, threading.Lock()
         self._tickets: dict[str, float] = {}
@@ -83,8 +82,8 @@ class Access:
             return True
         kind, _, given = authorization.partition(" ")
         # Headers come as Latin-1, whatever their bytes mean.
-        if kind.lower() == "bearer" and self._key is not None:
-            return hmac.compare_digest(given.strip().encode("latin-1"), self._key)
+        if kind.lower() == "bearer" and self._keys:
+            return _is_one_of(given.strip().encode("latin-1"), self._keys)
         ticket = ticket_in(authorization, query)
         if ticket is not None:
             return self.renew(ticket)
@@ -121,8 +120,12 @@ class Access:
         return is_good
 
     def _is_user(self, given: bytes) -> bool:
-        # All are compared, so that the time taken tells nothing of them.
-        return sum(hmac.compare_digest(given, user) for user in self._users) > 0
+        return _is_one_of(given, self._users)
+
+
+def _is_one_of(given: bytes, known: list[bytes]) -> bool:
+    # All are compared, so that the time taken tells nothing of them.
+    return sum(hmac.compare_digest(given, each) for each in known) > 0
 
 
 def ticket_in(authorization: str, query: str) -> str | None:

@@ -2,48 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from whorl.service.access import Access, Credentials
+from whorl.service.admission import Admission, Load
 from whorl.service.alfresco import alfresco_routes
+from whorl.service.compare import compare_routes
+from whorl.service.duplicates import duplicates_routes
 from whorl.service.failures import Json, answer_failures
 from whorl.service.gate import Gate
+from whorl.service.hosts import Hosts
+from whorl.service.metrics import Metrics
 from whorl.service.native import native_routes
+from whorl.service.observation import Observation
+from whorl.service.page import page_routes
+from whorl.service.search import search_routes
+from whorl.service.state import state_routes
+from whorl.settings import Settings
 from whorl.store import Store
 
+#: Threads beside those that the settings allow: for the page's files.
+_FURTHER_THREADS = 8
 
-def create_app(store: Store, credentials: Credentials = Credentials()) -> FastAPI:  # noqa: B008 - frozen
+
+def create_app(
+    store: Store,
+    credentials: Credentials = Credentials(),  # noqa: B008 - frozen
+    settings: Settings | None = None,
+    hosts: Hosts | None = None,
+) -> FastAPI:
     """Return the service over a store.
 
     Args:
         store: Open for as long as the service runs.
         credentials: What is asked for on every route under /api and /alfresco.
+        settings: The limits; as they are where nothing is configured, if None.
+        hosts: By which names the service may be called; None for any.
     """
-    access = Access(credentials)
+    settings = Settings() if settings is None else settings
+    access, load = Access(credentials), Load()
+    metrics = Metrics(load)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = settings.max_concurrent + _FURTHER_THREADS
+        yield
+
     app = FastAPI(
         title="whorl",
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=lifespan,
     )
-    app.add_middleware(Gate, access=access)
+    # The last is the outermost.
+    app.add_middleware(Admission, settings=settings, load=load, is_open=credentials.is_open)
+    app.add_middleware(Gate, access=access, settings=settings, hosts=hosts)
+    app.add_middleware(Observation, metrics=metrics)
     answer_failures(app)
-    app.include_router(native_routes(store))
+    app.include_router(native_routes(store, settings))
+    app.include_router(search_routes(store))
+    app.include_router(compare_routes(store))
+    app.include_router(duplicates_routes(store))
+    app.include_router(page_routes())
     app.include_router(alfresco_routes(store, access))
-
-    @app.get("/healthz", tags=["state"])
-    def health() -> dict[str, str]:
-        """The process runs."""
-        return {"status": "ok"}
-
-    @app.get("/readyz", tags=["state"])
-    def ready() -> dict[str, Any]:
-        """The store answers."""
-        return {"status": "ok", "documents": store.count()}
+    app.include_router(state_routes(store, metrics))
 
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # FastAPI's way to change it
     return app

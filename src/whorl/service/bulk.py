@@ -15,14 +15,11 @@ from anyio import CapacityLimiter, from_thread, to_thread
 from whorl.engine.base import Document
 from whorl.errors import DocumentError, WhorlError
 from whorl.reading import json_document
+from whorl.settings import Settings
 from whorl.store import Indexed, Store
 
-#: Bytes of one line, at most.
-MOST_OF_A_LINE = 64_000_000
 #: Mistakes that are told one by one; all are counted.
 MOST_TOLD = 1_000
-#: Requests that store documents at the same time; others wait, unread.
-_AT_ONCE = 4
 
 
 @dataclass(slots=True)
@@ -71,10 +68,11 @@ class Bulk:
 
     Args:
         store: Where to.
+        settings: How long a line may be, and how many requests there are at the same time.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store, self._settings = store, settings
         self._limiter: CapacityLimiter | None = None
 
     async def take(self, chunks: AsyncIterator[bytes]) -> Report:
@@ -87,7 +85,7 @@ class Bulk:
             StoppedError: The store failed.
         """
         # Threads of its own: others must not wait until a slow client has sent all.
-        self._limiter = self._limiter or CapacityLimiter(_AT_ONCE)
+        self._limiter = self._limiter or CapacityLimiter(self._settings.max_uploads)
         report = Report()
         await to_thread.run_sync(self._stored, chunks, report, limiter=self._limiter)
         return report
@@ -96,11 +94,12 @@ class Bulk:
         numbers: dict[str, int] = {}
 
         def documents() -> Iterator[Document]:
-            for number, line in lines(_pulled(chunks)):
+            most = self._settings.max_line_bytes
+            for number, line in lines(_pulled(chunks), most):
                 report.lines = number
                 try:
                     if line is None:
-                        raise DocumentError(f"a line has at most {MOST_OF_A_LINE:,} bytes")
+                        raise DocumentError(f"a line has at most {most:,} bytes")
                     if line.strip():
                         document = json_document(line)
                         numbers[document.id] = number
@@ -129,7 +128,7 @@ def _pulled(chunks: AsyncIterator[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def lines(chunks: Iterable[bytes], most: int = MOST_OF_A_LINE) -> Iterator[tuple[int, bytes | None]]:
+def lines(chunks: Iterable[bytes], most: int) -> Iterator[tuple[int, bytes | None]]:
     """Yield the lines of a body with their numbers, from 1; None for a line that is too long to be kept.
 
     Args:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -25,6 +24,7 @@ from whorl.errors import (
     StoreError,
     WhorlError,
 )
+from whorl.trace import trace
 
 #: Below this everything speaks as Alfresco does.
 ALFRESCO = "/alfresco"
@@ -52,7 +52,6 @@ _NO_TRACE = (
     "For security reasons the stack trace is no longer displayed, but the property is kept for previous versions"
 )
 _numbers = itertools.count(1)
-_log = logging.getLogger(__name__)
 
 
 class Json(JSONResponse):
@@ -86,7 +85,7 @@ def failure(
         details: Further parts of the error, for programs; Alfresco's shape has no place for them.
         headers: Of the answer.
     """
-    if status == 503:
+    if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
     if path == ALFRESCO or path.startswith(f"{ALFRESCO}/"):
         return Json(_alfresco(status, message), status, headers)
@@ -94,10 +93,6 @@ def failure(
 
 
 def _alfresco(status: int, message: str) -> dict[str, Any]:
-    log_id = str(uuid.uuid4())
-    if status >= 500:
-        # So that somebody who reports the number can be helped.
-        _log.error("%s: %s", log_id, message)
     return {
         "error": {
             "errorKey": _KEYS.get(status, "framework.exception.ApiDefault"),
@@ -106,7 +101,8 @@ def _alfresco(status: int, message: str) -> dict[str, Any]:
             "briefSummary": f"{datetime.now(UTC):%m%d}{next(_numbers) % 10_000:04} {message}",
             "stackTrace": _NO_TRACE,
             "descriptionURL": "https://api-explorer.alfresco.com",
-            "logId": log_id,
+            # The request's own, which its line in the log has; without one, of the same shape.
+            "logId": trace().request_id or str(uuid.uuid4()),
         }
     }
 
@@ -116,6 +112,7 @@ def answer_failures(app: FastAPI) -> None:
 
     @app.exception_handler(WhorlError)
     async def failed(request: Request, error: WhorlError) -> Json:
+        trace().error = type(error).__name__
         status, path = status_of(error), request.scope["path"]
         if not isinstance(error, QueryError):
             return failure(path, status, str(error))
@@ -134,11 +131,6 @@ def answer_failures(app: FastAPI) -> None:
         is_ours = error.detail not in ("Not Found", "Method Not Allowed")
         message = error.detail if is_ours else messages[error.status_code]
         return failure(path, error.status_code, message, headers=error.headers)
-
-    @app.exception_handler(Exception)
-    async def broken(request: Request, _: Exception) -> Json:
-        # The server writes the error itself to its log; it is not for the world.
-        return failure(request.scope["path"], 500, "this is a defect of whorl; its log says more")
 
 
 def _in_one_line(error: QueryError) -> str:

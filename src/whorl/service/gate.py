@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fastapi import HTTPException
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.service.access import Access
 from whorl.service.failures import ALFRESCO, failure
+from whorl.service.hosts import Hosts
+from whorl.settings import Settings
 
-#: Bytes of a body, at most: an Alfresco search, and a text that others are to be found for.
-MOST_OF_A_SEARCH, MOST_OF_A_TEXT = 1_000_000, 64_000_000
 #: Where documents are sent, in any number and so without a limit to the whole.
 DOCUMENTS = "/api/documents"
 TICKETS = f"{ALFRESCO}/api/-default-/public/authentication/versions/1/tickets"
@@ -24,10 +26,12 @@ class Gate:
     Args:
         app: What answers them.
         access: Who may ask.
+        settings: How large a body may be, and how slow.
+        hosts: By which names the service may be called; None for any.
     """
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app, self._access = app, access
+    def __init__(self, app: ASGIApp, access: Access, settings: Settings, hosts: Hosts | None = None) -> None:
+        self._app, self._access, self._settings, self._hosts = app, access, settings, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,12 +45,14 @@ class Gate:
             challenge = {"WWW-Authenticate": 'Basic realm="whorl", charset="UTF-8"'} if status == 401 else {}
             await failure(path, status, message, headers=challenge)(scope, receive, send)
             return
-        limit = _limit(path)
-        await self._app(scope, receive if limit is None else _limited(receive, limit), send)
+        await self._app(scope, _limited(receive, self._limit(path), self._settings.body_timeout_seconds), send)
 
     def _refused(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         path, method = scope["path"], scope["method"]
-        is_ours = path.startswith(("/api/", f"{ALFRESCO}/"))
+        host = headers.get("Host", "")
+        if self._hosts is not None and not self._hosts.admit(host):
+            return 403, f"this service is not called {host:.80}; WHORL_ALLOWED_HOSTS may name it"
+        is_ours = is_of_the_store(path)
         query = scope["query_string"].decode("latin-1")
         is_log_in = (method, path) == ("POST", TICKETS)
         if is_ours and not is_log_in and not self._access.admits(headers.get("Authorization", ""), query):
@@ -57,27 +63,39 @@ class Gate:
         wanted = _JSON_LINES if path == DOCUMENTS else (_JSON,)
         if media_type not in wanted:
             return 415, f"send it with Content-Type: {wanted[0]}" + (f", not {media_type:.80}" if media_type else "")
-        limit, length = _limit(path), headers.get("Content-Length", "")
+        limit, length = self._limit(path), headers.get("Content-Length", "")
         if limit is not None and length.isdecimal() and int(length[:20]) > limit:
             return 413, _too_large(limit)
         return None
 
+    def _limit(self, path: str) -> int | None:
+        if path == DOCUMENTS:
+            return None
+        return self._settings.max_search_bytes if path.startswith(ALFRESCO) else self._settings.max_text_bytes
 
-def _limit(path: str) -> int | None:
-    if path == DOCUMENTS:
-        return None
-    return MOST_OF_A_SEARCH if path.startswith(ALFRESCO) else MOST_OF_A_TEXT
+
+def is_of_the_store(path: str) -> bool:
+    """Say whether a path is one of those that ask or change the store."""
+    return path.startswith(("/api/", f"{ALFRESCO}/"))
 
 
-def _limited(receive: Receive, limit: int) -> Receive:
-    """Return what receives a body and stops when it is longer than it may be, whatever its headers say."""
-    received = 0
+def _limited(receive: Receive, limit: int | None, silence_seconds: float) -> Receive:
+    """Return what receives a body and stops when it is longer or slower than it may be, whatever its headers say."""
+    received, is_whole = 0, False
 
     async def receive_some() -> Message:
-        nonlocal received
-        message = await receive()
+        nonlocal received, is_whole
+        try:
+            # Behind the body comes the end of the connection, which has time.
+            async with asyncio.timeout(None if is_whole else silence_seconds):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(
+                408, f"nothing more of the body came for {silence_seconds:g} s; documents before that may be stored"
+            ) from None
+        is_whole = not message.get("more_body", False)
         received += len(message.get("body", b""))
-        if received > limit:
+        if limit is not None and received > limit:
             raise HTTPException(413, _too_large(limit))
         return message
 

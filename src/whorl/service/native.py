@@ -13,6 +13,7 @@ from whorl.plan import describe
 from whorl.service.bulk import Bulk, StoppedError
 from whorl.service.failures import Json, failure, status_of
 from whorl.service.gate import DOCUMENTS
+from whorl.settings import Settings
 from whorl.similar import values
 from whorl.store import SOURCE, Store
 
@@ -58,14 +59,15 @@ class SimilarRequest(BaseModel):
         return self
 
 
-def native_routes(store: Store) -> APIRouter:
+def native_routes(store: Store, settings: Settings) -> APIRouter:
     """Return the routes under /api.
 
     Args:
         store: What they ask and change.
+        settings: How many documents at once, and how long.
     """
     router = APIRouter(tags=["whorl"], default_response_class=Json)
-    bulk = Bulk(store)
+    bulk = Bulk(store, settings)
 
     @router.get("/api/search")
     def search(q: str, start: Start = 0, rows: Rows = 10, plan: Meaning = "stock") -> dict[str, Any]:

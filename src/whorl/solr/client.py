@@ -6,25 +6,32 @@ separated lists would damage.
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import pysolr
 import requests
-from requests.adapters import HTTPAdapter
 
+from whorl.deadline import seconds_left
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError
 from whorl.fingerprint.hashing import well_formed
 from whorl.solr.answer import Json
+from whorl.solr.transport import Link, distrust, session
+from whorl.trace import trace
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: What may be a user and a password, also where characters in them break the address.
 _CREDENTIALS = re.compile("//.*@", re.DOTALL)
+_Answered = TypeVar("_Answered")
+#: What is left of a request's time when it was that which ended an answer.
+_SOON_SECONDS = 0.05
 
 # pysolr logs what it also raises; without a handler of its own the message would go to standard error as well.
 logging.getLogger("pysolr").addHandler(logging.NullHandler())
@@ -35,37 +42,45 @@ class SolrClient:
 
     Args:
         url: Base URL; `user:password@` before the host becomes basic authentication and is never shown.
-        timeout_seconds: How long Solr may be silent within one answer; connecting may take five seconds of it.
+        timeout_seconds: How long Solr may be silent within one answer; less, where whoever waits has less time left.
         auth: User and password, where the URL holds none.
+        link: Time to connect, trust, repetitions and connections.
 
     Raises:
         ParameterError: The URL is not one of a core or collection.
     """
 
-    def __init__(self, url: str, *, timeout_seconds: float = 60.0, auth: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_seconds: float = 60.0,
+        auth: tuple[str, str] | None = None,
+        link: Link = Link(),  # noqa: B008 - frozen
+    ) -> None:
         parts = _address(url)
         if parts.username is not None:
             auth = (unquote(parts.username), unquote(parts.password or ""))
         self.url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
-        self._timeout_seconds, self._auth = timeout_seconds, auth
-        self._session = requests.Session()
-        self._session.auth = auth
-        # Solr and its user sit on a trusted path that the user named; a proxy from the environment is not part of it.
-        self._session.trust_env = False
-        self._session.mount("http", HTTPAdapter(pool_maxsize=16))
+        self._timeout_seconds, self._auth, self._link = timeout_seconds, auth, link
+        self._session = session(link, timeout_seconds, auth)
         # Or Solr replaces ${…} in ids, words and tokens by the request's own parameters.
         self._session.params = {"expandMacros": "false"}
         # One place that judges every answer, pysolr's too, before anything else sees it.
         self._session.hooks["response"].append(self._judge)
-        self._pysolr = pysolr.Solr(self.url, timeout=timeout_seconds, session=self._session, auth=auth)
+        self._pysolr = pysolr.Solr(self.url, session=self._session, auth=auth)
 
     def get(self, path: str, **params: str | int) -> Json:
         """Fetch `path` under the collection's URL."""
         return self._send("GET", path, params=params)
 
     def post(self, path: str, body: object, **params: str | int) -> Json:
-        """Send `body` as JSON to `path` under the collection's URL."""
+        """Send `body` as JSON to `path` under the collection's URL: a question, or documents and ids."""
         return self._send("POST", path, json=body, params=params)
+
+    def change(self, path: str, command: object) -> Json:
+        """Send a command to the schema or the configuration; never a second time, since what is there is refused."""
+        return self._once("POST", path, json=command)
 
     def post_text(self, path: str, text: str, **params: str | int) -> Json:
         """Send plain text to `path` under the collection's URL."""
@@ -75,8 +90,7 @@ class SolrClient:
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Send documents; Solr has written them to its log when this returns, a commit makes them searchable."""
-        with self._translated("indexing"):
-            self._object(self._pysolr.add(documents, commit=False))
+        self._object(self._repeated(lambda: self._pysolr.add(documents, commit=False), "indexing"))
 
     def commit(self) -> None:
         """Make everything sent so far searchable."""
@@ -109,16 +123,41 @@ class SolrClient:
                         yield core
 
     def _at(self, url: str) -> SolrClient:
-        return SolrClient(url, timeout_seconds=self._timeout_seconds, auth=self._auth)
+        return SolrClient(url, timeout_seconds=self._timeout_seconds, auth=self._auth, link=self._link)
 
     def close(self) -> None:
         """Close the connections."""
         self._session.close()
 
     def _send(self, method: str, path: str, **arguments: Any) -> Json:
+        return self._repeated(lambda: self._once(method, path, **arguments), path)
+
+    def _once(self, method: str, path: str, **arguments: Any) -> Json:
         with self._translated(path):
-            response = self._session.request(method, f"{self.url}/{path}", timeout=self._timeout_seconds, **arguments)
+            response = self._session.request(method, f"{self.url}/{path}", **arguments)
         return self._object(response.content)
+
+    def _repeated(self, send: Callable[[], _Answered], doing: str) -> _Answered:
+        """Send a request again that may succeed in a moment.
+
+        All of them can be: questions change nothing, and documents and ids replace what an earlier attempt has left.
+        """
+        noted = trace()
+        for repetition in itertools.count(1):
+            began = time.monotonic()
+            noted.solr_requests += 1
+            try:
+                with self._translated(doing):
+                    return send()
+            except EngineUnavailableError as error:
+                pause, left = self._link.pause_before(repetition), seconds_left()
+                if not error.is_passing or pause is None or (left is not None and left <= pause):
+                    raise
+            finally:
+                noted.solr_seconds += time.monotonic() - began
+            noted.solr_retries += 1
+            time.sleep(pause)
+        raise AssertionError("counting ends")
 
     def _judge(self, response: requests.Response, **_: object) -> None:
         if response.status_code != 200:
@@ -157,11 +196,25 @@ class SolrClient:
     def _unavailable(self, error: BaseException | None, doing: str) -> EngineUnavailableError:
         # Python's own: a body that could not be sent in time.
         if isinstance(error, requests.Timeout) or "TimeoutError" in repr(error):
+            left = seconds_left()
+            if left is not None and left < _SOON_SECONDS:
+                return EngineUnavailableError(
+                    f"Solr at {self.url} did not answer in the time that this request has ({doing}); try again, or "
+                    "allow requests more with WHORL_REQUEST_TIMEOUT"
+                )
             return EngineUnavailableError(
                 f"Solr at {self.url} did not answer within {self._timeout_seconds:g} s ({doing}); "
                 "try again, or allow it more time with WHORL_TIMEOUT"
             )
-        return EngineUnavailableError(f"no Solr answers at {self.url}; is it running, and is the address right?")
+        reason = distrust(error)
+        if reason is not None:
+            return EngineUnavailableError(
+                f"{self.url} cannot be trusted ({reason}); does it speak TLS, and does WHORL_SOLR_CA name "
+                "the authority that vouches for it?"
+            )
+        is_passing = not isinstance(error, requests.exceptions.InvalidURL | UnicodeError)
+        message = f"no Solr answers at {self.url}; is it running, and is the address right?"
+        return EngineUnavailableError(message, is_passing=is_passing)
 
 
 class _Answer(Json):
@@ -229,9 +282,9 @@ def _response_error(url: str, response: requests.Response) -> EngineError:
             status=status,
             detail=detail,
         )
-    if status in (502, 503, 504):
-        # The last but one from Solr, the others from a proxy that has lost it.
-        return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}")
+    if status in (429, 502, 503, 504):
+        # The first and the last but one from Solr, the others from a proxy that has lost it.
+        return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}", is_passing=True)
     return EngineResponseError(f"Solr at {url} answers {status}: {detail}", status=status, detail=detail)
 
 

@@ -197,7 +197,7 @@ def _differences(schema: Json, definitions: list[Json]) -> Iterator[str]:
 
 def _send(client: SolrClient, path: str, command: str, body: Json) -> None:
     try:
-        client.post(path, {command: body})
+        client.change(path, {command: body})
     except EngineResponseError as error:
         hint = ""
         if "ICU" in error.detail or "SPI class" in error.detail or _ICU in error.detail:

@@ -1,0 +1,36 @@
+"""Texts for the load: families of variants, so that searches find something; a number makes the same text each time."""
+
+from __future__ import annotations
+
+import random
+
+#: Words of a text, about; and variants of each.
+_WORDS, VARIANTS = 300, 5
+_SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "er", "il")]
+
+
+def _vocabulary() -> list[str]:
+    chance = random.Random(1)
+    return ["".join(chance.choices(_SYLLABLES, k=chance.randint(1, 4))) for _ in range(20_000)]
+
+
+_VOCABULARY = _vocabulary()
+
+
+def text(family: int, variant: int) -> str:
+    """Return a variant of a family: about every twelfth word is another.
+
+    Args:
+        family: Any number.
+        variant: Any number; the same one gives the same text.
+    """
+    # The frequent words are frequent, as in real texts, but no shingle is in all of them.
+    base = random.Random(family)
+    words = [_VOCABULARY[min(int(base.paretovariate(0.5)), 20_000) - 1] for _ in range(_WORDS)]
+    chance = random.Random(f"{family}/{variant}")
+    return " ".join(chance.choice(_VOCABULARY) if chance.random() < 1 / 12 else word for word in words)
+
+
+def document_id(family: int, variant: int) -> str:
+    """Return the id of a document that is there from the start."""
+    return f"f{family}-v{variant}"

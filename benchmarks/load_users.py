@@ -1,0 +1,97 @@
+"""Clients of `whorl serve`, as locust runs them: `benchmarks/load.py` starts it, and reads what it writes.
+
+Each client asks again as soon as it is answered; one that is told 503 waits a moment, as Retry-After asks of it. Every
+answer is written to a file with its time, and so is the id of every document that was acknowledged as stored.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import os
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import gevent
+from locust import FastHttpUser, events, task
+
+from load_texts import VARIANTS, document_id, text
+
+#: Families that are in the store, where answers and ids are written, and the service's key.
+_FAMILIES, _FOLDER = int(os.environ["LOAD_FAMILIES"]), Path(os.environ["LOAD_FOLDER"])
+_HEADERS = {"Authorization": f"Bearer {os.environ['LOAD_KEY']}"}
+_PAUSE_SECONDS = 0.5
+#: Documents in one request.
+_DOCUMENTS = 3
+
+_answers_file = (_FOLDER / "answers.csv").open("w", encoding="utf-8", newline="")
+_answers = csv.writer(_answers_file)
+_stored = (_FOLDER / "stored.txt").open("w", encoding="utf-8")
+_numbers = itertools.count()
+_chance = random.Random(7)
+
+
+@events.quitting.add_listener
+def _close(**_: Any) -> None:
+    # locust ends without closing files.
+    _answers_file.close()
+    _stored.close()
+
+
+class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when types are checked
+    """One client."""
+
+    network_timeout = connection_timeout = 120.0
+
+    @task(4)
+    def search(self) -> None:
+        """A FINGERPRINT, alone or with a word."""
+        name = document_id(_chance.randrange(_FAMILIES), _chance.randrange(VARIANTS))
+        query = _chance.choice(
+            [f"FINGERPRINT:{name}_50", f"FINGERPRINT:{name}_50_90", f"FINGERPRINT:{name} AND NOT xyz"]
+        )
+        self._ask("search", "GET", "/api/search", params={"q": query})
+
+    @task(3)
+    def similar_to_document(self) -> None:
+        """What shares content with a document."""
+        name = document_id(_chance.randrange(_FAMILIES), _chance.randrange(VARIANTS))
+        self._ask("similar by id", "POST", "/api/similar", json={"id": name, "threshold": 40})
+
+    @task(2)
+    def similar_to_text(self) -> None:
+        """What shares content with a text that is not in the store."""
+        sent = text(_chance.randrange(_FAMILIES), 1_000 + _chance.randrange(1_000))
+        self._ask("similar by text", "POST", "/api/similar", json={"text": sent, "metric": "contains"})
+
+    @task(1)
+    def explain(self) -> None:
+        """What a query would do."""
+        name = document_id(_chance.randrange(_FAMILIES), 0)
+        self._ask("explain", "GET", "/api/explain", params={"q": f"FINGERPRINT:{name}_70"})
+
+    @task(1)
+    def store(self) -> None:
+        """New documents."""
+        ids = [f"n{next(_numbers)}" for _ in range(_DOCUMENTS)]
+        lines = [json.dumps({"id": each, "text": text(_FAMILIES + int(each[1:]), 0)}) for each in ids]
+        headers = {"Content-Type": "application/x-ndjson"}
+        answer = self._ask("documents in", "POST", "/api/documents", data="\n".join(lines), headers=headers)
+        if answer.status_code == 200 and answer.json()["stored"] == len(ids):
+            _stored.write("".join(f"{each}\n" for each in ids))
+            _stored.flush()
+
+    def _ask(self, name: str, method: str, path: str, headers: dict[str, str] | None = None, **more: Any) -> Any:
+        began = time.time()
+        with self.client.request(
+            method, path, name=name, headers={**_HEADERS, **(headers or {})}, catch_response=True, **more
+        ) as answer:
+            # Whether it should have been is for who knows when Solr was away.
+            answer.success()
+        _answers.writerow([f"{began:.3f}", f"{time.time():.3f}", name, answer.status_code])
+        if answer.status_code != 200:
+            gevent.sleep(_PAUSE_SECONDS)
+        return answer

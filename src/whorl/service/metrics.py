@@ -1,0 +1,78 @@
+"""What the service counts and times, as Prometheus reads it."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from whorl.service.admission import Load
+from whorl.trace import Trace
+
+#: Seconds; from what a cached answer takes to what nobody waits for.
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Metrics:
+    """The counters of one service.
+
+    Args:
+        load: What it is doing at the moment.
+    """
+
+    def __init__(self, load: Load) -> None:
+        self._registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self._registry)
+        kinds = ("method", "route")
+        self._requests = Counter(
+            "whorl_requests", "Requests that were answered.", (*kinds, "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            "whorl_request_seconds", "From a request to the end of its answer.", kinds, buckets=_BUCKETS,
+            registry=self._registry,
+        )  # fmt: skip
+        self._solr_seconds = Histogram(
+            "whorl_solr_seconds", "Time that one request waited for Solr, of those that asked it.", ("route",),
+            buckets=_BUCKETS, registry=self._registry,
+        )  # fmt: skip
+        self._solr_requests = self._counter("whorl_solr_requests", "Requests to Solr, repeated ones included.")
+        self._solr_retries = self._counter("whorl_solr_retries", "Requests to Solr that repeated one that failed.")
+        self._verified = self._counter("whorl_candidates_verified", "Candidates whose samples or tokens were compared.")
+        self._stored = self._counter("whorl_documents_stored", "Documents stored.")
+        self._errors = Counter(
+            "whorl_errors", "Requests that ended with an error, by its class.", ("error",), registry=self._registry
+        )
+        working = Gauge("whorl_requests_working", "Requests that are being worked on.", registry=self._registry)
+        working.set_function(lambda: load.working)
+        waiting = Gauge("whorl_requests_waiting", "Requests that wait for room.", registry=self._registry)
+        waiting.set_function(lambda: load.waiting)
+
+    def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
+        """Count one request.
+
+        Args:
+            method: Of HTTP.
+            route: The route's pattern, not the address: there are few of them, whatever is asked.
+            status: Of the answer.
+            seconds: Until its end.
+            trace: What was done for it.
+        """
+        self._requests.labels(method, route, status).inc()
+        self._seconds.labels(method, route).observe(seconds)
+        if trace.solr_requests:
+            self._solr_seconds.labels(route).observe(trace.solr_seconds)
+        self._solr_requests.inc(trace.solr_requests)
+        self._solr_retries.inc(trace.solr_retries)
+        self._verified.inc(trace.verified)
+        self._stored.inc(trace.stored)
+        if trace.error:
+            self._errors.labels(trace.error).inc()
+
+    def text(self) -> bytes:
+        """Return all of them in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def _counter(self, name: str, meaning: str) -> Counter:
+        return Counter(name, meaning, registry=self._registry)

@@ -1,0 +1,62 @@
+/** The service's routes. Who has to sign in is asked, and then the request goes on. */
+
+import { credentials, signIn } from "./sign-in.js";
+
+/** An answer that is none: `message` for people, and of a wrong query also `span` and `hint`. */
+export class Failure extends Error {
+  constructor(message, { span = null, hint = "", status = 0 } = {}) {
+    super(message);
+    Object.assign(this, { span, hint, status });
+  }
+}
+
+/**
+ * Ask a route under /api.
+ * @param {string} path With its parameters.
+ * @param {Object} [body] Sent as JSON; without one it is a GET.
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Response>} With a status of success.
+ */
+export async function request(path, body, signal) {
+  for (let wasRefused = false; ; wasRefused = true) {
+    const answer = await send(path, body, signal);
+    if (answer.ok) return answer;
+    if (answer.status !== 401) throw await failureOf(answer);
+    if (!await signIn(wasRefused && credentials() !== null)) throw new Failure("this needs a sign-in", { status: 401 });
+  }
+}
+
+/** Ask a route and return the JSON that it answers. */
+export async function ask(path, body, signal) {
+  const answer = await request(path, body, signal);
+  try {
+    return await answer.json();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Failure("the answer was cut off; ask again");
+  }
+}
+
+async function send(path, body, signal) {
+  const headers = { Accept: "application/json" };
+  const authorization = credentials();
+  if (authorization !== null) headers.Authorization = authorization;
+  const init = { headers, signal, credentials: "omit", cache: "no-store" };
+  if (body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    Object.assign(init, { method: "POST", body: JSON.stringify(body) });
+  }
+  try {
+    // Without credentials of its own the browser does not ask for a password, so that the page can.
+    return await fetch(path, init);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Failure("the service does not answer; is it still running?");
+  }
+}
+
+async function failureOf(answer) {
+  const { error } = await answer.json().catch(() => ({}));
+  const message = error?.message ?? `the service answered ${answer.status} ${answer.statusText}`.trim();
+  return new Failure(message, { span: error?.span, hint: error?.hint, status: answer.status });
+}

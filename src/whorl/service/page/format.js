@@ -1,0 +1,39 @@
+/** Numbers as people read them, and the bars that go with them. */
+
+import { element } from "./dom.js";
+
+/** A share from 0 to 1 in percent, rounded down: 100.0% is all of it, 0.0% is nothing. */
+export function percent(share) {
+  const tenths = Math.floor(share * 1000 + 1e-9);
+  return share > 0 && tenths === 0 ? "<0.1%" : `${Math.floor(tenths / 10)}.${tenths % 10}%`;
+}
+
+/** A whole number with its thousands apart. */
+export const whole = (number) => number.toLocaleString("en");
+
+/** A number and its noun: 1 word, 2 words. */
+export const counted = (number, noun) => `${whole(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+/** A bar of a share; from `low` to `high` it is darker. For the eye only: the number stands beside it. */
+export function bar(share, low = share, high = share, kind = "first") {
+  const full = element("i");
+  full.style.width = `${100 * share}%`;
+  const drawn = element(`div.bar.${kind}`, { "aria-hidden": "true" }, full);
+  if (high > low) {
+    const range = element("b");
+    range.style.left = `${100 * low}%`;
+    range.style.width = `${100 * (high - low)}%`;
+    drawn.append(range);
+  }
+  return drawn;
+}
+
+/** A share with its name, its number, its interval and its bar. */
+export function shareOf(name, { value, low, high }, kind) {
+  const interval = high > low
+    ? element("small", {}, element("span.unseen", {}, "95 % interval "), `${Math.floor(100 * low)}–${Math.ceil(100 * high)}`)
+    : element("small", {}, "exact");
+  const number = element("dd", {}, element("div.number", {}, element("span", {}, percent(value)), interval));
+  number.append(bar(value, low, high, kind));
+  return element("dl.share", {}, element("dt", {}, name), number);
+}

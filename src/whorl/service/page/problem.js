@@ -1,0 +1,34 @@
+/** What went wrong, for people; in a query with a caret under the place, as the command line draws it. */
+
+import { element, fill } from "./dom.js";
+
+const BEFORE = 60, BEHIND = 40, WIDTH = 140;
+
+/** Show a failure, or with null show that there is none. */
+export function showProblem(place, failure, query = "") {
+  if (failure === null) {
+    fill(place);
+    return;
+  }
+  const shown = element("div.problem", {}, element("p", {}, element("b", {}, failure.message)));
+  if (failure.span) shown.append(caret(query, failure.span));
+  if (failure.hint) shown.append(element("p", {}, failure.hint));
+  fill(place, shown);
+}
+
+/** A window on the query, and the caret below; behind the same characters, so that wide ones move it as well. */
+function caret(query, span) {
+  const points = Array.from(query);
+  const begin = Math.max(0, span.start - BEFORE);
+  const end = Math.min(points.length, Math.max(span.end, span.start) + BEHIND, begin + WIDTH);
+  const visible = (from, to) => points.slice(from, to).join("").replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "·");
+  const lead = begin ? "…" : "", tail = end < points.length ? "…" : "";
+  const wrong = visible(span.start, Math.min(span.end, end));
+  const before = lead + visible(begin, span.start);
+  const marker = "^".repeat(Math.max(1, Math.min(span.end, end) - span.start));
+  return element(
+    "pre", { "aria-label": `The mistake is at character ${span.start + 1}: ${wrong || "here something is missing"}` },
+    before, element("span.at", {}, wrong), visible(Math.min(span.end, end), end), tail, "\n",
+    element("span.under", { "aria-hidden": "true" }, before), element("span.at.caret", { "aria-hidden": "true" }, marker),
+  );
+}

@@ -1,0 +1,167 @@
+/**
+ * A text with its shared passages marked, of any length: blocks of lines, each made when there is time for it and laid
+ * out only while it is near what is seen (`content-visibility`).
+ */
+
+import { element } from "./dom.js";
+
+/** Characters of a block: it ends with the line in which it reaches the first number, at the second in any case. */
+const BLOCK = 3_000, LONGEST = 9_000;
+/** Milliseconds of work at a time, so that keys and scrolling are answered in between. */
+const STRETCH = 10;
+/** Blocks of which no layout is saved. */
+const SHORT = 20;
+const LINE_PIXELS = 23, LINE_CHARACTERS = 70;
+const NONE = -1;
+
+/** One of the two texts of a comparison. */
+export class TextPane {
+  /**
+   * @param {HTMLElement} box Where the text is shown; it scrolls.
+   * @param {function(number)} chosen Called with the number of a passage that is clicked.
+   */
+  constructor(box, chosen) {
+    this.box = box;
+    this.run = 0;
+    box.addEventListener("click", (event) => {
+      const mark = event.target.closest("mark");
+      // Who selects words does not mean to jump.
+      if (mark && getSelection().isCollapsed) chosen(Number(mark.dataset.passage), mark);
+    });
+  }
+
+  /**
+   * Show a text.
+   * @param {string} text
+   * @param {Array<{start: number, end: number}>} places Of the passages, in UTF-16 units; where some overlap, the
+   *   first is marked.
+   */
+  show(text, places) {
+    this.run += 1;
+    this.text = text;
+    this.places = places;
+    this.painted = new Int32Array(text.length).fill(NONE);
+    for (let at = places.length - 1; at >= 0; at -= 1) this.painted.fill(at, places[at].start, places[at].end);
+    this.starts = blockStarts(text);
+    this.blocks = this.starts.map((start, at) => this.#empty(start, this.starts[at + 1] ?? text.length));
+    // A short text is laid out as a whole: it then can be printed and searched from the start.
+    this.box.classList.toggle("long", this.blocks.length > SHORT);
+    this.box.replaceChildren(...this.blocks);
+    this.box.scrollTop = 0;
+    this.current = NONE;
+    this.#fillSome(0, this.run);
+  }
+
+  /** How many of the text's characters are in a passage, by its places from the beginning: numbers from 0 to 1. */
+  density(steps) {
+    const told = new Float64Array(steps), width = this.text.length / steps;
+    for (let step = 0; step < steps; step += 1) {
+      const from = Math.floor(step * width), to = Math.max(from + 1, Math.floor((step + 1) * width));
+      let shared = 0;
+      for (let at = from; at < to; at += 1) shared += this.painted[at] !== NONE;
+      told[step] = shared / (to - from);
+    }
+    return told;
+  }
+
+  /** Mark a passage as the chosen one. */
+  choose(passage) {
+    this.current = passage;
+    for (const mark of this.box.querySelectorAll("mark.on")) mark.classList.remove("on");
+    for (const mark of this.box.querySelectorAll(`mark[data-passage="${passage}"]`)) mark.classList.add("on");
+  }
+
+  /**
+   * Scroll to a place.
+   * @param {number} place In UTF-16 units.
+   * @param {number} [top] How many pixels below the box's upper edge it is to be; a third of the box if not given.
+   */
+  scrollTo(place, top = this.box.clientHeight / 3) {
+    const block = this.blocks[this.#blockOf(place)];
+    this.#fill(block);
+    const mark = [...block.children].findLast((each) => Number(each.dataset.start) <= place) ?? block;
+    const move = () => {
+      const now = mark.getBoundingClientRect().top - this.box.getBoundingClientRect().top;
+      this.box.scrollTop += now - top;
+    };
+    move();
+    // What comes into sight is laid out then, and seldom as high as was estimated.
+    requestAnimationFrame(() => {
+      move();
+      requestAnimationFrame(move);
+    });
+  }
+
+  /** Scroll to a share of the text. */
+  scrollToShare(share) {
+    this.scrollTo(Math.min(this.text.length - 1, Math.floor(share * this.text.length)), 0);
+  }
+
+  #blockOf(place) {
+    let low = 0, high = this.starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.starts[middle] <= place) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  #empty(start, end) {
+    const block = element("div.block");
+    let lines = 0;
+    for (let at = start; at >= 0 && at < end; lines += 1) {
+      const next = this.text.indexOf("\n", at);
+      const stop = next < 0 || next >= end ? end : next + 1;
+      lines += Math.floor((stop - at) / LINE_CHARACTERS);
+      at = stop;
+    }
+    block.style.containIntrinsicBlockSize = `auto ${Math.max(1, lines) * LINE_PIXELS}px`;
+    block.range = [start, end];
+    return block;
+  }
+
+  #fillSome(at, run) {
+    const until = performance.now() + STRETCH;
+    while (at < this.blocks.length && performance.now() < until) this.#fill(this.blocks[at++]);
+    if (at < this.blocks.length) setTimeout(() => run === this.run && this.#fillSome(at, run));
+  }
+
+  #fill(block) {
+    if (!block.range) return;
+    const [start, end] = block.range, { painted } = this, made = [];
+    for (let from = start; from < end;) {
+      const passage = painted[from];
+      let to = from + 1;
+      while (to < end && painted[to] === passage) to += 1;
+      made.push(passage === NONE ? this.text.slice(from, to) : this.#mark(from, to, passage));
+      from = to;
+    }
+    block.append(...made);
+    block.range = null;
+  }
+
+  #mark(from, to, passage) {
+    const marked = element("mark", { "data-passage": passage, "data-start": from }, this.text.slice(from, to));
+    if (passage === this.current) marked.classList.add("on");
+    return marked;
+  }
+}
+
+/** Where the blocks of a text start: at the beginnings of lines, in a very long line behind a blank. */
+function blockStarts(text) {
+  const starts = [0];
+  for (let start = 0; start + BLOCK < text.length;) {
+    let end = text.indexOf("\n", start + BLOCK) + 1;
+    if (end === 0 || end - start > LONGEST) {
+      end = text.lastIndexOf(" ", start + LONGEST) + 1;
+      if (end <= start + BLOCK) end = start + LONGEST;
+      // Not between the two halves of one character.
+      if (/[\udc00-\udfff]/.test(text[end] ?? "")) end -= 1;
+    }
+    if (end >= text.length) break;
+    starts.push(end);
+    start = end;
+  }
+  return starts;
+}

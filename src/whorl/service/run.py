@@ -1,0 +1,35 @@
+"""The process that serves: it listens, writes its log, and ends what it has begun when it is told to stop."""
+
+from __future__ import annotations
+
+import math
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from whorl.service.logs import configuration
+from whorl.settings import Settings
+
+#: How long an unused connection stays open: longer than the usual proxies keep theirs, so that they close it first.
+_KEEP_ALIVE_SECONDS = 75
+
+
+def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
+    """Serve until a signal comes, then finish what was accepted.
+
+    Args:
+        app: What answers.
+        settings: For how long it may go on then.
+        host: To listen on.
+        port: To listen on, 0 for a free one, which the log tells.
+    """
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_config=configuration(),
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_timeout_seconds),
+    )

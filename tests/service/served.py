@@ -1,0 +1,118 @@
+"""A `whorl serve` of its own: a real process on a free port, whose log is read as it is written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+WHORL = Path(sys.executable).parent / "whorl"
+DEADLINE_SECONDS = 60.0
+
+
+class Served:
+    """A running service.
+
+    Args:
+        process: Its process.
+        log: Its lines, in order; None at the end.
+    """
+
+    def __init__(self, process: subprocess.Popen[str], log: queue.Queue[dict[str, Any] | None]) -> None:
+        self.process, self._log = process, log
+        self.lines: list[dict[str, Any]] = []
+        listening = self.logged(lambda line: "running on" in str(line["event"]))
+        self.port = int(re.search(r":(\d+) ", listening["event"])[1])  # type: ignore[index]
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def logged(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait for a line of the log."""
+        while True:
+            line = self._log.get(timeout=DEADLINE_SECONDS)
+            assert line is not None, f"the service has ended: {self.lines}"
+            self.lines.append(line)
+            if wanted(line):
+                return line
+
+    def connection(self) -> socket.socket:
+        """Return a raw connection."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE_SECONDS)
+
+    def threads(self) -> int:
+        """Return how many threads the process has."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(re.search(r"Threads:\s+(\d+)", status)[1])  # type: ignore[index]
+
+
+@contextlib.contextmanager
+def serving(store: str | Path, **settings: object) -> Iterator[Served]:
+    """Start a service; settings are named as their variables, without WHORL_."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WHORL_")}
+    environment |= {f"WHORL_{name.upper()}": str(value) for name, value in settings.items()}
+    process = subprocess.Popen(
+        [str(WHORL), "serve", "--store", str(store), "--port", "0"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    log: queue.Queue[dict[str, Any] | None] = queue.Queue()
+    stderr = process.stderr
+    assert stderr is not None
+
+    def read() -> None:
+        for line in stderr:
+            log.put(json.loads(line))
+        log.put(None)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        yield Served(process, log)
+    finally:
+        process.kill()
+        process.wait()
+        reader.join()
+        stderr.close()
+
+
+class Hung:
+    """A listener that takes connections and requests and never answers, as a Solr does that hangs."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self._held: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._take)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/solr/whorl"
+
+    def __enter__(self) -> Hung:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Wakes the thread up, which closing would not.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+        for each in self._held:
+            each.close()
+
+    @property
+    def connections(self) -> int:
+        """How many there have been."""
+        return len(self._held)
+
+    def _take(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                self._held.append(self._listener.accept()[0])

@@ -1,0 +1,175 @@
+"""`whorl serve` as a process: it ends what it has begun, and a Solr that hangs does not make it hang."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import requests
+
+from served import DEADLINE_SECONDS, Hung, Served, serving
+from whorl import Document, open_store
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals, and counts threads in /proc")
+TEXT = "seven silver spoons shine softly since sunday"
+HEAD = (
+    "POST /api/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+    "Transfer-Encoding: chunked\r\n\r\n"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", TEXT)])
+    return tmp_path / "store"
+
+
+def chunk(text: str) -> bytes:
+    return f"{len(text.encode()):x}\r\n{text}\r\n".encode()
+
+
+def line(document_id: str) -> str:
+    return f'{{"id": "{document_id}", "text": "{TEXT} {document_id}"}}\n'
+
+
+def answered(connection: socket.socket) -> str:
+    """Everything that comes until the end of the connection, or of the answer."""
+    received = b""
+    while not received.endswith(b"}") and (part := connection.recv(65_536)):
+        received += part
+    return received.decode()
+
+
+def asked(served: Served, headers: dict[str, str]) -> int:
+    """The status of a search with these headers."""
+    return requests.get(f"{served.url}/api/search?q=*", headers=headers, timeout=DEADLINE_SECONDS).status_code
+
+
+def stopping(served: Served) -> None:
+    """Tell the service to stop, and wait until it does."""
+    served.process.send_signal(signal.SIGTERM)
+    served.logged(lambda line: "Shutting down" in str(line["event"]) or "Waiting" in str(line["event"]))
+
+
+def test_what_was_accepted_is_finished(folder: Path) -> None:
+    """
+    Documents of which a part has come are taken to their end and answered, while nobody new is let in.
+    """
+    with serving(folder) as served, served.connection() as connection:
+        connection.sendall(HEAD.encode() + chunk(line("first")))
+        # Others are answered beside it.
+        assert requests.get(f"{served.url}/api/search?q=*", timeout=DEADLINE_SECONDS).json()["total"] == 1
+        stopping(served)
+        with pytest.raises(ConnectionError):
+            served.connection()
+        connection.sendall(chunk(line("second")) + b"0\r\n\r\n")
+        answer = answered(connection)
+        assert answer.startswith("HTTP/1.1 200")
+        assert '"stored":2' in answer
+        assert served.process.wait(DEADLINE_SECONDS) in (0, -signal.SIGTERM)
+    with open_store(folder, create=False) as store:
+        assert {hit.id for hit in store.search("*").hits} == {"a", "first", "second"}
+
+
+def test_it_does_not_wait_for_ever(folder: Path) -> None:
+    """
+    A client that sends nothing more is given the time of the settings, and what it sent before is sound.
+    """
+    with serving(folder, shutdown_timeout=1) as served, served.connection() as connection:
+        connection.sendall(HEAD.encode() + chunk(line("first")))
+        assert requests.get(f"{served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
+        stopping(served)
+        served.process.wait(DEADLINE_SECONDS)
+    with open_store(folder, create=False) as store:
+        assert store.count() in (1, 2)
+
+
+def test_a_client_that_falls_silent(folder: Path) -> None:
+    """
+    408 after the time of the settings, on either kind of body; the service goes on.
+    """
+    similar = (
+        "POST /api/similar HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        'Content-Length: 100\r\n\r\n{"text": '
+    )
+    with serving(folder, body_timeout=0.3) as served:
+        for begun in (HEAD.encode() + chunk(line("first")), similar.encode()):
+            with served.connection() as connection:
+                connection.sendall(begun)
+                answer = answered(connection)
+                assert answer.startswith("HTTP/1.1 408")
+                assert "nothing more of the body came for 0.3 s" in answer
+        assert requests.get(f"{served.url}/api/search?q=*", timeout=DEADLINE_SECONDS).status_code == 200
+
+
+def test_a_solr_that_hangs() -> None:
+    """
+    Every request is told so in time, no more threads and connections than there is room for wait, and health goes on.
+    """
+    with (
+        Hung() as hung,
+        serving(hung.url, request_timeout=1, max_concurrent=4, max_waiting=20) as served,
+        ThreadPoolExecutor(60) as pool,
+    ):
+        assert requests.get(f"{served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
+
+        def ask(number: int) -> requests.Response:
+            query = {"q": f"FINGERPRINT:{number}"}
+            return requests.get(f"{served.url}/api/search", params=query, timeout=DEADLINE_SECONDS)
+
+        answers = [pool.submit(ask, number) for number in range(60)]
+        ready = pool.submit(requests.get, f"{served.url}/readyz", timeout=DEADLINE_SECONDS)
+        assert requests.get(f"{served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
+        for answer in answers:
+            told = answer.result(DEADLINE_SECONDS)
+            assert told.status_code == told.json()["error"]["statusCode"] == 503
+            assert told.headers["Retry-After"] == "5"
+        messages = {answer.result().json()["error"]["message"] for answer in answers}
+        assert any("did not answer in the time that this request has" in each for each in messages)
+        assert "20 requests are waiting already; try again" in messages
+        # Four at a time; those that take over from them are few, since their time is up with the others'.
+        assert hung.connections <= 4 + 20 + 1
+        # The four, those for /readyz and for the page, and the one that runs the loop.
+        assert served.threads() <= 4 + 2 + 8 + 4
+        assert ready.result(DEADLINE_SECONDS).status_code == 503
+
+
+def test_a_solr_that_is_gone() -> None:
+    """
+    503 at once for what needs it, which is tried as often as the settings say; 400 for what is wrong anyway.
+    """
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/solr/whorl"
+        with serving(url, solr_retries=1) as served:
+            answer = requests.get(f"{served.url}/api/search?q=FINGERPRINT:a", timeout=DEADLINE_SECONDS)
+            assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+            noted = served.logged(lambda line: line.get("route") == "/api/search")
+            assert (noted["solr_requests"], noted["solr_retries"]) == (2, 1)
+            assert requests.get(f"{served.url}/readyz", timeout=DEADLINE_SECONDS).status_code == 503
+            assert requests.get(f"{served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
+            assert requests.get(f"{served.url}/api/search?q=(", timeout=DEADLINE_SECONDS).status_code == 400
+            sent = requests.post(
+                f"{served.url}/api/documents",
+                data=line("b"),
+                headers={"Content-Type": "application/x-ndjson"},
+                timeout=DEADLINE_SECONDS,
+            )
+            assert sent.status_code == 503
+            assert sent.json()["error"]["so_far"]["stored"] == 0
+
+
+def test_other_names_are_refused(folder: Path) -> None:
+    """
+    A page whose name was made to point here is not answered, unless a key is asked for anyway.
+    """
+    attack = {"Host": "attacker.example"}
+    with serving(folder) as served:
+        assert [asked(served, headers) for headers in ({}, attack)] == [200, 403]
+    with serving(folder, api_key="key") as served:
+        assert [asked(served, headers) for headers in (attack, {**attack, "Authorization": "Bearer key"})] == [401, 200]
