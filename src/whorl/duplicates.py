@@ -32,7 +32,7 @@ from whorl.fingerprint.shingling import ascending_distinct
 from whorl.similar import Percent, fraction_of
 
 #: Of documents that are in no store whole sets of hashes are kept, up to so many shingles: those are compared exactly.
-FILES_SCHEME = SampleScheme(k=16384, floor_level=0, cap=16384)
+FILES_SCHEME = SampleScheme(k=1 << 20, floor_level=0, cap=1 << 20)
 #: Documents put into an archive at once, and looked for in it.
 _AT_ONCE = 512
 #: Documents read whole at once, to settle what samples leave open: so many, with about so many shingles together.

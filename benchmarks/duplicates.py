@@ -1,0 +1,275 @@
+"""All near-duplicates of real text: the command `whorl duplicates` beside the MinHash libraries of Python, in one run.
+
+    python benchmarks/duplicates.py [CORPUS.jsonl] [--thresholds 80] [--rounds 3] [--documents N] [--only NAME,...]
+    python benchmarks/duplicates.py [CORPUS.jsonl] --profile
+
+Each contender reads the file and writes what it finds, in a process of its own that is held to one processor and one
+thread; measured is the whole process, from its start to its end. Contenders take turns, every other round in the
+opposite order; the fastest round counts, by the clock and by processor time apart, and of memory the most.
+`times whorl's CPU` is of processor time; documents and megabytes a second are by the clock.
+`duplicates_peers.py` says how each library is used.
+
+What is right is counted on all shingles of all documents (`duplicates_truth.py`), for each contender on its own: the
+words of whorl are Lucene's, those of datasketch, rensa and FastSketchLSH are what they are given, lower-cased text
+split at white space, and those of gaoya and text-dedup are what they make. So no contender is blamed or praised for
+its words; numbers of pairs differ with them. Recall and precision are of pairs; and of documents that have a
+duplicate, since some contenders are made to drop documents and not to tell pairs: rensa's deduplicators compare each
+document with those only that they keep, its rho pipeline marks documents, and text-dedup joins all of a bucket.
+
+--profile prints where whorl's own seconds go. `requirements-duplicates.txt` names the libraries; text-dedup takes an
+environment of its own, FOLDER/venv-text-dedup (`make bench-duplicates` makes it). Absent ones are reported.
+Results: results/duplicates.csv (not with --documents or --only).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duplicates_processes import WHORL, WHORL_WITHOUT_NUMBA, Taken, best, required, run, say
+
+if TYPE_CHECKING:
+    from duplicates_truth import Numbers, Overlaps
+
+HERE = Path(__file__).resolve().parent
+FIELDS = (
+    "threshold", "contender", "version", "wall s", "CPU s", "times whorl's CPU", "documents/s", "MB/s", "peak MB",
+    "pairs", "right pairs", "recall", "precision", "documents", "right documents", "document recall",
+    "document precision",
+)  # fmt: skip
+ABSENT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """Who takes part.
+
+    Args:
+        name: What it is called.
+        definition: What its shingles are; see `duplicates_truth`.
+        command: The program and its arguments for an input, a threshold in percent, and the file for its answer.
+    """
+
+    name: str
+    definition: str
+    command: Callable[[Path, int, Path], list[str]]
+
+
+@dataclass(slots=True)
+class Run:
+    """What a contender did in all rounds."""
+
+    taken: list[Taken] = field(default_factory=list)
+    absent: str = ""
+
+
+def contenders(home: Path) -> list[Contender]:
+    """Return everyone; `home` is the folder of the environments."""
+
+    def whorl(program: list[str]) -> Callable[[Path, int, Path], list[str]]:
+        return lambda corpus, percent, out: [
+            *program, "duplicates", str(corpus), "--pairs", "--workers", "1", "--threshold", str(percent),
+            "--format", "json", "-o", str(out),
+        ]  # fmt: skip
+
+    def peer(name: str, definition: str = "whitespace", environment: str = "") -> Contender:
+        python = home / f"venv-{environment}" / "bin" / "python" if environment else Path(sys.executable)
+        script = str(HERE / "duplicates_peers.py")
+        return Contender(
+            name,
+            definition,
+            lambda corpus, percent, out: [str(python), script, name, str(corpus), str(percent), str(out)],
+        )
+
+    return [
+        Contender("whorl", "whorl", whorl(WHORL)),
+        Contender("whorl without numba", "whorl", whorl(WHORL_WITHOUT_NUMBA)),
+        peer("rensa RMinHashLSH"),
+        peer("rensa RMinHashDeduplicator"),
+        peer("rensa CMinHashDeduplicator"),
+        peer("rensa rho"),
+        peer("FastSketchLSH"),
+        peer("gaoya", "punctuation"),
+        peer("datasketch"),
+        peer("datasketch verified"),
+        peer("text-dedup", "nonword", "text-dedup"),
+    ]
+
+
+def measure(
+    several: list[Contender], corpus: Path, percent: int, rounds: int, folder: Path, answers: Path
+) -> dict[str, Run]:
+    """Let the contenders take turns."""
+    runs = {contender.name: Run() for contender in several}
+    for turn in range(rounds):
+        for contender in several if turn % 2 == 0 else several[::-1]:
+            one = runs[contender.name]
+            if one.absent:
+                continue
+            try:
+                taken = run(
+                    contender.command(corpus, percent, answers / contender.name),
+                    folder,
+                    one_core=True,
+                    environment={"HF_HUB_OFFLINE": "1"},
+                )
+            except OSError as problem:
+                one.absent = str(problem)
+            else:
+                if taken.status == ABSENT:
+                    one.absent = taken.told.strip()
+                else:
+                    one.taken.append(required(taken))
+            told = f"absent: {one.absent}" if one.absent else f"{one.taken[-1].wall:.1f} s"
+            say(f"{percent} %, round {turn + 1}, {contender.name}: {told}")
+    return runs
+
+
+def answer(contender: Contender, path: Path, places: dict[str, int]) -> tuple[Numbers | None, Numbers]:
+    """Return the pairs that a contender wrote, or None if it tells none, and the documents with duplicates."""
+    import numpy as np
+
+    from duplicates_truth import codes, documents_of
+
+    with path.open(encoding="utf-8") as lines:
+        if contender.definition == "whorl":
+            told = [(places[pair["a"]], places[pair["b"]]) for pair in map(json.loads, lines)]
+        else:
+            split = [tuple(map(int, line.split("\t"))) for line in lines]
+            if any(len(each) == 1 for each in split):
+                return None, np.unique(np.array(split, np.int64))
+            told = [(a, b) for a, b in split]
+    table = np.array(told, np.int64).reshape(-1, 2)
+    pairs = codes(table[:, 0], table[:, 1])
+    return pairs, documents_of(pairs)
+
+
+def rows_of(
+    several: list[Contender], runs: dict[str, Run], percent: int, corpus: Path, truths: dict[str, Overlaps], at: Path
+) -> list[dict[str, str]]:
+    """Return a row of the table for each contender that is here."""
+    from duplicates_truth import documents_of, judged
+
+    with corpus.open(encoding="utf-8") as lines:
+        places = {json.loads(line)["id"]: number for number, line in enumerate(lines)}
+    megabytes = corpus.stat().st_size / 1e6
+    rows = []
+    for contender in several:
+        if not (taken := runs[contender.name].taken):
+            continue
+        one = best(taken)
+        ratio = f"{one.cpu / best(own).cpu:.2f}" if (own := runs.get("whorl", Run()).taken) else ""
+        pairs, documents = answer(contender, at / contender.name, places)
+        right = truths[contender.definition].above("similarity", percent)
+        by_pair = judged(pairs, right) if pairs is not None else None
+        by_document = judged(documents, documents_of(right))
+        figures = (
+            percent, contender.name, one.told.strip() or told_version(contender), f"{one.wall:.2f}", f"{one.cpu:.2f}",
+            ratio, f"{len(places) / one.wall:.0f}", f"{megabytes / one.wall:.1f}", f"{one.megabytes:.0f}",
+            by_pair.found if by_pair else "", right.size, f"{by_pair.recall:.4f}" if by_pair else "",
+            f"{by_pair.precision:.4f}" if by_pair else "", by_document.found, by_document.right,
+            f"{by_document.recall:.4f}", f"{by_document.precision:.4f}",
+        )  # fmt: skip
+        rows.append({name: str(value) for name, value in zip(FIELDS, figures, strict=True)})
+    return rows
+
+
+def told_version(contender: Contender) -> str:
+    """Return what whorl runs on."""
+    own = f"whorl {version('whorl')}"
+    return own if "without" in contender.name else f"{own}, numba {version('numba')}"
+
+
+def show(rows: list[dict[str, str]]) -> None:
+    """Print a table in Markdown."""
+    print(f"\n| {' | '.join(FIELDS[1:])} |\n|{'---|' * (len(FIELDS) - 1)}")
+    for row in rows:
+        print(f"| {' | '.join(row[name] for name in FIELDS[1:])} |")
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
+    parser.add_argument("--thresholds", default="80", help="percentages of at least 50, with commas")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--documents", type=int, help="take so many, from all over; records nothing")
+    parser.add_argument("--only", help="names of contenders, with commas; records nothing")
+    parser.add_argument("--profile", action="store_true", help="print where the seconds of whorl go, and nothing else")
+    parser.add_argument("--folder", type=Path, default=HERE / "data", help="for truths, environments and what is made")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "duplicates.csv")
+    asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    several = contenders(asked.folder)
+    if asked.only:
+        names = asked.only.split(",")
+        if unknown := set(names) - {each.name for each in several}:
+            parser.error(f"no contender {', '.join(unknown)}; there are {', '.join(each.name for each in several)}")
+        several = [each for each in several if each.name in names]
+    with tempfile.TemporaryDirectory(dir=asked.folder, prefix="duplicates-") as made:
+        folder = Path(made)
+        corpus = part_of(asked.corpus, asked.documents, folder / "part.jsonl")
+        if asked.profile:
+            for more in ([], ["--without-numba"]):
+                print(" ".join(["whorl duplicates", *more]))
+                command = [sys.executable, str(HERE / "duplicates_profile.py"), str(corpus), *more]
+                print(required(run(command, folder, one_core=True)).told, flush=True)
+            return
+        # What numba compiles is kept; the first run of all would pay for it.
+        warm_up = part_of(corpus, 500, folder / "warm-up.jsonl")
+        required(run([*WHORL, "duplicates", str(warm_up), "-o", str(folder / "none")], folder, one_core=True))
+        measured = {}
+        for percent in map(int, asked.thresholds.split(",")):
+            answers = folder / str(percent)
+            answers.mkdir()
+            measured[percent] = measure(several, corpus, percent, asked.rounds, folder, answers)
+        # From here on this process may be large: nothing is measured any more.
+        from duplicates_truth import truth_of
+
+        truths = {
+            each: truth_of(corpus, each, asked.folder / "duplicates-truth", say)
+            for each in dict.fromkeys(contender.definition for contender in several)
+        }
+        rows = []
+        for percent, runs in measured.items():
+            some = rows_of(several, runs, percent, corpus, truths, folder / str(percent))
+            print(f"\n## {percent} %, {corpus.stat().st_size / 1e6:.1f} MB, the best of {asked.rounds} rounds")
+            show(some)
+            rows += some
+            for name, one in runs.items():
+                if one.absent:
+                    print(f"absent: {name}: {one.absent}")
+    print(f"\nPython {sys.version.split()[0]}")
+    if not (asked.documents or asked.only):
+        write(asked.out, rows)
+
+
+def part_of(corpus: Path, most: int | None, target: Path) -> Path:
+    """Return a file of some documents of another; made in a process of its own, so that this one stays small."""
+    if most is None:
+        return corpus
+    program = "import sys; from pathlib import Path; from duplicates_truth import lines_of; "
+    program += "print(lines_of(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])))"
+    command = [sys.executable, "-c", program, str(corpus), str(most), str(target)]
+    return Path(subprocess.run(command, check=True, capture_output=True, text=True, cwd=HERE).stdout.strip())
+
+
+def write(path: Path, rows: list[dict[str, str]]) -> None:
+    """Record rows."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

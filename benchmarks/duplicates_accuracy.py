@@ -1,0 +1,132 @@
+"""How many of the near-duplicate pairs of real text whorl finds, and how many of those it tells are some.
+
+    python benchmarks/duplicates_accuracy.py [FOLDER] [--corpora spdx,rfc,man,main] [--documents N] [--solr]
+
+For each corpus, both metrics, and 50, 80 and 90 %: the pairs of `duplicates_among` (files: whole sets of shingles are
+kept of all but the largest documents) and of `duplicates_in` an embedded store (samples, and texts where these leave a
+doubt), and with --solr of a Solr that is started for it. What is right is counted on all of whorl's own shingles, see
+`duplicates_truth.py`; asked for is a recall of 95 %, the default of the command. Nothing is timed.
+Results: results/duplicates-accuracy.csv (not with --documents).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from duplicates_processes import say
+from duplicates_truth import Judged, Overlaps, codes, judged, lines_of, truth_of
+from engine_solr import own_solr
+from whorl import Document, Store, open_store
+from whorl.corpus.question import PairQuestion
+from whorl.duplicates import Duplicates, ask_pairs, duplicates_among, duplicates_in
+from whorl.reading import documents_in
+
+HERE = Path(__file__).resolve().parent
+CORPORA = ("spdx", "rfc", "man", "main")
+METRICS = ("similarity", "containment")
+PERCENTS = (50, 80, 90)
+FIELDS = (
+    "corpus", "source", "metric", "threshold", "pairs", "found", "right", "recall", "precision", "clusters",
+)  # fmt: skip
+
+#: Documents indexed between two lines of progress.
+_AT_ONCE = 2_000
+
+Search = Callable[[PairQuestion], AbstractContextManager[Duplicates]]
+
+
+@contextmanager
+def sources(corpus: Path, folder: Path, *, solr: bool) -> Iterator[dict[str, Search]]:
+    """Yield the ways to search a file of documents, by name; what is learned of them stays for the next question."""
+    with ExitStack() as opened:
+        found: dict[str, Search] = {"files": partial(_among, corpus, folder / "files")}
+        stores = {"embedded": opened.enter_context(open_store(folder / "store"))}
+        if solr:
+            stores["solr"] = opened.enter_context(open_store(opened.enter_context(own_solr(folder / "solr")).url))
+        for name, store in stores.items():
+            fill(store, list(documents_in(corpus, _refuse)), name)
+            found[name] = partial(duplicates_in, store.engine, folder=folder / f"{name}-state")
+        yield found
+
+
+def _among(corpus: Path, state: Path, question: PairQuestion) -> AbstractContextManager[Duplicates]:
+    return duplicates_among(documents_in(corpus, _refuse), question, folder=state)
+
+
+def _refuse(problem: object) -> None:
+    raise SystemExit(str(problem))
+
+
+def fill(store: Store, documents: list[Document], name: str) -> None:
+    """Index all documents."""
+    for at in range(0, len(documents), _AT_ONCE):
+        say(f"{name}: {at:,} of {len(documents):,} documents")
+        store.index(documents[at : at + _AT_ONCE])
+
+
+def compared(found: Duplicates, places: dict[str, int], right: Overlaps, metric: str, percent: int) -> Judged:
+    """Return how the pairs that were found compare with all that there are."""
+    told = [(places[pair.a.id], places[pair.b.id]) for pair in found.pairs()]
+    table = np.array(told, np.int64).reshape(-1, 2)
+    pairs = codes(table[:, 0], table[:, 1])
+    if pairs.size != len(told):
+        raise SystemExit(f"of {len(told)} pairs {len(told) - pairs.size} were told twice")
+    return judged(pairs, right.above(metric, percent))
+
+
+def rows_of(name: str, corpus: Path, folder: Path, kept: Path, *, solr: bool) -> Iterator[dict[str, object]]:
+    """Yield the figures of a corpus."""
+    right = truth_of(corpus, "whorl", kept, say)
+    with corpus.open(encoding="utf-8") as lines:
+        places = {json.loads(line)["id"]: number for number, line in enumerate(lines)}
+    with sources(corpus, folder, solr=solr) as searches:
+        for source, search in searches.items():
+            for metric in METRICS:
+                for percent in PERCENTS:
+                    say(f"{name}, {source}, {metric}, {percent} %")
+                    with search(ask_pairs(metric, percent, 95)) as found:
+                        told = compared(found, places, right, metric, percent)
+                        figures = (
+                            name, source, metric, percent, told.right, told.found, told.hits, f"{told.recall:.4f}",
+                            f"{told.precision:.4f}", sum(1 for _ in found.clusters()),
+                        )  # fmt: skip
+                    yield dict(zip(FIELDS, figures, strict=True))
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=HERE / "data", help="where the corpora are")
+    parser.add_argument("--corpora", default=",".join(CORPORA))
+    parser.add_argument("--documents", type=int, help="take so many of each, from all over; records nothing")
+    parser.add_argument("--solr", action="store_true", help="search a real Solr, too")
+    parser.add_argument("--kept", type=Path, default=HERE / "data" / "duplicates-truth", help="for what was counted")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "duplicates-accuracy.csv")
+    asked = parser.parse_args()
+    rows = []
+    print(*FIELDS, sep="\t")
+    for name in asked.corpora.split(","):
+        with tempfile.TemporaryDirectory(prefix="duplicates-accuracy-") as made:
+            folder = Path(made)
+            corpus = lines_of(asked.folder / f"{name}.jsonl", asked.documents, folder / "part.jsonl")
+            for row in rows_of(name, corpus, folder, asked.kept, solr=asked.solr):
+                print(*row.values(), sep="\t", flush=True)
+                rows.append(row)
+    if not asked.documents:
+        with asked.out.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, FIELDS)
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Where the seconds of `whorl duplicates FILE --pairs --workers 1` go, part by part.
+
+    python benchmarks/duplicates_profile.py CORPUS.jsonl [PERCENT] [--without-numba]
+
+One run in this process, with two clocks around the parts: the wall's, and that of all threads of the process. A part
+that is called from within another stops that one's clocks.
+"""
+
+from __future__ import annotations
+
+import time
+
+_BEGUN = time.perf_counter()
+
+import argparse  # noqa: E402 - the clock comes first
+import os  # noqa: E402
+import sys  # noqa: E402
+import tempfile  # noqa: E402
+from collections.abc import Callable, Iterator  # noqa: E402
+from functools import wraps  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+
+class Clocks:
+    """Seconds of parts; one part's clocks run at a time.
+
+    Args:
+        now: Returns the times that are measured: of the wall, and of the processors.
+    """
+
+    def __init__(self, now: Callable[[], tuple[float, float]]) -> None:
+        self._now = now
+        self.seconds: dict[str, list[float]] = {}
+        self._running: list[str] = []
+        self._since = now()
+
+    def begin(self, part: str) -> None:
+        """Let the clocks of a part run, and stop those that ran."""
+        self._pass()
+        self._running.append(part)
+
+    def end(self) -> None:
+        """Stop them, and let those run that ran before."""
+        self._pass()
+        self._running.pop()
+
+    def _pass(self) -> None:
+        before, self._since = self._since, self._now()
+        if self._running:
+            both = self.seconds.setdefault(self._running[-1], [0.0, 0.0])
+            for at in range(2):
+                both[at] += self._since[at] - before[at]
+
+    def around(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with its clocks; what a generator does counts when it is asked for its next."""
+
+        @wraps(function)
+        def timed(*arguments: Any, **named: Any) -> Any:
+            self.begin(part)
+            try:
+                returned = function(*arguments, **named)
+            finally:
+                self.end()
+            return self._each(part, returned) if isinstance(returned, Iterator) else returned
+
+        return timed
+
+    def _each(self, part: str, several: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            self.begin(part)
+            try:
+                one = next(several)
+            except StopIteration:
+                return
+            finally:
+                self.end()
+            yield one
+
+
+#: What is timed: the part, the module, and the name in it; of a class behind a dot.
+PARTS = (
+    ("reading JSON", "whorl.reading", "documents_in"),
+    ("digests", "whorl.duplicates", "_digest"),
+    ("words and hashes", "whorl.duplicates", "hashes_of"),
+    ("importing numba and loading the loops", "whorl.fingerprint.bulk", "_kernel"),
+    ("sampling", "whorl.duplicates", "sample_of_distinct"),
+    ("archive: opening", "whorl.corpus.archive", "Archive.__init__"),
+    ("archive: writing documents", "whorl.corpus.archive", "Archive.put"),
+    ("archive: reading documents back", "whorl.corpus.archive", "Archive.archived"),
+    ("archive: writing pairs", "whorl.corpus.archive", "Archive.keep_pairs"),
+    ("candidates", "whorl.corpus.search", "candidates"),
+    ("verification", "whorl.corpus.search", "verified"),
+    ("output", "whorl.cli_duplicates", "_write"),
+)
+
+
+def main() -> None:
+    """Run the command with clocks, and print them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("percent", nargs="?", type=int, default=80)
+    parser.add_argument("--without-numba", action="store_true")
+    asked = parser.parse_args()
+    if asked.without_numba:
+        sys.modules["numba"] = None  # type: ignore[assignment]
+    clocks = Clocks(lambda: (time.perf_counter(), time.process_time()))
+    clocks.begin("everything else")
+    clocks.begin("imports")
+    from importlib import import_module
+
+    for part, module, name in PARTS:
+        home: Any = import_module(module)
+        *owner, name = name.split(".")
+        for each in owner:
+            home = getattr(home, each)
+        setattr(home, name, clocks.around(part, getattr(home, name)))
+    from whorl.cli import main as whorl
+
+    clocks.end()
+    with tempfile.TemporaryDirectory() as folder:
+        out = str(Path(folder) / "pairs.jsonl")
+        settings = ["--pairs", "--workers", "1", "--threshold", str(asked.percent), "-o", out]
+        whorl(["duplicates", str(asked.corpus), *settings], standalone_mode=False)
+    clocks.end()
+    wall, cpu = time.perf_counter() - _BEGUN, time.process_time()
+    known = [sum(column) for column in zip(*clocks.seconds.values(), strict=True)]
+    clocks.seconds["Python itself"] = [wall - known[0], cpu - known[1]]
+    megabytes = os.stat(asked.corpus).st_size / 1e6
+    print(f"{'part':40}{'wall s':>8}{'CPU s':>8}{'CPU share':>11}{'ms of CPU a MB':>16}")
+    for part, (by_wall, by_cpu) in sorted(clocks.seconds.items(), key=lambda item: -item[1][1]):
+        print(f"{part:40}{by_wall:8.2f}{by_cpu:8.2f}{by_cpu / cpu:11.1%}{1000 * by_cpu / megabytes:16.1f}")
+    print(f"{'together':40}{wall:8.2f}{cpu:8.2f}{1:11.1%}{1000 * cpu / megabytes:16.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""How the time and the memory of `whorl duplicates` grow with the documents, whole processes of it.
+
+    python benchmarks/duplicates_scaling.py [CORPUS.jsonl] [--documents 10000,100000,1000000] [--rounds 2]
+    python benchmarks/duplicates_scaling.py --boilerplate [--documents 1000,10000,100000]
+
+Measured is `whorl duplicates FILE -o clusters.jsonl` at 80 %, with one thread on one processor and with all of them;
+the fastest round counts. Documents of 3,000 bytes are made of the corpus (`duplicates_texts.py`: a tenth are
+near-copies, the others are unlike), 3 GB for a million, written to a folder beside the
+results and deleted afterwards. Which pairs are above the threshold is counted on all shingles of what was planted; up
+to 20,000 documents, on those of all documents, and must be the same. A pair is found if it is in one cluster, a cluster
+is wrong if it holds documents that were not made of one another. The exponents are those of least squares through the
+logarithms: 1 is linear. Memory is the most the process had, pages of its files on disk that it mapped included.
+
+--boilerplate: documents that share one phrase, 60 % of their words, or nearly all; time per document says whether that
+stays linear.
+
+Results: results/duplicates-scaling.csv and results/duplicates-boilerplate.csv (not with --dry-run).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from duplicates_processes import WHORL, Taken, best, required, run, say
+
+if TYPE_CHECKING:
+    from duplicates_texts import Planted
+
+HERE = Path(__file__).resolve().parent
+PERCENT = 80
+#: Documents up to which all pairs are counted.
+COUNTABLE = 20_000
+FIELDS = (
+    "documents", "MB", "workers", "wall s", "CPU s", "ms/document", "MB/s", "peak MB", "planted pairs", "recall",
+    "clusters", "wrong clusters",
+)  # fmt: skip
+BOILERPLATE_FIELDS = (
+    "kind", "documents", "MB", "wall s", "CPU s", "ms of CPU/document", "peak MB", "clusters", "largest",
+)  # fmt: skip
+
+_Result = TypeVar("_Result")
+
+
+def apart(function: Callable[..., _Result], *arguments: object) -> _Result:
+    """Return what a function does in a process of its own, so that this one stays small: see `run`."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def make(corpus: Path, count: int, path: Path) -> Planted:
+    """Write documents, and return what was planted; the pairs that reach the threshold."""
+    import numpy as np
+
+    from duplicates_texts import Planted, Texts, pieces, planted, write
+    from duplicates_truth import codes, counted, shingle_sets
+
+    texts = Texts(pieces(corpus))
+    write(map(texts.text, range(count)), path, lambda done: say(f"writing: {done:,} of {count:,} documents"))
+    there = planted(texts, count, lambda done: say(f"comparing what was planted: {done:,} pairs"))
+    # Both are the doubles nearest to their fractions, so equal ones compare equal.
+    is_above = there.similarity >= PERCENT / 100
+    right = Planted(there.a[is_above], there.b[is_above], there.similarity[is_above])
+    if count <= COUNTABLE:
+        everything = counted(list(shingle_sets(map(texts.text, range(count)), "whorl"))).above("similarity", PERCENT)
+        if not np.array_equal(everything, codes(right.a, right.b)):
+            raise SystemExit(f"{right.a.size} pairs were planted, and there are {everything.size}")
+        say(f"{count:,} documents: {everything.size:,} pairs at {PERCENT} %, and those were planted")
+    return right
+
+
+def origins(corpus: Path, count: int) -> list[int]:
+    """Return for each document the one that it was made of, itself if it is no copy."""
+    from duplicates_texts import Texts, pieces
+
+    texts = Texts(pieces(corpus))
+    sources = map(texts.source, range(count))
+    return [number if source is None else source for number, source in enumerate(sources)]
+
+
+def clusters_in(path: Path) -> list[list[int]]:
+    """Return the clusters that whorl wrote, documents by their numbers."""
+    with path.open(encoding="utf-8") as lines:
+        return [[int(member["id"]) for member in json.loads(line)["members"]] for line in lines]
+
+
+def found_in(clusters: list[list[int]], right: Planted) -> float:
+    """Return the share of pairs that are in one cluster."""
+    label = {number: at for at, cluster in enumerate(clusters) for number in cluster}
+    pairs = list(zip(right.a.tolist(), right.b.tolist(), strict=True))
+    together = sum(a in label and label[a] == label.get(b) for a, b in pairs)
+    return together / len(pairs) if pairs else 1.0
+
+
+def fastest(path: Path, folder: Path, rounds: int, workers: Sequence[int]) -> tuple[dict[int, Taken], Path]:
+    """Return the fastest runs for numbers of threads, which take turns, and the file with the last one's clusters."""
+    out = folder / "clusters.jsonl"
+    several: dict[int, list[Taken]] = {each: [] for each in workers}
+    for turn in range(rounds):
+        for each in workers if turn % 2 == 0 else workers[::-1]:
+            settings = ["--threshold", str(PERCENT), "--workers", str(each), "-o", str(out)]
+            taken = required(run([*WHORL, "duplicates", str(path), *settings], folder, one_core=each == 1))
+            say(f"{path.name}, {each} workers: {taken.wall:.1f} s, {taken.megabytes:.0f} MB")
+            several[each].append(taken)
+    return {each: best(took) for each, took in several.items()}, out
+
+
+def growth(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Return the exponent of the power law that fits best, by least squares through the logarithms.
+
+    >>> round(growth([10, 100, 1000], [3, 30, 300]), 6)
+    1.0
+    """
+    import numpy as np
+
+    exponent, _ = np.polyfit(np.log(sizes), np.log(values), 1)
+    return float(exponent)
+
+
+def scaling(corpus: Path, counts: list[int], rounds: int, folder: Path) -> list[dict[str, object]]:
+    """Measure ever more documents."""
+    rows: list[dict[str, object]] = []
+    several = sorted({1, os.cpu_count() or 1})
+    for count in counts:
+        path = folder / f"{count}.jsonl"
+        right = apart(make, corpus, count, path)
+        made_of = apart(origins, corpus, count)
+        took, out = fastest(path, folder, rounds, several)
+        clusters, megabytes = clusters_in(out), path.stat().st_size / 1e6
+        wrong = sum(len({made_of[number] for number in cluster}) > 1 for cluster in clusters)
+        recall = found_in(clusters, right)
+        for workers, taken in took.items():
+            figures = (
+                count, f"{megabytes:.0f}", workers, f"{taken.wall:.2f}", f"{taken.cpu:.2f}",
+                f"{1000 * taken.wall / count:.3f}", f"{megabytes / taken.wall:.1f}", f"{taken.megabytes:.0f}",
+                right.a.size, f"{recall:.4f}", len(clusters), wrong,
+            )  # fmt: skip
+            rows.append(dict(zip(FIELDS, figures, strict=True)))
+            print(*figures, sep="\t", flush=True)
+        path.unlink()
+    for workers in several:
+        own = [row for row in rows if row["workers"] == workers]
+        if len(own) > 1:
+            sizes = [float(str(row["documents"])) for row in own]
+            told = [f"{what}: {growth(sizes, [float(str(row[what])) for row in own]):.2f}" for what in
+                    ("wall s", "CPU s", "peak MB")]  # fmt: skip
+            last = own[-2:]
+            step = growth(sizes[-2:], [float(str(row["wall s"])) for row in last])
+            print(f"exponents, {workers} workers: {', '.join(told)}; wall s between the last two: {step:.2f}")
+    return rows
+
+
+def write_boilerplate(kind: str, count: int, path: Path) -> None:
+    """Write documents that share boilerplate."""
+    from duplicates_texts import boilerplate, write
+
+    write(boilerplate(kind, count), path)
+
+
+def alike(counts: list[int], rounds: int, folder: Path) -> list[dict[str, object]]:
+    """Measure documents that share boilerplate."""
+    rows: list[dict[str, object]] = []
+    for kind in ("one phrase", "60 % boilerplate", "all alike"):
+        for count in counts:
+            path = folder / f"{count}.jsonl"
+            apart(write_boilerplate, kind, count, path)
+            took, out = fastest(path, folder, rounds, [1])
+            clusters, taken = clusters_in(out), took[1]
+            figures = (
+                kind, count, f"{path.stat().st_size / 1e6:.1f}", f"{taken.wall:.2f}", f"{taken.cpu:.2f}",
+                f"{1000 * taken.cpu / count:.3f}", f"{taken.megabytes:.0f}", len(clusters),
+                max(map(len, clusters), default=0),
+            )  # fmt: skip
+            rows.append(dict(zip(BOILERPLATE_FIELDS, figures, strict=True)))
+            print(*figures, sep="\t", flush=True)
+            path.unlink()
+    return rows
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
+    parser.add_argument("--boilerplate", action="store_true")
+    parser.add_argument("--documents", help="how many, with commas  [10000,100000,1000000; a tenth for boilerplate]")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--folder", type=Path, default=HERE / "data", help="for the documents; 8 GB for a million")
+    parser.add_argument("--dry-run", action="store_true", help="record nothing")
+    asked = parser.parse_args()
+    counts = asked.documents or ("1000,10000,100000" if asked.boilerplate else "10000,100000,1000000")
+    sizes = sorted(map(int, counts.split(",")))
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors, the best of {asked.rounds} rounds")
+    fields, name = (BOILERPLATE_FIELDS, "boilerplate") if asked.boilerplate else (FIELDS, "scaling")
+    print(*fields, sep="\t")
+    with tempfile.TemporaryDirectory(dir=asked.folder, prefix="duplicates-") as made:
+        if asked.boilerplate:
+            rows = alike(sizes, asked.rounds, Path(made))
+        else:
+            rows = scaling(asked.corpus, sizes, asked.rounds, Path(made))
+    if not asked.dry_run:
+        with (HERE / "results" / f"duplicates-{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fields)
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""Any number of texts that read like real ones, near-copies among them, of which it is known which are alike.
+
+Documents are the words of real text, in pieces of 3,000 bytes (of scripts with spaces, since words are replaced; white
+space becomes a blank). A hundred thousand documents need more pieces than there are, and real pieces are alike in ways
+that nobody planted. So in every document three words in ten are others, drawn from the whole collection: of 5-word
+shingles a sixth stay, and two documents made of the same piece share 3 % of theirs. A tenth of the documents are
+near-copies of an earlier one instead, with 1 to 10 % of its words edited in runs of up to eleven: others in their
+place, left out, or put between.
+
+A document depends on its number and the seed alone, so it can be made again at any time, and nothing has to be kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from duplicates_truth import Numbers, shingle_sets
+
+PIECE_BYTES = 3_000
+#: Pieces of fewer words are of a script without spaces, or tables.
+LEAST_WORDS = 250
+REPLACED, COPIED = 0.3, 0.1
+LEAST_EDITED, MOST_EDITED, LONGEST_EDIT = 0.01, 0.1, 11
+#: Documents whose shingles are compared at once.
+_AT_ONCE = 2_000
+
+
+def pieces(corpus: Path) -> list[str]:
+    """Return the pieces of a file of JSON lines, words joined by blanks."""
+    found = []
+    with corpus.open(encoding="utf-8") as lines:
+        for line in lines:
+            words: list[str] = []
+            size = 0
+            for word in json.loads(line)["text"].split():
+                words.append(word)
+                size += len(word.encode()) + 1
+                if size >= PIECE_BYTES:
+                    if len(words) >= LEAST_WORDS:
+                        found.append(" ".join(words))
+                    words, size = [], 0
+    return found
+
+
+class Texts:
+    """Documents by their numbers.
+
+    Args:
+        real: Pieces of real text.
+        seed: Other seeds make other documents.
+    """
+
+    def __init__(self, real: list[str], seed: int = 5) -> None:
+        self._real, self._seed = real, seed
+        #: Words as often as they stand in the text, so that rare ones stay rare.
+        self._vocabulary = np.array(
+            [word for at in range(0, len(real), max(1, len(real) // 2_000)) for word in real[at].split()], np.object_
+        )
+
+    def source(self, number: int) -> int | None:
+        """Return the document that one is a near-copy of, None if it is none."""
+        chance = self._chance(number)
+        if number == 0 or chance.random() >= COPIED:
+            return None
+        source = int(chance.integers(number))
+        # Copies of copies would drift away.
+        origin = self.source(source)
+        return source if origin is None else origin
+
+    def text(self, number: int) -> str:
+        """Return a document."""
+        source = self.source(number)
+        if source is None:
+            return " ".join(self._made(number))
+        return " ".join(self._edited(self._made(source), np.random.default_rng([self._seed, number, 2])))
+
+    def _chance(self, number: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, number])
+
+    def _made(self, number: int) -> list[str]:
+        """Return the words of a document that is no copy."""
+        chance = np.random.default_rng([self._seed, number, 1])
+        words = self._real[number % len(self._real)].split()
+        for at, word in zip(
+            np.flatnonzero(chance.random(len(words)) < REPLACED).tolist(), self._drawn(chance, len(words)), strict=False
+        ):
+            words[at] = word
+        return words
+
+    def _drawn(self, chance: np.random.Generator, count: int) -> list[str]:
+        drawn: list[str] = self._vocabulary[chance.integers(self._vocabulary.size, size=count)].tolist()
+        return drawn
+
+    def _edited(self, words: list[str], chance: np.random.Generator) -> list[str]:
+        """Return words with runs of them edited."""
+        left = max(1, round(len(words) * chance.uniform(LEAST_EDITED, MOST_EDITED)))
+        while left > 0:
+            length = min(left, int(chance.integers(1, LONGEST_EDIT + 1)))
+            at, kind = int(chance.integers(len(words) - length)), int(chance.integers(3))
+            words[at : at + (0 if kind == 1 else length)] = [] if kind == 2 else self._drawn(chance, length)
+            left -= length
+        return words
+
+
+def families(texts: Texts, count: int) -> list[list[int]]:
+    """Return the documents that were made of one another, those of each original together, ascending."""
+    found: dict[int, list[int]] = {}
+    for number in range(count):
+        if (source := texts.source(number)) is not None:
+            found.setdefault(source, [source]).append(number)
+    return [found[source] for source in sorted(found)]
+
+
+class Planted(NamedTuple):
+    """Pairs of documents of one family, and how similar they are; arrays of shape (pairs,)."""
+
+    a: Numbers
+    b: Numbers
+    similarity: npt.NDArray[np.float64]
+
+
+def planted(texts: Texts, count: int, progress: Callable[[int], None] = lambda done: None) -> Planted:
+    """Return all pairs within families, compared on whorl's own shingles."""
+    pairs: list[tuple[int, int, float]] = []
+    waiting: list[list[int]] = []
+    for family in families(texts, count):
+        waiting.append(family)
+        if sum(map(len, waiting)) >= _AT_ONCE:
+            pairs += _compared(texts, waiting)
+            waiting = []
+            progress(len(pairs))
+    pairs += _compared(texts, waiting)
+    table = np.array(pairs, np.float64).reshape(-1, 3)
+    return Planted(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])
+
+
+def _compared(texts: Texts, several: list[list[int]]) -> Iterable[tuple[int, int, float]]:
+    numbers = [number for family in several for number in family]
+    known = dict(zip(numbers, shingle_sets(map(texts.text, numbers), "whorl"), strict=True))
+    for family in several:
+        for a, b in combinations(family, 2):
+            shared = int(np.intersect1d(known[a], known[b], assume_unique=True).size)
+            yield a, b, shared / (known[a].size + known[b].size - shared)
+
+
+def write(texts: Iterable[str], path: Path, progress: Callable[[int], None] = lambda done: None) -> None:
+    """Write texts as JSON lines, their numbers as ids."""
+    with path.open("w", encoding="utf-8") as out:
+        for number, text in enumerate(texts):
+            out.write(json.dumps({"id": str(number), "text": text}, ensure_ascii=False) + "\n")
+            if number % 50_000 == 0:
+                progress(number)
+
+
+#: What documents that share boilerplate are like.
+BOILERPLATE = ("one phrase", "60 % boilerplate", "all alike")
+_WORDS = 200
+
+
+def boilerplate(kind: str, count: int, seed: int = 5) -> Iterator[str]:
+    """Yield documents of 200 made-up words that are each other's likes in one of the ways.
+
+    Args:
+        kind: "one phrase", a single shingle is common to all; "60 % boilerplate", the first 120 words are, and no two
+            documents are duplicates; "all alike", any two differ in two words, and all are duplicates.
+        count: How many.
+        seed: Other seeds make other documents.
+    """
+    chance = np.random.default_rng(seed)
+    common = _invented(chance, _WORDS)
+    for _ in range(count):
+        words = _invented(chance, _WORDS)
+        if kind == "one phrase":
+            words[90:95] = common[:5]
+        elif kind == "60 % boilerplate":
+            words[:120] = common[:120]
+        elif kind == "all alike":
+            at = int(chance.integers(_WORDS))
+            words = [*common[:at], words[0], *common[at + 1 :]]
+        else:
+            raise ValueError(f"no kind {kind!r}; there are {', '.join(BOILERPLATE)}")
+        yield " ".join(words)
+
+
+def _invented(chance: np.random.Generator, count: int) -> list[str]:
+    return [f"word{number:x}" for number in chance.integers(50_000, size=count).tolist()]

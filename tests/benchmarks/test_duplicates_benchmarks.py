@@ -1,0 +1,177 @@
+"""What the benchmarks of duplicates count, make and time."""
+
+import re
+import string
+from importlib import import_module
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("numba", reason="numba is not installed (whorl[fast])")
+
+import duplicates_peers
+import duplicates_profile
+import duplicates_truth as truth
+from duplicates_scaling import growth
+from duplicates_texts import Texts, boilerplate, families, planted
+
+REAL = [" ".join(f"w{number * number % 977}" for number in range(start, start + 300)) for start in (0, 1000, 2000)]
+
+
+@given(st.lists(st.sets(st.integers(0, 12), max_size=8), max_size=8))
+def test_every_pair_that_shares_half_is_counted(documents):
+    """
+    Pairs and shared shingles are those of the sets, compared one by one.
+    """
+    found = truth.counted([np.array(sorted(each), np.uint64) for each in documents])
+    wanted = [
+        (a, b, len(one & other))
+        for a, one in enumerate(documents)
+        for b, other in enumerate(documents)
+        if a < b and one & other and 2 * len(one & other) >= min(len(one), len(other))
+    ]
+    assert list(zip(found.a.tolist(), found.b.tolist(), found.shared.tolist(), strict=True)) == wanted
+
+
+def test_a_pair_just_at_the_threshold_counts():
+    """
+    Four of five shingles in common are 80 %, and not 81.
+    """
+    found = truth.counted([np.array(each, np.uint64) for each in ([1, 2, 3, 4, 5], [1, 2, 3, 4])])
+    pair = truth.codes(np.array([1]), np.array([0]))
+    assert found.above("similarity", 80).tolist() == pair.tolist()
+    assert found.above("similarity", 81).tolist() == []
+    assert found.above("containment", 100).tolist() == pair.tolist()
+
+
+def test_what_was_not_counted_is_not_told():
+    """
+    Pairs that share less than half of the smaller document are unknown.
+    """
+    with pytest.raises(ValueError, match="below 50 percent were not counted, got 49"):
+        truth.counted([]).above("similarity", 49)
+
+
+WORDS = {
+    "whitespace": lambda text: text.lower().split(),
+    "punctuation": lambda text: re.findall(f"[^{re.escape(string.punctuation)} \t\n\r\f]+", text.lower()),
+    "nonword": lambda text: re.sub(r"\W", "\0", text.lower()).split("\0"),
+}
+
+
+@pytest.mark.parametrize("definition", WORDS)
+def test_shingles_are_five_words_in_a_row(definition):
+    """
+    Texts have as many distinct shingles, and as many in common, as their words say.
+    """
+    texts = ["To be, or not to be: that is the question", "to be or not to be; that is", "To be, or not to be: that is"]
+    sets = list(truth.shingle_sets(texts, definition))
+    plain = []
+    for text in texts:
+        words = WORDS[definition](text)
+        plain.append({tuple(words[at : at + 5]) for at in range(len(words) - 4)})
+    assert [each.size for each in sets] == [len(each) for each in plain]
+    for one in range(3):
+        for other in range(3):
+            assert np.intersect1d(sets[one], sets[other]).size == len(plain[one] & plain[other])
+
+
+def test_too_few_words_make_no_shingle():
+    """
+    A text of four words has none, whoever splits it.
+    """
+    assert [next(truth.shingle_sets(["one two three four"], each)).size for each in truth.SPLIT] == [0, 0, 0]
+
+
+def test_an_answer_is_judged():
+    """
+    Of three right ones two are found, among four that are told.
+    """
+    told = truth.judged(np.array([1, 2, 3, 4]), np.array([2, 3, 9]))
+    assert (told.recall, told.precision) == (pytest.approx(2 / 3), 0.5)
+
+
+def test_some_documents_come_from_all_over(tmp_path):
+    """
+    Of ten lines three are those at the ends of thirds.
+    """
+    (tmp_path / "all").write_bytes(b"".join(b"%d\n" % number for number in range(1, 11)))
+    part = truth.lines_of(tmp_path / "all", 3, tmp_path / "part")
+    assert part.read_text().split() == ["3", "6", "10"]
+    assert truth.lines_of(tmp_path / "all", None, tmp_path / "none") == tmp_path / "all"
+
+
+def test_bands_meet_just_below_the_threshold():
+    """
+    The documented bands for 80 %, and for others those whose curve is steepest just below them.
+    """
+    assert [duplicates_peers.bands_for(percent / 100) for percent in (50, 80, 90)] == [32, 16, 8]
+
+
+def test_texts_are_made_again_by_number():
+    """
+    A document is the same whichever were made before, and a copy is one of an original.
+    """
+    texts = Texts(REAL)
+    assert [texts.text(number) for number in range(40)] == [Texts(REAL).text(number) for number in range(40)]
+    copies = [number for number in range(2000) if texts.source(number) is not None]
+    assert 100 < len(copies) < 300
+    assert all(texts.source(texts.source(number)) is None for number in copies)
+    assert sum(len(family) - 1 for family in families(texts, 2000)) == len(copies)
+
+
+def test_copies_are_alike_and_nothing_else_is():
+    """
+    All pairs that share half of their shingles were planted, and most of what was planted shares that.
+    """
+    texts = Texts(REAL)
+    there = planted(texts, 300)
+    counted = truth.counted(list(truth.shingle_sets(map(texts.text, range(300)), "whorl"))).above("similarity", 50)
+    assert counted.tolist() == truth.codes(there.a[there.similarity >= 0.5], there.b[there.similarity >= 0.5]).tolist()
+    assert counted.size > 0.8 * there.a.size > 10
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"), [("one phrase", 1, 1), ("60 % boilerplate", 116, 117), ("all alike", 180, 196)]
+)
+def test_boilerplate_is_shared_as_told(kind, least, most):
+    """
+    Documents share one shingle, those of 120 words, or nearly all.
+    """
+    sets = list(truth.shingle_sets(boilerplate(kind, 10), "whitespace"))
+    shared = [np.intersect1d(sets[0], other).size for other in sets[1:]]
+    assert least <= min(shared)
+    assert max(shared) <= most
+
+
+def test_an_exponent_is_that_of_the_power_law():
+    """
+    Time that grows as n ** 1.5 has the exponent 1.5.
+    """
+    assert growth([10, 100, 1000], [2 * size**1.5 for size in (10, 100, 1000)]) == pytest.approx(1.5)
+
+
+def test_one_part_is_timed_at_a_time():
+    """
+    What a part calls does not count as its own, nor what happens between two things that a generator gives.
+    """
+    moments = iter(range(100))
+    clocks = duplicates_profile.Clocks(lambda: (float(next(moments)), 0.0))
+    numbers = clocks.around("inner", lambda: iter([1, 2]))
+    outer = clocks.around("outer", lambda: sum(numbers()))
+    assert outer() == 3
+    # Each call of a clock takes one second: four stretches inside, five around them.
+    assert {part: both[0] for part, both in clocks.seconds.items()} == {"outer": 5.0, "inner": 4.0}
+
+
+@pytest.mark.parametrize(("part", "module", "name"), duplicates_profile.PARTS)
+def test_what_is_timed_is_there(part, module, name):
+    """
+    A part that is called something else by now would be told to take no time.
+    """
+    home = import_module(module)
+    for each in name.split("."):
+        home = getattr(home, each)
+    assert callable(home)
