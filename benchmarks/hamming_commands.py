@@ -18,6 +18,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from multiprocessing import get_context
 from pathlib import Path
 
 from hamming_workloads import make
@@ -50,10 +51,18 @@ def run(program: Path, source: Path, target: Path) -> tuple[float, float, float]
     return used.ru_utime + used.ru_stime, time.perf_counter() - begun, used.ru_maxrss / 1024
 
 
+def write_input(workload: str, count: int, source: Path) -> None:
+    """Write the codes of a workload, one a line."""
+    source.write_text("\n".join(map(str, make(workload, count, 2)[0].tolist())) + "\n")
+
+
 def measured(workload: str, count: int, programs: dict[str, Path], rounds: int, folder: Path) -> list[dict[str, str]]:
     """Return rows for one input, for both jobs."""
     source, target = folder / "codes.txt", folder / "out.txt"
-    source.write_text("\n".join(map(str, make(workload, count, 2)[0].tolist())) + "\n")
+    # In a process of its own: the peak of a child counts from what its parent held when it was started.
+    writing = get_context("spawn").Process(target=write_input, args=(workload, count, source))
+    writing.start()
+    writing.join()
     rows = []
     for job in ("find-all", "find-clusters"):
         best: dict[str, tuple[float, ...]] = {}

@@ -35,6 +35,9 @@ from whorl.similar import Percent, fraction_of
 FILES_SCHEME = SampleScheme(k=1 << 20, floor_level=0, cap=1 << 20)
 #: Documents put into an archive at once, and looked for in it.
 _AT_ONCE = 512
+#: Confidence of the interval that has to lie above the threshold, or texts are read: of candidates just below it there
+#: may be thousands, of which an interval of 95 % would let through too many.
+_SURE = 0.9999
 #: Documents read whole at once, to settle what samples leave open: so many, with about so many shingles together.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 #: Pairs, or members of clusters, of which ids and names are looked up at once.
@@ -507,7 +510,9 @@ def _settled(
 ) -> Pairs:
     """Compare the texts of pairs that the samples leave in doubt, and return what is left of them."""
     needed = question.least_overlap(pairs.sizes_a, pairs.sizes_b)
-    is_open = ~pairs.is_exact & (pairs.low < needed) & ~(archived.is_paired[pairs.a] & archived.is_paired[pairs.b])
+    is_open = ~pairs.is_exact & ~(archived.is_paired[pairs.a] & archived.is_paired[pairs.b])
+    at = np.flatnonzero(is_open)
+    is_open[at] = measured(archived.samples, pairs.a[at], pairs.b[at], _SURE).low < needed[at]
     shared, low, high = pairs.shared.copy(), pairs.low.copy(), pairs.high.copy()
     is_kept = np.ones(len(pairs), np.bool_)
     done = 0

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from whorl.corpus.overlap import PairOverlaps, overlaps
 from whorl.corpus.question import PairQuestion
 from whorl.corpus.samples import Numbers, Samples
-from whorl.fingerprint.estimate import shared_shingles
+from whorl.fingerprint.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.tails import reaches
 
 #: The rest of the allowance for misses; see `candidates`.
@@ -97,15 +97,16 @@ class Pairs:
         return joined.only(order[is_new])
 
 
-def measured(samples: Samples, a: Numbers, b: Numbers) -> Pairs:
+def measured(samples: Samples, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
     """Return what documents share, alike or not.
 
     Args:
         samples: Of all documents.
         a: Places of the first documents; int64 array of shape (pairs,).
         b: Places of the second ones.
+        confidence: Of the least and the largest numbers, in (0, 1).
     """
-    return _told(samples, a, b, overlaps(samples, a, b))
+    return _told(samples, a, b, overlaps(samples, a, b), confidence)
 
 
 def verified(samples: Samples, a: Numbers, b: Numbers, question: PairQuestion) -> Pairs:
@@ -134,13 +135,13 @@ def verified(samples: Samples, a: Numbers, b: Numbers, question: PairQuestion) -
     return _told(samples, a[is_kept], b[is_kept], seen.only(is_kept))
 
 
-def _told(samples: Samples, a: Numbers, b: Numbers, seen: PairOverlaps) -> Pairs:
+def _told(samples: Samples, a: Numbers, b: Numbers, seen: PairOverlaps, confidence: float = CONFIDENCE) -> Pairs:
     sizes_a, sizes_b = samples.sizes[a], samples.sizes[b]
     shared, low, high = seen.shared.copy(), seen.shared.copy(), seen.shared.copy()
     at = np.flatnonzero(seen.levels > 0)
     if at.size:
         some = seen.only(at)
         shared[at], low[at], high[at] = shared_shingles(
-            sizes_a[at], sizes_b[at], some.levels, some.counts_a, some.counts_b, some.shared
+            sizes_a[at], sizes_b[at], some.levels, some.counts_a, some.counts_b, some.shared, confidence
         )
     return Pairs(a, b, sizes_a, sizes_b, shared, low, high)

@@ -11,7 +11,6 @@ from whorl.corpus.candidates import AT_ONCE, Crowd, candidates
 from whorl.corpus.clusters import Components
 from whorl.corpus.pairs import Pairs, verified
 from whorl.corpus.question import PairQuestion
-from whorl.corpus.rounds import MOST_PAIRS
 from whorl.corpus.samples import Numbers, Samples
 
 #: Documents of a crowd that all others are compared with, one after the other, before what is left is paired.
@@ -42,7 +41,6 @@ def find_pairs(
     is_known: npt.NDArray[np.bool_],
     keys: Numbers | None = None,
     links_suffice: bool = False,
-    most: int = MOST_PAIRS,
     progress: Callable[[int], None] = lambda pairs: None,
 ) -> Pairs:
     """Return all pairs of different documents.
@@ -57,7 +55,6 @@ def find_pairs(
             documents came decides nothing; without keys it does.
         links_suffice: Whether of a crowd of documents that are all alike no more pairs are wanted than hold its
             connected components together. Time then grows with the crowd, not with its square.
-        most: Pairs that one hash may make in a round, as in `candidates`.
         progress: Called with the number of pairs found so far.
     """
     places = np.flatnonzero((firsts == np.arange(len(samples))) & (samples.sizes > 0))
@@ -72,7 +69,7 @@ def find_pairs(
     found, count = [], len(known)
     if not is_new.any():
         return known
-    for some in candidates(compared, question, crowds=links_suffice, most=most):
+    for some in candidates(compared, question, crowds=links_suffice):
         if isinstance(some, Crowd):
             pairs = Pairs.together(linking.of(some.places[is_new[some.places]], some.places))
         else:
