@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-parsing bench-load fuzz prove-identity screenshots clean
+.PHONY: help demo test check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load fuzz prove-identity screenshots clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -73,6 +73,9 @@ bench-hamming: .venv/developing ## Hamming search of up to 100 million codes; PE
 	$(BIN)/python benchmarks/hamming.py $(PEERS)
 	$(BIN)/python benchmarks/hamming_commands.py $(if $(BINARIES),--binaries $(BINARIES))
 
+bench-spark: .venv/developing benchmarks/data/main.jsonl ## What duplicates on Spark take of a document, step by step (about 3 minutes)
+	$(BIN)/python benchmarks/spark.py
+
 bench-parsing: .venv/developing ## Time the query parser (about a minute)
 	$(BIN)/python benchmarks/parsing.py
 
@@ -105,5 +108,5 @@ clean: ## Remove what was installed and built
 	@touch $@
 
 .venv/developing: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,solr,serve,spark,test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,files,solr,serve,spark,test,check]'
 	@touch .venv/installed $@

@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "whorl"
 #: From the ground up; a module may import from its own layer's row only where that row is one package.
 LAYERS: list[list[str]] = [
     ["errors", "deadline", "trace"],
+    ["extraction"],
     ["fingerprint"],
     ["corpus"],
     ["query"],
@@ -61,7 +62,12 @@ DOORS = {
         "spark.search",
     },
     "tantivy": {"engine.inverted", "engine.translation", "engine.clause_queries", "engine.contents"},
-    "subprocess": {"solr.launcher", "solr.jars"},
+    "subprocess": {"solr.launcher", "solr.jars", "extraction.reader"},
+    "pypdfium2": {"extraction.pdf"},
+    "docx": {"extraction.office"},
+    "pptx": {"extraction.office"},
+    "openpyxl": {"extraction.office"},
+    "lxml": {"extraction.office"},
 }
 
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__init__.py" or path.parent != SOURCE)

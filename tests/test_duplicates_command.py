@@ -151,6 +151,9 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         (["a.txt", "--threshold", "0"], "threshold"),
         (["a.txt", "--recall", "many"], "recall"),
         (["a.txt", "-o", "no/such/folder/x.csv"], "no/such/folder/x.csv"),
+        (["a.txt", "--format", "parquet"], "--engine spark"),
+        (["a.txt", "--engine", "spark"], "--output"),
+        (["a.txt", "--engine", "spark", "-o", "out", "--state", "s"], "--state"),
     ],
 )
 def test_what_does_not_go_together(

@@ -13,7 +13,9 @@ import pytest
 
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.reading import Problem, decode, documents_in, files_under, html_text, json_document
+from whorl.extraction.decoding import decode
+from whorl.extraction.html import html_text
+from whorl.reading import Problem, documents_in, files_under, json_document
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
 

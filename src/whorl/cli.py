@@ -68,9 +68,10 @@ def main() -> None:
 def index(paths: tuple[Path, ...], store: str | None, batch: int, again: bool) -> None:
     """Put files and folders into a store.
 
-    Reads text, Markdown, HTML (.html, .htm) and JSON lines (.jsonl, .ndjson: one {"id", "text", …} a line, further
-    keys become fields). A file's id is its path as given. What is there unchanged is left alone, so an interrupted
-    run is completed by running it again; a document of the same id is replaced.
+    Reads text, Markdown, HTML, e-mail (.eml), JSON lines (.jsonl, .ndjson: one {"id", "text", …} a line, further keys
+    become fields) and, with whorl[files], PDF, DOCX, PPTX and XLSX. A file's id is its path as given. What is there
+    unchanged is left alone, so an interrupted run is completed by running it again; a document of the same id is
+    replaced.
     """
     from whorl.engine.base import Document
     from whorl.reading import Problem, documents_in, files_under

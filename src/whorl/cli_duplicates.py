@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -23,7 +23,7 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="[PATH…]", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[PATH…]")
 @click.option(
     "--store", metavar="STORE", help="The store to look through where no PATH is named, as of other commands."
 )
@@ -41,9 +41,12 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
 @click.option("--clusters/--pairs", "wants_clusters", default=True, help="What to print.  [default: clusters]")
 @click.option("--complete", is_flag=True, help="Clusters of which any two members are duplicates; no chains.")
 @click.option(
-    "--format", "form", type=click.Choice(["json", "csv", "table"]), help="Default: by the name of FILE, else table."
+    "--format",
+    "form",
+    type=click.Choice(["json", "csv", "table", "parquet"]),
+    help="Default: by the name of FILE, else table. parquet is Spark's.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Where to write.")
+@click.option("-o", "--output", metavar="FILE", help="Where to write.")
 @click.option(
     "--state",
     type=click.Path(path_type=Path, file_okay=False),
@@ -66,8 +69,15 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     "--date", "date_field", metavar="FIELD", help="With --keep newest: the field of the date. Of files: when changed."
 )
 @click.option("--workers", type=click.IntRange(1), help="Threads that read PATHs.  [default: all processors]")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    show_default=True,
+    help="spark: PATHs that Spark reads, and FILE is a folder that it writes.",
+)
 def duplicates(
-    paths: tuple[Path, ...],
+    paths: tuple[str, ...],
     store: str | None,
     metric: str,
     threshold: str,
@@ -75,13 +85,14 @@ def duplicates(
     wants_clusters: bool,
     complete: bool,
     form: str | None,
-    output: Path | None,
+    output: str | None,
     state: Path | None,
     only_new: bool,
     keep: str | None,
     delete_list: Path | None,
     date_field: str | None,
     workers: int | None,
+    engine: str,
 ) -> None:
     """Find all near-duplicates of a store, or of the documents in PATHs, which take no store.
 
@@ -106,12 +117,21 @@ def duplicates(
     if complete and not wants_clusters:
         raise ParameterError("--complete is about clusters; leave --pairs away")
     question = ask_pairs(metric, threshold, recall)
-    form = form or (_SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
+    if engine == "spark":
+        local = {"--state": state, "--keep": keep, "--store": store, "--workers": workers}
+        _on_spark(paths, question, form, output, local, wants_clusters=wants_clusters, complete=complete)
+        return
+    if form == "parquet":
+        raise ParameterError("parquet is what --engine spark writes; here it is json, csv or table")
+    file = None if output is None else Path(output)
+    form = form or (_SUFFIXES.get(file.suffix.lower(), "table") if file else "table")
     links_suffice = wants_clusters and not complete and keep is None
     problems: list[Any] = []
     with _progress() as progress:
         if paths:
-            search = _among(paths, question, state, date_field, links_suffice, workers, problems, progress)
+            search = _among(
+                [Path(path) for path in paths], question, state, date_field, links_suffice, workers, problems, progress
+            )
         else:
             search = _in_store(store, question, state, date_field, links_suffice, progress)
         try:
@@ -120,7 +140,7 @@ def duplicates(
                 _write(
                     found,
                     form,
-                    output,
+                    file,
                     wants_clusters=wants_clusters,
                     complete=complete or keep is not None,
                     only_new=only_new,
@@ -136,8 +156,30 @@ def duplicates(
         sys.exit(1)
 
 
+def _on_spark(
+    paths: tuple[str, ...],
+    question: PairQuestion,
+    form: str | None,
+    output: str | None,
+    local: Mapping[str, object],
+    *,
+    wants_clusters: bool,
+    complete: bool,
+) -> None:
+    for name, value in local.items():
+        if value is not None:
+            raise ParameterError(f"{name} is for --engine local")
+    if not paths or output is None:
+        raise ParameterError("--engine spark reads PATHs and writes the folder of --output; name both")
+    from whorl.spark.job import run, summary_lines
+
+    done = run(paths, question, output=output, clusters=wants_clusters, complete=complete, form=form or "json")
+    for line in summary_lines(done, output, clusters=wants_clusters):
+        click.echo(line, err=True)
+
+
 def _among(
-    paths: tuple[Path, ...],
+    paths: Sequence[Path],
     question: PairQuestion,
     state: Path | None,
     date_field: str | None,

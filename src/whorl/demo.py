@@ -18,7 +18,7 @@ import platformdirs
 
 from whorl.engine.base import Document
 from whorl.errors import DocumentError
-from whorl.reading import decode
+from whorl.extraction.decoding import decode
 from whorl.show import console, counted, page_table
 from whorl.store import Store, open_store
 

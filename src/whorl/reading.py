@@ -1,80 +1,31 @@
-"""Files and folders to documents: text, Markdown, HTML, and JSON lines of `{"id", "text", …}`.
+"""Files and folders to documents: text, Markdown, JSON lines of `{"id", "text", …}`, and what `whorl.extraction` reads.
 
 A file that cannot be read is a problem to be told at the end, never the end of the run.
 """
 
 from __future__ import annotations
 
-import codecs
 import json
+import os
 import stat
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from whorl.errors import DocumentError, ParameterError
+from whorl.extraction.decoding import announced, decode
+from whorl.extraction.formats import format_of
 
 if TYPE_CHECKING:
     from whorl.engine.base import Document
+    from whorl.extraction.reader import Reader
 
-_HTML = frozenset({".html", ".htm", ".xhtml"})
-#: Elements that stand on lines of their own.
-_BLOCKS = [
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "body",
-    "br",
-    "caption",
-    "dd",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hr",
-    "li",
-    "main",
-    "nav",
-    "ol",
-    "option",
-    "p",
-    "pre",
-    "section",
-    "select",
-    "table",
-    "td",
-    "textarea",
-    "tfoot",
-    "th",
-    "thead",
-    "title",
-    "tr",
-    "ul",
-]
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
-#: Text encodings that announce themselves, those of four bytes first: they begin as the ones of two do.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-    (codecs.BOM_UTF8, "utf-8-sig"),
-)
+#: A file of so many bytes is within every limit that can be set: most are, and need no settings.
+_SMALL_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +76,7 @@ def documents_in(file: Path, on_problem: Callable[[Problem], None]) -> Iterator[
         if file.suffix.lower() in _JSON_LINES:
             yield from _json_lines(file, on_problem)
             return
-        yield Document(id=file.as_posix(), text=file_text(file.read_bytes(), file), name=file.name)
+        yield Document(id=file.as_posix(), text=file_text(_bytes(file), file), name=file.name)
     except OSError as error:
         on_problem(Problem(str(file), error.strerror or str(error)))
     except DocumentError as error:
@@ -140,30 +91,54 @@ def source_text(named: str) -> str:
     """
     try:
         if named != "-":
-            return file_text(Path(named).read_bytes(), Path(named))
+            return file_text(_bytes(Path(named)), Path(named))
         if sys.stdin is None:
             raise ParameterError("- is standard input, and that is closed; name a file")
-        return decode(sys.stdin.buffer.read())
+        return file_text(sys.stdin.buffer.read(), PurePath(named))
     except OSError as error:
         raise ParameterError(f"{named} cannot be read: {error.strerror or error}") from error
     except DocumentError as error:
         raise ParameterError(f"{named}: {error}") from error
 
 
-def file_text(raw: bytes, file: PurePath) -> str:
-    """Return the text of a file's bytes; by its name it is HTML, of which that is what a reader sees.
+def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
+    """Return the text of a file's bytes.
+
+    Args:
+        raw: All of the file.
+        file: Its name, which tells what the bytes do not.
+        reader: Reads what is no plain text; with this process's own and the settings' limits, if None.
 
     Raises:
-        DocumentError: The bytes are not text in any encoding that can be told, or the HTML cannot be read.
+        DocumentError: There is no text, with the reason.
     """
-    text = decode(raw)
-    return html_text(text) if file.suffix.lower() in _HTML else text
+    form = format_of(raw, file)
+    if form is None:
+        return decode(raw)
+    return (reader or _reader(os.getpid())).text(raw, form)
+
+
+def _bytes(file: Path) -> bytes:
+    size = file.stat().st_size
+    if size > _SMALL_BYTES:
+        _reader(os.getpid()).require_size(size)
+    return file.read_bytes()
+
+
+@cache
+def _reader(process: int) -> Reader:
+    """Return what reads files here; a process that was forked off shares no pipes with the one before."""
+    # Here, because plain text needs neither.
+    from whorl.extraction.reader import Reader
+    from whorl.settings import Settings
+
+    return Reader(Settings.load().file_limits)
 
 
 def _json_lines(file: Path, on_problem: Callable[[Problem], None]) -> Iterator[Document]:
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
-            if number == 1 and (encoding := _announced(line)) not in (None, "utf-8-sig"):
+            if number == 1 and (encoding := announced(line)) not in (None, "utf-8-sig"):
                 raise DocumentError(f"JSON lines are UTF-8, and this is {encoding}")
             if line.strip():
                 try:
@@ -196,64 +171,3 @@ def json_document(line: bytes) -> Document:
     document_id, text, name = told.pop("id"), told.pop("text"), told.pop("name", None)
     properties = {key: value for key, value in told.items() if value is not None}
     return Document(document_id, text, "" if name is None else name, properties)
-
-
-def decode(raw: bytes) -> str:
-    """Return the text of a file's bytes.
-
-    Raises:
-        DocumentError: The bytes are not text in any encoding that can be told.
-    """
-    broken = 0
-    if encoding := _announced(raw):
-        text = raw.decode(encoding, errors="replace")
-        broken = 0 if encoding == "utf-8-sig" else text.count("\N{REPLACEMENT CHARACTER}")
-    else:
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            if error.reason == "unexpected end of data":
-                # Only the last character is broken: the file was cut.
-                return raw.decode("utf-8", errors="replace")
-            # Imported here: few texts need to be guessed at.
-            from charset_normalizer import from_bytes
-
-            best = from_bytes(raw).best()
-            if best is None or b"\0" in raw:
-                raise DocumentError("this is not text in any encoding that can be told") from None
-            return str(best)
-    # A few of these stand in real text; many are a binary file that happens to begin as text does.
-    if text.count("\0") + broken > max(1, len(text) // 100):
-        raise DocumentError("this is not text: it is full of NUL characters or of broken ones")
-    return text
-
-
-def _announced(raw: bytes) -> str | None:
-    return next((encoding for mark, encoding in _MARKS if raw.startswith(mark)), None)
-
-
-def html_text(markup: str) -> str:
-    """Return what a reader of a page sees: no tags, scripts or styles; blocks stand on lines of their own.
-
-    Raises:
-        DocumentError: The parser gives up.
-    """
-    # Imported here: a tenth of a second that only HTML needs.
-    from bs4 import BeautifulSoup
-    from bs4.exceptions import ParserRejectedMarkup
-
-    try:
-        with warnings.catch_warnings():
-            # Of pages that look like XML or are no longer than an address; those are read as well.
-            warnings.simplefilter("ignore", UserWarning)
-            soup = BeautifulSoup(markup, "html.parser")
-    except (ParserRejectedMarkup, ValueError) as error:
-        # A character reference of thousands of digits is the ValueError.
-        raise DocumentError(f"this HTML cannot be read: {str(error).partition(chr(10))[0]}") from error
-    for unseen in soup(["script", "style", "template", "noscript"]):
-        unseen.decompose()
-    # Words in a row may be parts of one (un<b>believ</b>able), but blocks are apart.
-    for block in soup.find_all(_BLOCKS):
-        block.insert(0, "\n")
-        block.append("\n")
-    return soup.get_text()

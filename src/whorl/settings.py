@@ -19,6 +19,7 @@ from typing import Any, Self
 import platformdirs
 
 from whorl.errors import ParameterError
+from whorl.extraction.reader import Limits
 from whorl.query import ast
 from whorl.query.limits import MAX_CLAUSES, MAX_LENGTH, QueryLimits
 from whorl.setting_kinds import Address, Fields, File, Flag, Folder, Kind, Login, Names, Seconds, Text, Texts, Whole
@@ -73,9 +74,10 @@ class Setting:
             raise ParameterError(f"{place} must be {self.kind.allowed}{shown}") from None
 
 
-STORE, SOLR, SERVICE, REQUEST, TOGETHER = (
+STORE, SOLR, FILES, SERVICE, REQUEST, TOGETHER = (
     "The store",
     "Solr",
+    "Files",
     "The HTTP service",
     "Limits of one request",
     "Limits of all requests together",
@@ -182,6 +184,22 @@ class Settings:
         told="in your cache folder", made=_default_cache,
     )  # fmt: skip
 
+    max_file_bytes: int = setting(
+        FILES, "max_file_bytes", Whole(1_000_000, 1_000_000_000), Limits().file_bytes,
+        "bytes of a file, except of JSON lines; a larger one is reported and not read",
+    )  # fmt: skip
+    max_file_text: int = setting(
+        FILES, "max_file_text", Whole(1, 1_000_000_000), Limits().text_characters,
+        "characters of the text of a file that is not plain text; of more, none is read",
+    )  # fmt: skip
+    file_timeout_seconds: float = setting(
+        FILES, "file_timeout", Seconds(), Limits().seconds, "how long reading a file that is not plain text may take"
+    )
+    file_memory_bytes: int = setting(
+        FILES, "file_memory_bytes", Whole(200_000_000, 64_000_000_000), Limits().memory_bytes,
+        "memory of a process that reads such files; no DOCX, PPTX or XLSX may unpack to more ([more](files.md))",
+    )  # fmt: skip
+
     listen: tuple[str, int] = setting(
         SERVICE, "listen", Address(), ("127.0.0.1", 8000), "where `whorl serve` listens; port 0 takes a free one"
     )
@@ -266,6 +284,11 @@ class Settings:
     def query_limits(self) -> QueryLimits:
         """How large a query may be."""
         return QueryLimits(self.max_query_length, self.max_query_depth, self.max_query_clauses)
+
+    @property
+    def file_limits(self) -> Limits:
+        """What reading a file may take."""
+        return Limits(self.max_file_bytes, self.file_timeout_seconds, self.file_memory_bytes, self.max_file_text)
 
     @property
     def solr_link(self) -> Link:

@@ -18,10 +18,12 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 from contracts import CONTRACTS
+from made_files import SENTENCES, pdf
 from whorl import Store
 from whorl.service.access import Credentials
 from whorl.service.app import create_app
 from whorl.service.page import FILES
+from whorl.settings import Settings
 
 MINUTES = (CONTRACTS / "minutes.txt").read_text(encoding="utf-8")
 #: What would make HTML of a text, or run one.
@@ -235,6 +237,23 @@ def test_the_text_of_a_file(embedded_service: TestClient) -> None:
     assert read("a.txt", "Grüße".encode("utf-16")) == "Grüße"
     assert read("a.html", b"<p>seen<script>unseen</script></p>").split() == ["seen"]
     assert read("a.txt", b"<p>all") == "<p>all"
+
+
+def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
+    """
+    As it stands on the page; one that is encrypted, or longer than the service's settings allow, is 400 and why.
+    """
+    plain, secret = (base64.b64encode(pdf(SENTENCES[0], password=word)).decode() for word in ("", "x"))
+    with TestClient(create_app(embedded_contracts), raise_server_exceptions=False) as service:
+        assert asked(service, "text", name="a.pdf", content=plain)["text"].split() == SENTENCES[0].split()
+        answer = service.post("/api/text", json={"name": "a.pdf", "content": secret})
+        assert answer.status_code == 400
+        assert "this PDF is encrypted" in answer.json()["error"]["message"]
+    short = create_app(embedded_contracts, settings=Settings(max_file_text=20))
+    with TestClient(short, raise_server_exceptions=False) as service:
+        answer = service.post("/api/text", json={"name": "a.pdf", "content": plain})
+        assert answer.status_code == 400
+        assert "longer than 20 characters" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(("content", "named"), [("=", "base64"), ("AAEC/w==", "not text")])

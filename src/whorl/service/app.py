@@ -68,7 +68,7 @@ def create_app(
     app.add_middleware(Observation, metrics=metrics)
     answer_failures(app)
     app.include_router(native_routes(store, settings))
-    app.include_router(search_routes(store))
+    app.include_router(search_routes(store, settings))
     app.include_router(compare_routes(store))
     app.include_router(duplicates_routes(store))
     app.include_router(page_routes())

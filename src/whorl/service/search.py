@@ -12,13 +12,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from whorl.engine.base import Page
 from whorl.errors import ParameterError
+from whorl.extraction.reader import Reader
 from whorl.measure import Measured
 from whorl.plan import describe
 from whorl.reading import file_text
 from whorl.service.failures import Json
+from whorl.settings import Settings
 from whorl.show_similar import plan_lines
 from whorl.similar import estimate_values
 from whorl.store import SOURCE, Store
+
+#: Processes that read files, each with as much memory as one may have; further files wait.
+_READERS = 2
 
 
 class QueryRequest(BaseModel):
@@ -50,12 +55,14 @@ class FileRequest(BaseModel):
     content: str
 
 
-def search_routes(store: Store) -> APIRouter:
+def search_routes(store: Store, settings: Settings) -> APIRouter:
     """Return the routes.
 
     Args:
         store: What they ask.
+        settings: What reading a file may take.
     """
+    reader = Reader(settings.file_limits, _READERS)
     router = APIRouter(tags=["whorl"], default_response_class=Json)
 
     @router.post("/api/search", summary="Search with a text beside the query")
@@ -110,12 +117,15 @@ def search_routes(store: Store) -> APIRouter:
 
     @router.post("/api/text", summary="Read a file")
     def text(asked: FileRequest) -> dict[str, str]:
-        """The text of a file as `whorl index` reads it: in whatever encoding, and of HTML what a reader sees."""
+        """The text of a file as `whorl index` reads it: in whatever encoding, of HTML what a reader sees.
+
+        Of a PDF and of other formats it is what whorl[files] finds, within the limits that the settings set.
+        """
         try:
             content = base64.b64decode(asked.content, validate=True)
         except (binascii.Error, ValueError):
             raise ParameterError("content: this is not base64") from None
-        return {"name": asked.name, "text": file_text(content, PurePath(asked.name))}
+        return {"name": asked.name, "text": file_text(content, PurePath(asked.name), reader)}
 
     return router
 

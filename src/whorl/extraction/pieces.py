@@ -1,0 +1,31 @@
+"""Text that grows piece by piece, up to a limit."""
+
+from __future__ import annotations
+
+from whorl.errors import DocumentError
+
+
+class Pieces:
+    """The text of a document while it is being read.
+
+    Args:
+        most: Characters that it may have.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._length = most, 0
+        self._pieces: list[str] = []
+
+    def add(self, piece: str) -> None:
+        """Append a piece.
+
+        Raises:
+            DocumentError: The text would be longer than it may be.
+        """
+        self._length += len(piece)
+        if self._length > self._most:
+            raise DocumentError(f"its text is longer than {self._most:,} characters (setting max_file_text)")
+        self._pieces.append(piece)
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
