@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import combinations
@@ -23,6 +24,9 @@ from whorl.duplicates import (
     superfluous,
 )
 from whorl.errors import ParameterError
+from whorl.fingerprint.sample import SampleScheme
+from whorl.fingerprint.sampling import text_sample
+from whorl.fingerprint.scheme import Scheme
 
 DOCUMENTS = family_documents(80)
 
@@ -237,3 +241,80 @@ def test_questions_that_nobody_can_answer(metric: str, threshold: int, recall: i
     """
     with pytest.raises(ParameterError, match=named):
         ask_pairs(metric, threshold, recall)
+
+
+def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
+    with duplicates_among(documents, ask_pairs("similarity", 50, 95), folder=folder, links_suffice=True) as found:
+        return [len(each.members) for each in found.clusters()]
+
+
+def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -> None:
+    """
+    Of a crowd only links are kept, most of them to a few documents; when these are replaced, others are linked anew,
+    and none of them counts as new.
+    """
+    words = [f"w{at}" for at in range(58)]
+    crowd = [Document(f"d{at:03}", " ".join([*words, f"u{at // 40}", f"v{at % 40}"])) for at in range(600)]
+    folder, question = tmp_path / "state", ask_pairs("similarity", 50, 95)
+    with duplicates_among(crowd, question, folder=folder, links_suffice=True) as found:
+        assert [len(each.members) for each in found.clusters()] == [600]
+        links = Counter(each for pair in ids(found.pairs()) for each in pair)
+    for count, (gone, _) in enumerate(links.most_common(3), start=1):
+        other = Document(gone, f"now {count} of entirely other words than those before")
+        with duplicates_among([other], question, folder=folder, links_suffice=True) as found:
+            assert max(len(each.members) for each in found.clusters()) == 600 - count
+            assert all(600 - count != len(each.members) for each in found.clusters(only_new=True))
+
+
+def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_path: Path) -> None:
+    """
+    An id that comes with another text and then, some hundred documents later, with that of an earlier run.
+    """
+    before, between = Document("x", "one two three four five six"), Document("x", "nine ten eleven twelve more of it")
+    others = [Document(f"f{at}", f"filler {at} with words {at + 1} and {at + 2}") for at in range(600)]
+    assert cluster_sizes([before], tmp_path / "state") == []
+    repeated: list[str] = []
+    with duplicates_among(
+        [between, *others, before, Document("y", before.text)],
+        ask_pairs("similarity", 100, 95),
+        folder=tmp_path / "state",
+        on_repeated=repeated.append,
+    ) as found:
+        assert clusters(found) == {frozenset("xy")}
+    assert repeated == ["x"]
+
+
+def test_another_name_of_the_same_text_is_told(tmp_path: Path) -> None:
+    """
+    A document that comes again with its text and another name is known by that one.
+    """
+    text = "one two three four five six"
+    for name in ("old", "new"):
+        with duplicates_among(
+            [Document("a", text, name=name), Document("b", text)],
+            ask_pairs("similarity", 80, 95),
+            folder=tmp_path / "s",
+        ) as found:
+            assert [member.name for each in found.clusters() for member in each.members] == [name, ""]
+
+
+def test_equal_samples_are_no_copies(tmp_path: Path) -> None:
+    """
+    Large documents of a store with equal samples are told apart by their texts where the threshold asks for it.
+    """
+    words = [f"w{at}" for at in range(5_000)]
+    sample = text_sample(" ".join(words), Scheme(), SampleScheme())
+    assert not sample.is_complete
+    # One word more: none of the ten shingles that change is in the sample.
+    edits = (" ".join([*words[:at], "other", *words[at + 1 :]]) for at in range(10, 4_000, 10))
+    edited = next(text for text in edits if text_sample(text, Scheme(), SampleScheme()) == sample)
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", " ".join(words)), Document("b", " ".join(words)), Document("edited", edited)])
+        with duplicates_in(store.engine, ask_pairs("similarity", 100, 95), folder=tmp_path / "state") as found:
+            assert ids(found.pairs()) == [frozenset(("a", "b"))]
+        with duplicates_in(store.engine, ask_pairs("similarity", 100, 95), folder=tmp_path / "state") as found:
+            assert ids(found.pairs()) == [frozenset(("a", "b"))]
+        with duplicates_in(store.engine, ask_pairs("similarity", 80, 95)) as found:
+            (cluster,) = found.clusters()
+            assert [member.id for member in cluster.members] == ["a", "b", "edited"]
+            assert cluster.are_exact == (True, False, False)

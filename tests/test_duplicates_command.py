@@ -179,3 +179,59 @@ def test_empty_input(tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
     (tmp_path / "empty").mkdir()
     assert run(tmp_path / "empty").exit_code == 1
+
+
+@pytest.mark.parametrize("output", ["", ".", "/"])
+@pytest.mark.parametrize("option", ["-o", "--delete-list"])
+def test_an_output_without_a_name(lines: Path, option: str, output: str) -> None:
+    """
+    What cannot be written to is said before anything is read.
+    """
+    more = ["--keep", "first"] if option == "--delete-list" else []
+    done = run(lines, option, output, *more)
+    assert done.exit_code == 2
+    assert isinstance(done.exception, SystemExit)
+
+
+def test_two_outputs_in_one_file(lines: Path, tmp_path: Path) -> None:
+    """
+    The list would take the place of the clusters.
+    """
+    done = run(lines, "-o", tmp_path / "x", "--keep", "first", "--delete-list", tmp_path / "x")
+    assert (done.exit_code, "one file" in done.stderr) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_written_to_and_stays_one(lines: Path, tmp_path: Path) -> None:
+    """
+    What is no regular file, a pipe or a device, is not replaced by one.
+    """
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run(lines, "-o", pipe, "--format", "csv").exit_code == 0
+        assert os.read(reader, 8) == b"cluster,"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("percent", ["1e99999999", "1e-99999999", "1e9_9_9_9_9_9_9_9"])
+def test_a_threshold_of_a_hundred_million_digits(lines: Path, percent: str) -> None:
+    """
+    A number that takes forever to be written out is refused at once.
+    """
+    done = run(lines, "--threshold", percent)
+    assert (done.exit_code, "must be a percentage above 0" in done.stderr) == (2, True)
+
+
+def test_nobody_is_told_to_repeat_what_cannot_go_on(lines: Path, tmp_path: Path) -> None:
+    """
+    A run that another command would have to replace is not said to have been stopped.
+    """
+    more = ["--keep", "newest", "--delete-list", tmp_path / "list"]
+    done = run(lines, "--state", tmp_path / "state", *more)
+    assert (done.exit_code, "--date FIELD" in done.stderr) == (2, True)
+    assert "run the same command again" not in done.stderr

@@ -361,6 +361,16 @@ def test_what_kubernetes_says_is_no_mistake() -> None:
         "WHORL_SOLR_PORT_8983_TCP_ADDR": "10.0.0.8",
     }
     assert Settings.load(links) == Settings()
+    with pytest.raises(ParameterError, match="there is no setting WHORL_PORT"):
+        Settings.load({"WHORL_PORT": "9000"})
+
+
+def test_leading_zeros_change_no_number() -> None:
+    """
+    However many there are.
+    """
+    assert Settings.load({"WHORL_MAX_WAITING": "0" * 30 + "25"}).max_waiting == 25
+    assert Settings.load({"WHORL_MAX_WAITING": "0" * 30}).max_waiting == 0
 
 
 @pytest.mark.parametrize("each", all_settings(), ids=lambda each: each.key)

@@ -124,6 +124,11 @@ def duplicates(
     if form == "parquet":
         raise ParameterError("parquet is what --engine spark writes; here it is json, csv or table")
     file = None if output is None else Path(output)
+    for target in (file, delete_list):
+        if target is not None and (not target.name or target.is_dir()):
+            raise ParameterError(f"{target} is a folder; name a file to write to")
+    if file is not None and delete_list is not None and file.absolute() == delete_list.absolute():
+        raise ParameterError(f"--output and --delete-list are one file, {file}; name two")
     form = form or (_SUFFIXES.get(file.suffix.lower(), "table") if file else "table")
     links_suffice = wants_clusters and not complete and keep is None
     problems: list[Any] = []
@@ -147,8 +152,9 @@ def duplicates(
                 )
                 if keep is not None and delete_list is not None:
                     _list(found, keep, delete_list, only_new=only_new)
-        except (WhorlError, KeyboardInterrupt):
-            if state is not None:
+        except (WhorlError, KeyboardInterrupt) as error:
+            # What was asked wrongly, of another folder for instance, is no better the next time.
+            if state is not None and not isinstance(error, ParameterError):
                 click.echo(f"stopped; run the same command again to go on from {state}", err=True)
             raise
     _tell(found, problems)
@@ -290,11 +296,14 @@ def _opened(output: Path | None) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
         return
-    partial = output.with_name(f"{output.name}.part")
+    # A device or a pipe is written to as it is, and never replaced.
+    is_file = output.is_file() or not output.exists()
+    partial = output.with_name(f"{output.name}.part") if is_file else output
     try:
         with partial.open("w", encoding="utf-8", newline="\n") as out:
             yield out
-        partial.replace(output)
+        if is_file:
+            partial.replace(output)
     except OSError as error:
         raise ParameterError(f"{output} cannot be written: {error.strerror or error}") from error
 

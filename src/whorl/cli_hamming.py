@@ -7,14 +7,16 @@ line (9), more than 64 blocks (6). Little is imported before it is needed, since
 from __future__ import annotations
 
 import contextlib
+import errno
 import getopt
 import io
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
 
 from whorl.errors import ParameterError
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from whorl.corpus.hamming_codes import Codes, Groups
     from whorl.corpus.hamming_pairs import Progress
 
-_MOST_BLOCKS = 64
+_MOST_BLOCKS, _DIGITS = 64, 19
 _HELP = """\
 usage: {name} --blocks BLOCKS --distance DISTANCE [--input INPUT] [--output OUTPUT]
 
@@ -138,7 +140,16 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
 
 def _number(text: str | None) -> int:
     """Return a number, or 0, which is none of those that are allowed."""
-    return int(text) if text and text.isascii() and text.isdigit() else 0
+    if not (text and text.isascii() and text.isdigit()):
+        return 0
+    # int() refuses more than 4,300 digits, and any of more than a few is too large alike.
+    return int(text.lstrip("0")[:_DIGITS] or "0")
+
+
+def _standard(stream: TextIO | None) -> BinaryIO:
+    if stream is None:  # closed by whoever started this: `<&-`
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return stream.buffer
 
 
 def _read(source: str) -> Codes:
@@ -148,7 +159,7 @@ def _read(source: str) -> Codes:
     try:
         with contextlib.ExitStack() as opened:
             if source == "-":
-                stream: BinaryIO = sys.stdin.buffer
+                stream = _standard(sys.stdin)
             else:
                 stream = opened.enter_context(Path(source).open("rb"))
                 size = stream.seek(0, io.SEEK_END) if stream.seekable() else 0
@@ -171,7 +182,7 @@ def _write(job: _Job, target: str, found: Iterator[Groups]) -> None:
     print(to, file=sys.stderr, flush=True)
     try:
         with contextlib.ExitStack() as opened:
-            stream = sys.stdout.buffer if target == "-" else opened.enter_context(Path(target).open("wb"))
+            stream = _standard(sys.stdout) if target == "-" else opened.enter_context(Path(target).open("wb"))
             for groups in found:
                 for text in lines_of(groups):
                     stream.write(text)

@@ -22,6 +22,7 @@ from whorl.corpus.pairs import Pairs, measured
 from whorl.corpus.question import PairMetric, PairQuestion
 from whorl.corpus.samples import Numbers
 from whorl.corpus.search import find_pairs, first_of_equals
+from whorl.corpus.settling import ReadHashes, settled, told_apart
 from whorl.dates import DateError, read_date
 from whorl.engine.base import Document, Engine, Scanned
 from whorl.errors import ParameterError, SchemaError
@@ -35,11 +36,6 @@ from whorl.similar import Percent, fraction_of
 FILES_SCHEME = SampleScheme(k=1 << 20, floor_level=0, cap=1 << 20)
 #: Documents put into an archive at once, and looked for in it.
 _AT_ONCE = 512
-#: Confidence of the interval that has to lie above the threshold, or texts are read: of candidates just below it there
-#: may be thousands, of which an interval of 95 % would let through too many.
-_SURE = 0.9999
-#: Documents read whole at once, to settle what samples leave open: so many, with about so many shingles together.
-_READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 #: Pairs, or members of clusters, of which ids and names are looked up at once.
 _TOLD_AT_ONCE = 4096
 
@@ -108,11 +104,13 @@ class Cluster:
     Args:
         members: In the order in which they came.
         similarities: Of each to the first, fractions in [0, 1].
+        are_exact: Whether these are no estimates from samples.
         pairs: Those among the members, as far as they were looked for, where they were asked for.
     """
 
     members: tuple[Member, ...]
     similarities: tuple[float, ...]
+    are_exact: tuple[bool, ...]
     pairs: tuple[Pair, ...] = ()
 
 
@@ -215,7 +213,9 @@ class Duplicates:
             places = np.concatenate(some)
             members = self.members(places.tolist())
             firsts = np.repeat([group[0] for group in some], [group.size for group in some])
-            shares = iter(measured(self._archived.samples, firsts, places).similarity.tolist())
+            told = measured(self._archived.samples, firsts, places)
+            # Each is itself, however much its sample holds.
+            shares, exact = iter(told.similarity.tolist()), iter((told.is_exact | (firsts == places)).tolist())
             for group in some:
                 here = group.tolist()
                 pairs: Iterable[Pair] = ()
@@ -223,7 +223,12 @@ class Duplicates:
                     begin, end = np.searchsorted(of_pairs, [labels[here[0]], labels[here[0]] + 1])
                     several = [place for place in here if place in self._copies]
                     pairs = self._told(self._pairs.only(inside[begin:end]), several)
-                yield Cluster(tuple(members[place] for place in here), tuple(islice(shares, len(here))), tuple(pairs))
+                yield Cluster(
+                    tuple(members[place] for place in here),
+                    tuple(islice(shares, len(here))),
+                    tuple(islice(exact, len(here))),
+                    tuple(pairs),
+                )
 
     def _labels(self, *, complete: bool) -> Numbers:
         """Return the cluster of each document, known by the place of its first member."""
@@ -332,7 +337,8 @@ def duplicates_in(
             _archive(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SampleScheme())
         )
         without = 0
-        for portion in engine.scan(archive.begin_scan()):
+        # What was read without its dates would go without them.
+        for portion in engine.scan(archive.begin_scan(anew=date_field is not None)):
             dates = _dates(engine, portion, date_field)
             entries = [
                 Entry(document_id, sample_digest(sample), sample, name, dates.get(document_id))
@@ -340,7 +346,7 @@ def duplicates_in(
                 if sample is not None
             ]
             without += len(portion.documents) - len(entries)
-            same = archive.unchanged([(entry.id, entry.digest, entry.date) for entry in entries])
+            same = archive.unchanged([(entry.id, entry.digest, entry.name, entry.date) for entry in entries])
             archive.put([entry for entry in entries if entry.id not in same], portion.mark)
             progress("reading", archive.count())
         archive.end_scan()
@@ -431,6 +437,7 @@ def _gather(
 ) -> None:
     """Put documents into an archive, except those that are in it unchanged."""
     waiting: deque[tuple[str, str, float | None, bytes]] = deque()
+    fresh: dict[str, Entry] = {}
     remaining = iter(documents)
     seen = archive.count()
     is_empty = not seen
@@ -439,14 +446,19 @@ def _gather(
         while some := list(islice(remaining, _AT_ONCE)):
             digests = [_digest(each.text) if archive.lasts else b"" for each in some]
             moments = [dates(each) for each in some]
-            known = [(each.id, digest, moment) for each, digest, moment in zip(some, digests, moments, strict=True)]
+            # What came before in this run and is still to be put is not known by what the archive has under its id.
+            ahead = {document_id for document_id, *_ in waiting} | fresh.keys()
+            known = [
+                (each.id, digest, each.name, moment)
+                for each, digest, moment in zip(some, digests, moments, strict=True)
+                if each.id not in ahead
+            ]
             same = set() if is_empty else archive.unchanged(known)
             for document, digest, moment in zip(some, digests, moments, strict=True):
                 if document.id not in same:
                     waiting.append((document.id, document.name, moment, digest))
                     yield document.text
 
-    fresh: dict[str, Entry] = {}
     for hashes in hashes_of(texts(), scheme, workers=workers):
         document_id, name, moment, digest = waiting.popleft()
         if document_id in fresh:
@@ -474,14 +486,16 @@ def _put(archive: Archive, fresh: dict[str, Entry], on_repeated: Callable[[str],
 def _found(
     archive: Archive,
     question: PairQuestion,
-    read: Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]] | None,
+    read: ReadHashes | None,
     *,
     links_suffice: bool,
     progress: Progress,
 ) -> Duplicates:
-    wanted = "links" if links_suffice else "pairs"
-    archive.ask(f"{wanted} of {question.metric.value} {question.threshold} with recall {question.recall}")
+    told = f"{question.metric.value} {question.threshold} with recall {question.recall}"
+    archive.ask(told, links_suffice=links_suffice)
     archived = archive.archived()
+    if read is not None:
+        archived = told_apart(archive, archived, question, read)
     firsts = first_of_equals(archived.keys, archived.samples.sizes)
     known = archive.pairs(archived)
     pairs = find_pairs(
@@ -495,57 +509,6 @@ def _found(
         progress=lambda count: progress("comparing", count),
     )
     if read is not None:
-        pairs = _settled(archive, archived, pairs, question, read, progress)
+        pairs = settled(archive, archived, pairs, question, read, lambda count: progress("reading whole", count))
     archive.keep_pairs(pairs, archived.numbers)
-    return Duplicates(archive, archived, pairs, firsts, ~archived.is_paired)
-
-
-def _settled(
-    archive: Archive,
-    archived: Archived,
-    pairs: Pairs,
-    question: PairQuestion,
-    read: Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]],
-    progress: Progress,
-) -> Pairs:
-    """Compare the texts of pairs that the samples leave in doubt, and return what is left of them."""
-    needed = question.least_overlap(pairs.sizes_a, pairs.sizes_b)
-    is_open = ~pairs.is_exact & ~(archived.is_paired[pairs.a] & archived.is_paired[pairs.b])
-    at = np.flatnonzero(is_open)
-    is_open[at] = measured(archived.samples, pairs.a[at], pairs.b[at], _SURE).low < needed[at]
-    shared, low, high = pairs.shared.copy(), pairs.low.copy(), pairs.high.copy()
-    is_kept = np.ones(len(pairs), np.bool_)
-    done = 0
-    for some in _read_together(np.flatnonzero(is_open), pairs):
-        places = np.unique(np.concatenate([pairs.a[some], pairs.b[some]]))
-        known = archive.known(archived.numbers[places].tolist())
-        ids = {place: known[int(archived.numbers[place])][0] for place in places.tolist()}
-        hashes = read(list(ids.values()))
-        for at in some.tolist():
-            one, other = (hashes.get(ids[int(side[at])]) for side in (pairs.a, pairs.b))
-            if one is not None and other is not None:
-                count = int(np.intersect1d(one, other, assume_unique=True).size)
-                shared[at] = low[at] = high[at] = count
-                is_kept[at] = count >= needed[at]
-        done += some.size
-        progress("reading whole", done)
-    settled = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
-    return settled.only(is_kept)
-
-
-def _read_together(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield pairs in groups whose texts are fetched at once."""
-    group: list[int] = []
-    there: set[int] = set()
-    shingles = 0
-    for each in at.tolist():
-        more = {int(pairs.a[each]), int(pairs.b[each])} - there
-        size = int(pairs.sizes_a[each] + pairs.sizes_b[each])
-        if group and (len(there) + len(more) > _READ_AT_ONCE or (more and shingles + size > _SHINGLES_AT_ONCE)):
-            yield np.array(group, np.intp)
-            group, there, shingles = [], set(), 0
-        group.append(each)
-        there |= more
-        shingles += size if more else 0
-    if group:
-        yield np.array(group, np.intp)
+    return Duplicates(archive, archived, pairs, firsts, archived.is_new)

@@ -80,7 +80,8 @@ class Whole:
 
     def read(self, told: object) -> int:
         if isinstance(told, str) and _WHOLE.fullmatch(told):
-            told = int(told[:20])
+            # Leading zeros are no reason to read fewer of the digits that count.
+            told = int(told.lstrip("0_")[:20].rstrip("_") or "0")
         if not isinstance(told, int) or isinstance(told, bool) or not self.least <= told <= self.most:
             raise ValueError
         return told

@@ -33,7 +33,9 @@ PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: The variables of whorl's own tests and benchmarks, which are set beside those of the settings.
 _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
 #: What Kubernetes puts into the environment of every container where there is a service called whorl or whorl-….
-_OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$")
+_OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
+#: One of them has a name that people may give to a port of their own, and a value that they would not.
+_LINK = re.compile(r"(tcp|udp|sctp)://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +344,11 @@ def _require_known(environ: Mapping[str, str]) -> None:
     known = {CONFIG, *(each.variable for each in all_settings() if each.variable)}
     for name in environ:
         if name.startswith(PREFIX) and not (
-            name in known or _OF_THE_TESTS.fullmatch(name) or _OF_KUBERNETES.search(name) or not environ[name]
+            name in known
+            or _OF_THE_TESTS.fullmatch(name)
+            or _OF_KUBERNETES.search(name)
+            or (name.endswith("_PORT") and _LINK.match(environ[name]))
+            or not environ[name]
         ):
             raise ParameterError(
                 f"there is no setting {name}{_meant(name, known)}; docs/settings.md lists what there is"

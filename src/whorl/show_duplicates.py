@@ -13,7 +13,7 @@ from whorl.show import counted, printable
 
 FORMATS = ("json", "csv", "table")
 _PAIR_COLUMNS = ("a", "b", "similarity", "a_in_b", "b_in_a", "exact", "a_name", "b_name")
-_CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "similarity")
+_CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "similarity", "exact")
 
 
 def pair_values(pair: Pair) -> dict[str, Any]:
@@ -36,8 +36,14 @@ def cluster_values(cluster: Cluster) -> dict[str, Any]:
     return {
         "size": len(cluster.members),
         "members": [
-            {"id": member.id, "name": member.name, "size": member.size, "similarity": round(share, 6)}
-            for member, share in zip(cluster.members, cluster.similarities, strict=True)
+            {
+                "id": member.id,
+                "name": member.name,
+                "size": member.size,
+                "similarity": round(share, 6),
+                "exact": is_exact,
+            }
+            for member, share, is_exact in zip(cluster.members, cluster.similarities, cluster.are_exact, strict=True)
         ],
     }
 
@@ -88,13 +94,14 @@ def write_clusters(clusters: Iterable[Cluster], form: str, out: TextIO) -> tuple
             continue
         if form == "table":
             out.write(f"{chr(10) if count > 1 else ''}cluster {count:,}: {counted(len(cluster.members), 'document')}\n")
-        for member, share in zip(cluster.members, cluster.similarities, strict=True):
+        for member, share, is_exact in zip(cluster.members, cluster.similarities, cluster.are_exact, strict=True):
             if form == "csv":
                 size = len(cluster.members)
-                rows.writerow([count, size, member.id, member.name, member.size, round(share, 6)])
+                told_exact = str(is_exact).lower()
+                rows.writerow([count, size, member.id, member.name, member.size, round(share, 6), told_exact])
             else:
                 name = f"  {printable(member.name)}" if member.name and member.name != member.id else ""
-                out.write(f"{_percent(share):>8}  {printable(member.id)}{name}\n")
+                out.write(f"{_percent(share, is_exact):>8}  {printable(member.id)}{name}\n")
     return count, documents
 
 

@@ -30,6 +30,8 @@ from whorl.plan import Bool, BoundPlan, Chosen, MatchAll, Nothing, PlanNode, Sam
 from whorl.trace import trace
 
 Percent: TypeAlias = int | float | str | Fraction
+#: Characters of the exponent of a percentage, sign included: as many as that of a float has.
+_EXPONENT = 4
 
 DEFAULT_THRESHOLD, DEFAULT_RECALL = Fraction(20, 100), Fraction(95, 100)
 #: Candidates that are verified at most, best first; of more, totals are an estimate that says so.
@@ -78,9 +80,11 @@ def fraction_of(name: str, percent: Percent) -> Fraction:
     Raises:
         ParameterError: It is none; the message calls it by its name.
     """
+    # By way of text, so that 0.1 is a tenth.
+    text = str(percent)
     try:
-        # By way of text, so that 0.1 is a tenth.
-        value = Fraction(str(percent)) / 100
+        # 1e-99999999 is a number of a hundred million digits.
+        value = Fraction(0) if len(text.lower().partition("e")[2]) > _EXPONENT else Fraction(text) / 100
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
     if not 0 < value <= 1:

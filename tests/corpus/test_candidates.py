@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whorl.corpus.candidates import Crowd, Some, candidates
+from whorl.corpus.clusters import Components
 from whorl.corpus.pairs import Pairs, verified
 from whorl.corpus.question import PairMetric, PairQuestion
 from whorl.corpus.samples import Samples, level_beyond
-from whorl.corpus.search import find_pairs, first_of_equals
+from whorl.corpus.search import _Links, find_pairs, first_of_equals
 from whorl.errors import ParameterError
 from whorl.fingerprint.sample import SampleScheme, sample_of
 
@@ -169,6 +170,30 @@ def test_a_crowd_is_linked_without_all_its_pairs() -> None:
     )
     assert 3_999 <= len(pairs) < 20_000
     assert set(pairs.a.tolist()) | set(pairs.b.tolist()) == set(range(4_000))
+
+
+@pytest.mark.parametrize("old", [0, 30, 55])
+def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
+    """
+    Links leave no two apart that a chain of pairs connects: neither groups that two pivots joined, and that only pairs
+    among the others connect, nor new documents and old ones that do not belong to the largest group.
+    """
+    asked = question("similarity", 50, 100)
+    for seed in range(40):
+        chance = random.Random(seed)
+        line = sorted(numbers(chance, 170))
+        samples = samples_of([set(line[at : at + 10]) for at in (chance.randrange(160) for _ in range(60))])
+        everything = verified(samples, *np.triu_indices(60, 1), asked)
+        truly = Components(60)
+        truly.join(everything.a, everything.b)
+        is_new = np.arange(60) >= old
+        known = everything.only(~is_new[everything.a] & ~is_new[everything.b])
+        links = _Links(samples, asked)
+        links.note(known)
+        found = Pairs.together([known, *links.of(np.arange(60), is_new)])
+        linked = Components(60)
+        linked.join(found.a, found.b)
+        assert linked.labels().tolist() == truly.labels().tolist()
 
 
 def test_equal_documents_are_known_by_the_first() -> None:

@@ -252,7 +252,9 @@ def test_bad_codes(bad: object) -> None:
     assert index.codes().tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("bad", [np.array([-1]), np.array([1.0]), np.zeros((2, 2), np.uint64), np.array([True])])
+@pytest.mark.parametrize(
+    "bad", [np.array([-1]), np.array([1.0]), np.zeros((2, 2), np.uint64), np.array([True]), b"12345678"]
+)
 def test_bad_arrays(bad: np.ndarray) -> None:
     """
     Arrays hold whole numbers that are not negative, in one dimension.

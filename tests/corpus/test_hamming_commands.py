@@ -79,6 +79,8 @@ def test_no_codes_are_no_pairs(run: Callable[..., tuple[int, str, str]]) -> None
         (["-b", "5", "-d", "3", "-o", ""], 5, "Output must be provided and non-empty."),
         (["-b", "3", "-d", "3"], 6, "Blocks (3) must be {than} distance (3)"),
         (["-b", "65", "-d", "3"], 6, "Blocks (65) must be <= 64"),
+        (["-b", "1" * 5_000, "-d", "3"], 6, "must be <= 64"),
+        (["-b", "0" * 5_000, "-d", "3"], 2, "Blocks must be provided and > 0"),
     ],
 )
 def test_refusals(
@@ -94,6 +96,20 @@ def test_refusals(
     than = ">=" if command is find_all else ">"
     assert command(options) == code
     assert capsys.readouterr().err.splitlines()[-1].endswith(message.format(than=than))
+
+
+@pytest.mark.parametrize(("stream", "code"), [("stdin", 7), ("stdout", 8)])
+def test_streams_that_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], stream: str, code: int
+) -> None:
+    """
+    A process that was started without standard input or output says so.
+    """
+    (tmp_path / "codes").write_text("1\n3\n")
+    monkeypatch.setattr(sys, stream, None)
+    source = "-" if stream == "stdin" else str(tmp_path / "codes")
+    assert find_all(["-b5", "-d3", "-i", source]) == code
+    assert capsys.readouterr().err.endswith("-\n")
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from whorl import Store
+from whorl.errors import ParameterError
 from whorl.service.access import MOST_TICKETS, TICKET_SECONDS, Access, Credentials
 from whorl.service.alfresco import SEARCH
 from whorl.service.app import create_app
@@ -221,6 +223,16 @@ def test_tickets_are_bounded() -> None:
     assert not access.renew(tickets[1])
     assert access.renew(tickets[2])
     assert access.renew(tickets[-1])
+
+
+@pytest.mark.parametrize("made", [{"api_keys": ("good", "k\udcff")}, {"user": ("ann", "p\udcff")}])
+def test_a_secret_that_is_no_text(made: dict[str, Any]) -> None:
+    """
+    Bytes of a variable that are no UTF-8 are told at the start, and not shown.
+    """
+    with pytest.raises(ParameterError, match="UTF-8") as told:
+        Credentials(**made)
+    assert "\udcff" not in str(told.value)
 
 
 def test_no_secret_is_shown() -> None:

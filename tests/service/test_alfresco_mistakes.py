@@ -95,6 +95,7 @@ WRONG: list[tuple[Any, tuple[str, ...]]] = [
     ({**GOOD, "filterQueries": [{"query": "a"}] * 101}, ("filterQueries", "100")),
     ({**GOOD, "facetQueries": [{"label": "x"}]}, ("facetQueries[0].query", "required")),
     ({**GOOD, "facetQueries": [{"query": "{!afts}a"}]}, ("{",)),
+    ({**GOOD, "filterQueries": [{"queries": ["a"] * 101}]}, ("filterQueries[0].queries", "at most 100")),
     ({**GOOD, "facetQueries": [{"query": "a", "label": "x"}, {"query": "b", "label": "x"}]}, ("label", "'x'")),
     ({**GOOD, "facetFormat": "V3"}, ("facetFormat", "V1")),
     ({**GOOD, "facetFields": {"facets": [{"field": "creator"}]}}, ("facetFields", "does not do")),

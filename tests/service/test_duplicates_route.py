@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import threading
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +26,7 @@ import whorl.service.duplicates
 from families import family_documents, true_components, true_pairs
 from whorl import Document, Store, open_store
 from whorl.service.app import create_app
+from whorl.settings import Settings
 
 DOCUMENTS = family_documents(30, seed=5, longest=300)
 
@@ -99,6 +103,32 @@ def test_the_same_is_told_for_a_while(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(whorl.service.duplicates, "_SECONDS_KEPT", -1.0)
         assert client.get("/api/duplicates").json()["clusters"][0]["size"] == 3
         assert first["warnings"] == ["1 document of fewer than 5 words was not compared"]
+
+
+def test_few_look_for_duplicates_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    One searches, three wait for it no longer than they have time, and the next is told at once; a search that nobody
+    has time for is not begun.
+    """
+    begun, released = threading.Semaphore(0), threading.Event()
+    searched, waited = whorl.service.duplicates._searched, 60.0
+
+    def held(*asked: Any) -> Any:
+        begun.release()
+        assert released.wait(waited)
+        return searched(*asked)
+
+    monkeypatch.setattr(whorl.service.duplicates, "_searched", held)
+    app = create_app(store, settings=Settings(request_timeout_seconds=0.5))
+    with TestClient(app) as client, ThreadPoolExecutor(5) as pool:
+        answers = [pool.submit(client.get, "/api/duplicates", params={"threshold": each}) for each in range(60, 65)]
+        told = [each.result(waited) for each in answers]
+        assert [each.status_code for each in told] == [503] * 5
+        assert sum("others are looking for duplicates" in each.text for each in told) == 4
+        assert begun.acquire(timeout=waited)
+        released.set()
+        assert not begun.acquire(blocking=False)
+        assert client.get("/api/search?q=*").status_code == 200
 
 
 def test_a_store_that_is_too_large(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,9 +142,17 @@ def asking() -> Iterator[Callable[..., Future[httpx.Response]]]:
         yield lambda service, **more: pool.submit(service.get, "/api/search", params={"q": "*"}, **more)
 
 
-def waiting(service: TestClient) -> float:
+def measured(service: TestClient, name: str) -> float:
     lines = service.get("/metrics").text.splitlines()
-    return float(next(line.split()[1] for line in lines if line.startswith("whorl_requests_waiting ")))
+    return float(next(line.split()[1] for line in lines if line.startswith(f"{name} ")))
+
+
+def waiting(service: TestClient) -> float:
+    return measured(service, "whorl_requests_waiting")
+
+
+def working(service: TestClient) -> float:
+    return measured(service, "whorl_requests_working")
 
 
 def until(reached: Callable[[], bool]) -> None:
@@ -184,6 +192,7 @@ def test_one_client_leaves_room_for_others(held: Held, asking: Any) -> None:
         held.arrived(2)
         message = refused(service.get("/api/search?q=*", headers=one), 429)
         assert message == "you have 2 requests here already; wait for an answer before you ask more"
+        refused(service.get("/api/search?q=*", headers={"Authorization": "bearer   one"}), 429)
         answers.append(asking(service, headers=two))
         held.arrived(1)
         held.released.set()
@@ -206,6 +215,19 @@ def test_the_time_is_up(held: Held, asking: Any) -> None:
         assert refused(service.get("/api/search?q=*"), 503).startswith("there was no room")
         held.released.set()
         until(lambda: service.get("/api/search?q=*").status_code == 200)
+
+
+def test_facets_end_with_the_time(held: Held) -> None:
+    """
+    Of many facets, those for which there is no time any more are not counted.
+    """
+    facets = [{"query": "a", "label": str(number)} for number in range(100)]
+    with limited(held, request_timeout_seconds=0.1) as service:
+        answer = service.post(SEARCH, json={"query": {"query": "*"}, "facetQueries": facets})
+        assert answer.status_code == 503
+        held.released.set()
+        until(lambda: working(service) == 0)
+        assert len(held.given) == 1
 
 
 def test_the_time_is_up_for_alfrescos_clients(held: Held) -> None:
@@ -252,7 +274,7 @@ def test_names_that_an_open_service_is_called_by(
     assert hosts.admit(host) == is_admitted
     if host:
         with limited(store, hosts=hosts) as service:
-            for path in ("/api/search?q=*", "/healthz", "/", "/metrics", "/docs"):
+            for path in ("/api/search?q=*", "/healthz", "/", "/metrics", "/openapi.json"):
                 answer = service.get(path, headers={"Host": host})
                 assert answer.status_code == (200 if is_admitted else 403)
                 assert is_admitted or "WHORL_ALLOWED_HOSTS" in answer.json()["error"]["message"]

@@ -13,6 +13,7 @@ import requests
 
 from served import DEADLINE_SECONDS, Hung, Served, serving
 from whorl import Document, open_store
+from whorl.service.gate import TICKETS
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals, and counts threads in /proc")
 TEXT = "seven silver spoons shine softly since sunday"
@@ -53,7 +54,8 @@ def asked(served: Served, headers: dict[str, str]) -> int:
 def stopping(served: Served) -> None:
     """Tell the service to stop, and wait until it does."""
     served.process.send_signal(signal.SIGTERM)
-    served.logged(lambda line: "Shutting down" in str(line["event"]) or "Waiting" in str(line["event"]))
+    # It says so before it closes its listener, and that it waits after that.
+    served.logged(lambda line: "Waiting" in str(line["event"]))
 
 
 def test_what_was_accepted_is_finished(folder: Path) -> None:
@@ -78,12 +80,15 @@ def test_what_was_accepted_is_finished(folder: Path) -> None:
 
 def test_it_does_not_wait_for_ever(folder: Path) -> None:
     """
-    A client that sends nothing more is given the time of the settings, and what it sent before is sound.
+    A client that sends nothing more is given the time of the settings, then told 503; what it sent before is sound.
     """
     with serving(folder, shutdown_timeout=1) as served, served.connection() as connection:
         connection.sendall(HEAD.encode() + chunk(line("first")))
         assert requests.get(f"{served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
         stopping(served)
+        answer = answered(connection)
+        assert answer.startswith("HTTP/1.1 503 ")
+        assert "being stopped" in answer
         served.process.wait(DEADLINE_SECONDS)
     with open_store(folder, create=False) as store:
         assert store.count() in (1, 2)
@@ -105,6 +110,19 @@ def test_a_client_that_falls_silent(folder: Path) -> None:
                 assert answer.startswith("HTTP/1.1 408")
                 assert "nothing more of the body came for 0.3 s" in answer
         assert requests.get(f"{served.url}/api/search?q=*", timeout=DEADLINE_SECONDS).status_code == 200
+
+
+def test_who_logs_in_slowly_keeps_nobody_from_searching(folder: Path) -> None:
+    """
+    Anybody may try to log in, so those who do take no place of those who may search.
+    """
+    begun = f"POST {TICKETS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
+    own: dict[str, object] = {"api_key": "key", "max_concurrent": 1, "max_waiting": 0, "max_per_client": 1}
+    with serving(folder, **own) as served, served.connection() as connection:
+        connection.sendall(begun.encode() + b"Expect: 100-continue\r\n\r\n")
+        # It is told to go on when its body is waited for.
+        assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
+        assert asked(served, {"Authorization": "Bearer key"}) == 200
 
 
 def test_a_solr_that_hangs() -> None:

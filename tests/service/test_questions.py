@@ -256,6 +256,18 @@ def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
         assert "longer than 20 characters" in answer.json()["error"]["message"]
 
 
+def test_a_file_for_which_there_is_no_time(embedded_contracts: Store) -> None:
+    """
+    503 and which setting it was, since nothing need be wrong with the file.
+    """
+    endless = base64.b64encode(b"<div>" * 3_000_000).decode()
+    with TestClient(create_app(embedded_contracts, settings=Settings(request_timeout_seconds=1.0))) as service:
+        answer = service.post("/api/text", json={"name": "a.html", "content": endless})
+        assert answer.status_code == 503
+        assert "Retry-After" in answer.headers
+        assert "(setting request_timeout)" in answer.json()["error"]["message"]
+
+
 @pytest.mark.parametrize(("content", "named"), [("=", "base64"), ("AAEC/w==", "not text")])
 def test_a_file_that_is_no_text(embedded_service: TestClient, content: str, named: str) -> None:
     """

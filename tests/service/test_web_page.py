@@ -581,6 +581,28 @@ def test_signing_in_with_a_key(browser: Browser, guarded_url: str) -> None:
         expect(page.locator("#name-a")).to_have_text("lease.txt")
 
 
+def test_a_key_that_is_no_latin(browser: Browser, guarded_url: str) -> None:
+    """
+    It reaches the service, which does not know it, and says so.
+    """
+    with opened(browser, f"{guarded_url}#compare?a=lease&b=renewal") as page:
+        dialog = page.get_by_role("dialog", name="Sign in")
+        dialog.get_by_role("radio", name="API key").check(force=True)
+        dialog.get_by_label("API key").last.fill("\u201ckey\u201d")
+        page.keyboard.press("Enter")
+        expect(dialog.get_by_role("alert")).to_contain_text("does not know")
+
+
+@pytest.mark.parametrize("address", ["#constructor", "#search?q=rent&metric=toString"])
+def test_an_address_that_names_nothing(browser: Browser, url: str, address: str) -> None:
+    """
+    What only every JavaScript object knows is no view and no metric.
+    """
+    with opened(browser, url + address) as page:
+        expect(page.get_by_label("Query")).to_have_count(1)
+        page.wait_for_load_state("networkidle")
+
+
 def test_without_a_mouse(page: Page) -> None:
     """
     From the first key to two passages side by side; where the keyboard is can always be seen.

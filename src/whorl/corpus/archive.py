@@ -42,8 +42,21 @@ _TABLES = """
     ) WITHOUT ROWID;
     CREATE INDEX pair_by_b ON pair (b)
 """
+_PAIR_CLUSTERS_AGAIN = """
+    WITH RECURSIVE cluster (number) AS (
+        SELECT number FROM document WHERE id IN ({})
+        UNION
+        SELECT CASE a WHEN number THEN b ELSE a END FROM cluster JOIN pair ON a = number OR b = number
+    )
+    UPDATE document SET is_paired = 2 WHERE is_paired = 1 AND number IN (SELECT number FROM cluster)
+"""
 _HASH = np.dtype("<u8")
 _CHUNK, _ROWS_AT_ONCE = 500, 50_000
+#: What `is_paired` of a document says: it was compared with nothing yet; all its pairs with others of these are known;
+#: they were, until a document was forgotten that took some of them along.
+_NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
+#: What the question begins with if of the pairs only so many are kept as hold clusters together.
+_LINKS = "links of "
 #: The file of hashes is written anew when fewer of them than one in so many belong to a document.
 _GARBAGE = 2
 
@@ -76,12 +89,14 @@ class Archived:
         samples: Their samples, mapped from the disk.
         keys: Equal for documents of equal samples; int64 array of shape (documents,).
         is_paired: Whether all pairs among these are known; bool array of shape (documents,).
+        is_new: Which ones were compared with nothing yet; bool array of shape (documents,).
     """
 
     numbers: Numbers
     samples: Samples
     keys: Numbers
     is_paired: npt.NDArray[np.bool_]
+    is_new: npt.NDArray[np.bool_]
 
 
 class Archive:
@@ -197,13 +212,13 @@ class Archive:
 
     # Documents.
 
-    def unchanged(self, documents: Sequence[tuple[str, bytes, float | None]]) -> set[str]:
+    def unchanged(self, documents: Sequence[tuple[str, bytes, str, float | None]]) -> set[str]:
         """Return the ids of documents that are kept under the same digests, and note that they were seen.
 
         Args:
-            documents: Ids, digests and dates, which may be others now.
+            documents: Ids and digests; names and dates, which may be others now.
         """
-        digests = {document_id: digest for document_id, digest, _ in documents}
+        digests = {document_id: digest for document_id, digest, _, _ in documents}
         found = {
             row[0]
             for row in self._by_id("SELECT id, digest FROM document WHERE id IN ({})", list(digests))
@@ -212,8 +227,8 @@ class Archive:
         with self._writing():
             scan = int(self._meta("scan") or 0)
             self._database.executemany(
-                "UPDATE document SET scan = ?, date = ? WHERE id = ?",
-                [(scan, date, document_id) for document_id, _, date in documents if document_id in found],
+                "UPDATE document SET scan = ?, name = ?, date = ? WHERE id = ?",
+                [(scan, name, date, document_id) for document_id, _, name, date in documents if document_id in found],
             )
         return found
 
@@ -256,20 +271,31 @@ class Archive:
         return repeated
 
     def _forget(self, ids: Sequence[str]) -> None:
+        if (self._meta("question") or "").startswith(_LINKS):
+            # What they held together may be alike without them: pairs were left out since these were enough.
+            for at in range(0, len(ids), _CHUNK):
+                some = ids[at : at + _CHUNK]
+                self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(some))), some)
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = ?1 OR b = ?1", (number,))
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
             # Equal documents may have been known by this one.
-            self._database.execute("UPDATE document SET is_paired = 0 WHERE key = ?", (key,))
+            self._database.execute(
+                f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
+            )
 
     def begin_reading(self) -> None:
         """Begin to read some documents; those that are kept already stay."""
         with self._writing():
             self._set("scan", str(int(self._meta("scan") or 0) + 1))
 
-    def begin_scan(self) -> str:
-        """Begin to read everything there is, or go on; return the mark of the last `put`, "" at the beginning."""
-        mark = self._meta("mark")
+    def begin_scan(self, *, anew: bool = False) -> str:
+        """Begin to read everything there is, or go on; return the mark of the last `put`, "" at the beginning.
+
+        Args:
+            anew: Whether not to go on, wherever an interrupted reading ended.
+        """
+        mark = None if anew else self._meta("mark")
         if mark is None:
             self.begin_reading()
             with self._writing():
@@ -294,7 +320,16 @@ class Archive:
         # numpy maps no empty file.
         hashes = np.memmap(path, _HASH, "r", shape=(self._end,)) if self._end else np.empty(0, np.uint64)
         samples = Samples(self._scheme, sizes, starts, counts, hashes)
-        return Archived(numbers, samples, keys, is_paired.astype(np.bool_))
+        return Archived(numbers, samples, keys, is_paired == _PAIRED, is_paired == _NEW)
+
+    def tell_apart(self, keys: Sequence[tuple[int, int]]) -> None:
+        """Give documents keys of their own, which say more than their samples.
+
+        Args:
+            keys: New keys, each with the number of its document.
+        """
+        with self._writing():
+            self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
     def count(self) -> int:
         """Return how many documents there are."""
@@ -307,8 +342,14 @@ class Archive:
 
     # Pairs.
 
-    def ask(self, question: str) -> None:
-        """Forget the pairs if they answer another question."""
+    def ask(self, question: str, *, links_suffice: bool = False) -> None:
+        """Forget the pairs if they answer another question.
+
+        Args:
+            question: What the pairs answer.
+            links_suffice: Whether only so many are kept as hold clusters together.
+        """
+        question = f"{_LINKS if links_suffice else 'pairs of '}{question}"
         if self._meta("question") != question:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
@@ -324,8 +365,10 @@ class Archive:
         """
         columns = (numbers[pairs.a], numbers[pairs.b], pairs.shared, pairs.low, pairs.high)
         with self._writing():
+            # Some that were known may have turned out to be none.
+            self._database.execute("DELETE FROM pair")
             self._database.executemany(
-                "INSERT OR REPLACE INTO pair VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO pair VALUES (?, ?, ?, ?, ?)",
                 zip(*(column.tolist() for column in columns), strict=True),
             )
             self._database.execute("UPDATE document SET is_paired = 1")

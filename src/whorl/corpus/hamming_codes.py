@@ -35,6 +35,10 @@ def as_codes(values: CodesLike) -> Codes:
         if values.dtype.kind == "i" and values.size and values.min() < 0:
             raise ParameterError(f"codes are numbers from 0 to 2**64 - 1, got {values.min()}")
         return np.ascontiguousarray(values, np.uint64)
+    if isinstance(values, bytes | bytearray):
+        raise ParameterError(
+            "codes are whole numbers, got bytes; numpy.frombuffer(values, 'uint64') makes codes of them"
+        )
     try:
         # Three times as fast as numpy with a list, and it refuses what is not a 64-bit number.
         return np.frombuffer(array("Q", values), np.uint64)

@@ -65,13 +65,14 @@ def find_pairs(
         samples.scheme, samples.sizes[places], samples.starts[places], samples.counts[places], samples.hashes
     )
     is_new = ~is_known[places]
-    linking = _Links(compared, question)
     found, count = [], len(known)
     if not is_new.any():
         return known
+    linking = _Links(compared, question)
+    linking.note(known.at(_inverse(places, len(samples))))
     for some in candidates(compared, question, crowds=links_suffice):
         if isinstance(some, Crowd):
-            pairs = Pairs.together(linking.of(some.places[is_new[some.places]], some.places))
+            pairs = Pairs.together(linking.of(some.places, is_new[some.places]))
         else:
             is_open = is_new[some.smaller] | is_new[some.larger]
             pairs = verified(compared, some.smaller[is_open], some.larger[is_open], question)
@@ -81,6 +82,13 @@ def find_pairs(
         progress(count)
     everything = Pairs.together(found)
     return Pairs.together([known, everything.at(places)])
+
+
+def _inverse(places: Numbers, count: int) -> Numbers:
+    """Return where in `places` each of so many places is."""
+    inverse = np.full(count, -1)
+    inverse[places] = np.arange(places.size)
+    return inverse
 
 
 class _Links:
@@ -94,24 +102,29 @@ class _Links:
         """Know pairs that were found otherwise."""
         self._components.join(pairs.a, pairs.b)
 
-    def of(self, new: Numbers, crowd: Numbers) -> Iterator[Pairs]:
-        """Yield links between the new documents of a crowd and all of it."""
+    def of(self, crowd: Numbers, is_new: npt.NDArray[np.bool_]) -> Iterator[Pairs]:
+        """Yield links within a crowd, between its new documents and all of it."""
+        new = left = crowd[is_new]
         for _ in range(_PIVOTS):
-            new = self._outside(new, crowd)
-            if not new.size:
-                return
-            yield self._linked(np.full(crowd.size, new[0]), crowd)
-            new = new[1:]
-        new = self._outside(new, crowd)
-        portion = max(1, AT_ONCE // 8 // crowd.size)
-        for at in range(0, new.size, portion):
-            some = new[at : at + portion]
-            yield self._linked(np.repeat(some, crowd.size), np.tile(crowd, some.size))
+            left = self._outside(left, crowd)
+            if not left.size:
+                break
+            yield self._linked(np.full(crowd.size, left[0]), crowd)
+            left = left[1:]
+        # Of two that do not hang together yet at least one is outside of what most of the crowd hangs together in. What
+        # a pivot joined to others has been compared with that pivot alone, so all that are outside take part.
+        outside_new = self._outside(new, crowd)
+        outside_old = self._outside(crowd[~is_new], crowd)
+        for outside, others in ((outside_new, crowd), (outside_old, new)):
+            portion = max(1, AT_ONCE // 8 // max(1, others.size))
+            for at in range(0, outside.size, portion):
+                some = outside[at : at + portion]
+                yield self._linked(np.repeat(some, others.size), np.tile(others, some.size))
 
-    def _outside(self, new: Numbers, crowd: Numbers) -> Numbers:
-        """Return those of the new documents that do not hang together with most of the crowd."""
+    def _outside(self, some: Numbers, crowd: Numbers) -> Numbers:
+        """Return those of some documents that do not hang together with most of the crowd."""
         roots, counts = np.unique(self._components.find(crowd), return_counts=True)
-        return new[self._components.find(new) != roots[counts.argmax()]] if counts.max() > 1 else new
+        return some[self._components.find(some) != roots[counts.argmax()]] if counts.max() > 1 else some
 
     def _linked(self, a: Numbers, b: Numbers) -> Pairs:
         is_open = self._components.find(a) != self._components.find(b)

@@ -98,10 +98,11 @@ class Reader:
         return answer.text
 
     def _ask(self, worker: _Worker, raw: bytes, form: Format) -> _Answer:
-        left = seconds_left()
-        seconds = self.limits.seconds if left is None else min(self.limits.seconds, max(left, 0.0))
+        seconds, setting, left = self.limits.seconds, "file_timeout", seconds_left()
+        if left is not None and left < seconds:
+            seconds, setting = max(left, 0.0), "request_timeout"
         try:
-            answer = worker.ask(raw, form, seconds)
+            answer = worker.ask(raw, form, seconds, setting)
         except BaseException:
             # Too slow, or whoever waits was interrupted.
             worker.end()
@@ -137,8 +138,8 @@ class _Worker:
             start_new_session=True,
         )
 
-    def ask(self, raw: bytes, form: Format, seconds: float) -> _Answer:
-        """Return what the process says of a file.
+    def ask(self, raw: bytes, form: Format, seconds: float, setting: str) -> _Answer:
+        """Return what the process says of a file within so many seconds, of which a setting is the reason.
 
         Raises:
             DocumentError: It took too long, and was ended.
@@ -157,7 +158,7 @@ class _Worker:
             return self._exchange(raw, form)
         except (OSError, ValueError, LookupError, TypeError):
             if is_late.is_set():
-                told = f"reading it took longer than {seconds:.3g} seconds (setting file_timeout)"
+                told = f"reading it took longer than {seconds:.3g} seconds (setting {setting})"
                 raise DocumentError(told) from None
             return _Answer("", self._death(), is_worker_spent=True)
         finally:

@@ -30,10 +30,20 @@ class Credentials:
     Args:
         api_keys: Each is taken as a bearer token; never shown.
         user: A name and a password, taken as basic authentication and for tickets; never shown.
+
+    Raises:
+        ParameterError: One of them is no text.
     """
 
     api_keys: tuple[str, ...] = ()
     user: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            "".join((*self.api_keys, *(self.user or ()))).encode()
+        except UnicodeEncodeError:
+            # Bytes of a variable that are no text; the error would quote them.
+            raise ParameterError("keys, users and passwords must be text in UTF-8; one of them is not") from None
 
     def __repr__(self) -> str:
         return f"Credentials(api_keys={len(self.api_keys)}, user={'set' if self.user else 'not set'})"

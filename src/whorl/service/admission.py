@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.deadline import deadline
 from whorl.service.failures import failure
-from whorl.service.gate import DOCUMENTS, is_of_the_store
+from whorl.service.gate import DOCUMENTS, is_log_in, is_of_the_store
 from whorl.settings import Settings
 
 #: What knows why a request is late says so within this time after its end; then it is said without a reason.
@@ -52,7 +52,8 @@ class Admission:
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not is_of_the_store(scope["path"]):
+        # Anybody may try to log in, slowly too, so that takes no place of those who may ask; it asks no store.
+        if scope["type"] != "http" or not is_of_the_store(scope["path"]) or is_log_in(scope):
             await self._app(scope, receive, send)
             return
         is_upload = (scope["method"], scope["path"]) == ("POST", DOCUMENTS)
@@ -77,7 +78,9 @@ class Admission:
         """Return what tells one client from others: the credentials, which were found to be good, or the address."""
         authorization = Headers(scope=scope).get("Authorization", "")
         if authorization and not self._is_open:
-            return authorization
+            # As `Access` reads it, or blanks would make many clients of one.
+            kind, _, given = authorization.partition(" ")
+            return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
 
     @contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel
 
+from whorl.deadline import seconds_left
 from whorl.engine.base import Page, Stored
 from whorl.errors import ParameterError
 from whorl.service.access import Access, ticket_in
@@ -94,10 +95,12 @@ def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
         filters=filters,
         order=[key.order for key in asked.sort],
     )
-    counts = [
-        store.search(query, rows=0, conventions=conventions, filters=[*filters, (facet.query,)]).total
-        for facet in asked.facet_queries
-    ]
+    counts = []
+    for facet in asked.facet_queries:
+        left = seconds_left()
+        if left is not None and left <= 0:
+            raise HTTPException(503, "there was no time for all of the facetQueries; try again, or ask fewer at once")
+        counts.append(store.search(query, rows=0, conventions=conventions, filters=[*filters, (facet.query,)]).total)
     until = paging.skip_count + len(page.hits)
     return {
         "pagination": {

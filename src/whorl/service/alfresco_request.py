@@ -151,7 +151,7 @@ class FilterQuery(_Part):
     """One query, or several of which a hit matches any; tags would take it out of field facets, and there are none."""
 
     query: str | None = None
-    queries: list[str] = []
+    queries: Annotated[list[str], Field(max_length=MOST_FILTERS)] = []
     tags: list[str] = []
 
     @model_validator(mode="after")

@@ -27,7 +27,7 @@ from whorl.service.state import state_routes
 from whorl.settings import Settings
 from whorl.store import Store
 
-#: Threads beside those that the settings allow: for the page's files.
+#: Threads beside those that the settings allow: for the page's files, and for log-ins.
 _FURTHER_THREADS = 8
 
 
@@ -58,6 +58,8 @@ def create_app(
         title="whorl",
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
+        # Their pages would load scripts from elsewhere, which could then do whatever the page at / may.
+        docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, HTTPException, Query, Response
 
 from whorl.corpus.question import PairQuestion
+from whorl.deadline import seconds_left
 from whorl.duplicates import Cluster, ask_pairs, duplicates_in
 from whorl.errors import ParameterError
 from whorl.service.failures import Json
@@ -24,6 +27,8 @@ MOST_DOCUMENTS = 200_000
 PAIRS_UP_TO = 30
 #: For how long what was found is told again.
 _SECONDS_KEPT = 60.0
+#: Requests that search or wait for those that do, at most: each is a thread that others could use.
+_MOST_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +50,12 @@ def duplicates_routes(store: Store) -> APIRouter:
         store: Whose documents are compared with each other.
     """
     router = APIRouter(tags=["whorl"], default_response_class=Json)
-    searching = threading.Lock()
+    searching, places = threading.Lock(), threading.BoundedSemaphore(_MOST_AT_ONCE)
     kept: list[_Found] = []
 
     def found(question: PairQuestion, complete: bool) -> _Found:
         # One search at a time: two would take as long as one after the other, and twice the memory.
-        with searching:
+        with _turn(searching, places):
             if not kept or kept[0].asked != (question, complete) or time.monotonic() - kept[0].at > _SECONDS_KEPT:
                 kept[:] = [_searched(store, question, complete)]
             return kept[0]
@@ -88,6 +93,28 @@ def duplicates_routes(store: Store) -> APIRouter:
         }
 
     return router
+
+
+@contextmanager
+def _turn(searching: threading.Lock, places: threading.BoundedSemaphore) -> Iterator[None]:
+    """Let one thread after the other search, as long as there is time for it, and few of them wait.
+
+    Raises:
+        HTTPException: 503, too many wait, or the time is up.
+    """
+    busy = HTTPException(503, "others are looking for duplicates, which is done one after the other; try again")
+    if not places.acquire(blocking=False):
+        raise busy
+    try:
+        left = seconds_left()
+        if not searching.acquire(timeout=-1 if left is None else max(left, 0.0)):
+            raise busy
+        try:
+            yield
+        finally:
+            searching.release()
+    finally:
+        places.release()
 
 
 def _searched(store: Store, question: PairQuestion, complete: bool) -> _Found:

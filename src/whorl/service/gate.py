@@ -54,8 +54,7 @@ class Gate:
             return 403, f"this service is not called {host:.80}; WHORL_ALLOWED_HOSTS may name it"
         is_ours = is_of_the_store(path)
         query = scope["query_string"].decode("latin-1")
-        is_log_in = (method, path) == ("POST", TICKETS)
-        if is_ours and not is_log_in and not self._access.admits(headers.get("Authorization", ""), query):
+        if is_ours and not is_log_in(scope) and not self._access.admits(headers.get("Authorization", ""), query):
             return 401, "this needs Authorization: Bearer KEY, or Basic with the user and password, or a ticket"
         if not is_ours or method != "POST":
             return None
@@ -77,6 +76,11 @@ class Gate:
 def is_of_the_store(path: str) -> bool:
     """Say whether a path is one of those that ask or change the store."""
     return path.startswith(("/api/", f"{ALFRESCO}/"))
+
+
+def is_log_in(scope: Scope) -> bool:
+    """Say whether a request asks for a ticket, which needs no key."""
+    return (scope["method"], scope["path"]) == ("POST", TICKETS)
 
 
 def _limited(receive: Receive, limit: int | None, silence_seconds: float) -> Receive:

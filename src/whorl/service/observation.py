@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
@@ -51,6 +52,13 @@ class Observation:
         with traced(request_id) as trace:
             try:
                 await self._app(scope, receive, send_named)
+            except asyncio.CancelledError:
+                # It was told to stop, and the time for finishing is over.
+                if status:
+                    raise
+                trace.error = "CancelledError"
+                answer = failure(scope["path"], 503, "the service is being stopped; try again in a moment")
+                await answer(scope, receive, send_named)
             except Exception as error:
                 trace.error = type(error).__name__
                 _log.error("defect", exc_info=error, extra={"fields": {"id": request_id}})

@@ -7,11 +7,12 @@ import binascii
 from pathlib import PurePath
 from typing import Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, ConfigDict, Field
 
+from whorl.deadline import seconds_left
 from whorl.engine.base import Page
-from whorl.errors import ParameterError
+from whorl.errors import DocumentError, ParameterError
 from whorl.extraction.reader import Reader
 from whorl.measure import Measured
 from whorl.plan import describe
@@ -125,7 +126,14 @@ def search_routes(store: Store, settings: Settings) -> APIRouter:
             content = base64.b64decode(asked.content, validate=True)
         except (binascii.Error, ValueError):
             raise ParameterError("content: this is not base64") from None
-        return {"name": asked.name, "text": file_text(content, PurePath(asked.name), reader)}
+        try:
+            return {"name": asked.name, "text": file_text(content, PurePath(asked.name), reader)}
+        except DocumentError as error:
+            left = seconds_left()
+            if left is not None and left <= 0:
+                # Nothing is wrong with the file, perhaps: others were being read, or it needs more time.
+                raise HTTPException(503, str(error)) from None
+            raise
 
     return router
 

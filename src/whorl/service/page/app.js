@@ -12,7 +12,7 @@ const TITLES = { search: "Search", compare: "Compare", duplicates: "Duplicates" 
 
 function route() {
   const [name, parameters] = location.hash.slice(1).split("?", 2);
-  if (name && !(name in VIEWS)) return; // #main: the way past the links
+  if (name && !Object.hasOwn(VIEWS, name)) return; // #main: the way past the links
   const shown = name || "search";
   for (const view of Object.keys(VIEWS)) byId(`view-${view}`).hidden = view !== shown;
   for (const link of document.querySelectorAll("nav a")) {

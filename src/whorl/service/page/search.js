@@ -84,7 +84,7 @@ export function show(parameters) {
   if (asked && address.of(asked) === location.hash) return;
   parts.plan.value = parameters.get("plan") === "stock" ? "stock" : "calibrated";
   const wanted = parameters.get("metric");
-  parts.form.elements.metric.value = wanted in METRICS ? wanted : "similarity";
+  parts.form.elements.metric.value = Object.hasOwn(METRICS, wanted) ? wanted : "similarity";
   setQuery(query);
   adopt();
   run();

@@ -49,7 +49,7 @@ function show(wasWrong) {
     on(form, "submit", (event) => {
       event.preventDefault();
       const given = isKey()
-        ? fields.key.value && `Bearer ${fields.key.value}`
+        ? fields.key.value && `Bearer ${bytesOf(fields.key.value)}`
         : fields.user.value && `Basic ${base64(`${fields.user.value}:${fields.password.value}`)}`;
       if (!given) {
         byId("sign-in-error").textContent = isKey() ? "A key is missing." : "A name is missing.";
@@ -69,6 +69,9 @@ function show(wasWrong) {
   });
 }
 
-function base64(text) {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+/** Return the bytes of a text in UTF-8, each as one character: headers take no others. */
+function bytesOf(text) {
+  return String.fromCharCode(...new TextEncoder().encode(text));
 }
+
+const base64 = (text) => btoa(bytesOf(text));

@@ -1,0 +1,103 @@
+"""What samples leave in doubt, settled by all hashes of the documents' texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.corpus.archive import Archive, Archived, sample_key
+from whorl.corpus.pairs import Pairs, measured
+from whorl.corpus.question import PairQuestion
+from whorl.fingerprint.sample import Sample
+
+#: Takes ids; returns all hashes of their texts, in the bits of the samples and ascending, of those that have one.
+ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
+
+#: Confidence of the interval that has to lie above the threshold, or texts are read: of candidates just below it there
+#: may be thousands, of which an interval of 95 % would let through too many.
+_SURE = 0.9999
+#: Documents read whole at once, to settle what samples leave open: so many, with about so many shingles together.
+_READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
+
+
+def told_apart(
+    archive: Archive,
+    archived: Archived,
+    question: PairQuestion,
+    read: ReadHashes,
+) -> Archived:
+    """Know documents of equal samples by all of their hashes, where the samples alone do not make them a pair."""
+    samples, keys = archived.samples, archived.keys.copy()
+    is_part = samples.scheme_levels(samples.sizes) > 0
+    kinds, counts = np.unique(keys[is_part & (samples.sizes > 0)], return_counts=True)
+    there = np.flatnonzero(is_part & np.isin(keys, kinds[counts > 1]))
+    alike = measured(samples, there, there, _SURE)
+    there = there[alike.low < question.least_overlap(alike.sizes_a, alike.sizes_b)]
+    told: list[tuple[int, int]] = []
+    for at in range(0, there.size, _READ_AT_ONCE):
+        some = there[at : at + _READ_AT_ONCE].tolist()
+        known = archive.known(archived.numbers[some].tolist())
+        ids = {place: known[int(archived.numbers[place])][0] for place in some}
+        hashes = read(list(ids.values()))
+        for place, document_id in ids.items():
+            if document_id in hashes:
+                whole = hashes[document_id]
+                keys[place] = sample_key(Sample(archive.scheme, whole.size, whole))
+                told.append((int(keys[place]), int(archived.numbers[place])))
+    archive.tell_apart(told)
+    return replace(archived, keys=keys)
+
+
+def settled(
+    archive: Archive,
+    archived: Archived,
+    pairs: Pairs,
+    question: PairQuestion,
+    read: ReadHashes,
+    progress: Callable[[int], None],
+) -> Pairs:
+    """Compare the texts of pairs that the samples leave in doubt, and return what is left of them."""
+    needed = question.least_overlap(pairs.sizes_a, pairs.sizes_b)
+    is_open = ~pairs.is_exact & ~(archived.is_paired[pairs.a] & archived.is_paired[pairs.b])
+    at = np.flatnonzero(is_open)
+    is_open[at] = measured(archived.samples, pairs.a[at], pairs.b[at], _SURE).low < needed[at]
+    shared, low, high = pairs.shared.copy(), pairs.low.copy(), pairs.high.copy()
+    is_kept = np.ones(len(pairs), np.bool_)
+    done = 0
+    for some in _read_together(np.flatnonzero(is_open), pairs):
+        places = np.unique(np.concatenate([pairs.a[some], pairs.b[some]]))
+        known = archive.known(archived.numbers[places].tolist())
+        ids = {place: known[int(archived.numbers[place])][0] for place in places.tolist()}
+        hashes = read(list(ids.values()))
+        for at in some.tolist():
+            one, other = (hashes.get(ids[int(side[at])]) for side in (pairs.a, pairs.b))
+            if one is not None and other is not None:
+                count = int(np.intersect1d(one, other, assume_unique=True).size)
+                shared[at] = low[at] = high[at] = count
+                is_kept[at] = count >= needed[at]
+        done += some.size
+        progress(done)
+    settled = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
+    return settled.only(is_kept)
+
+
+def _read_together(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArray[np.intp]]:
+    """Yield pairs in groups whose texts are fetched at once."""
+    group: list[int] = []
+    there: set[int] = set()
+    shingles = 0
+    for each in at.tolist():
+        more = {int(pairs.a[each]), int(pairs.b[each])} - there
+        size = int(pairs.sizes_a[each] + pairs.sizes_b[each])
+        if group and (len(there) + len(more) > _READ_AT_ONCE or (more and shingles + size > _SHINGLES_AT_ONCE)):
+            yield np.array(group, np.intp)
+            group, there, shingles = [], set(), 0
+        group.append(each)
+        there |= more
+        shingles += size if more else 0
+    if group:
+        yield np.array(group, np.intp)
