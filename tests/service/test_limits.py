@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from whorl import Document, Store, open_store
 from whorl.deadline import seconds_left
+from whorl.errors import ParameterError
 from whorl.service.access import Credentials
 from whorl.service.alfresco import SEARCH
 from whorl.service.app import create_app
@@ -288,3 +289,13 @@ def test_several_keys(store: Store) -> None:
         for given, status in (("old", 200), ("new", 200), ("old,new", 401), ("ol", 401), ("", 401)):
             headers = {"Authorization": f"Bearer {given}"}
             assert service.get("/api/search?q=*", headers=headers).status_code == status
+
+
+@pytest.mark.parametrize("name", ["docs.example.org:8000", "*.example.org", "http://docs.example.org", "a b", ""])
+def test_allowed_hosts_are_names(name: str) -> None:
+    """
+    What no browser could say as a host's name would let nobody in, so it is refused at once.
+    """
+    with pytest.raises(ParameterError, match="allowed_hosts"):
+        Hosts("127.0.0.1", [name])
+    assert Hosts("127.0.0.1", ["docs.example.org", "fe80::1"]).admit("docs.example.org:8000")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection
 
+from whorl.errors import ParameterError
+
 #: In the list of allowed hosts: any.
 ANY = "*"
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -20,9 +22,19 @@ class Hosts:
     Args:
         listening: The host that the service listens on.
         allowed: Further names; `ANY` for all.
+
+    Raises:
+        ParameterError: A name that no browser could say: with a port, a path, or a pattern.
     """
 
     def __init__(self, listening: str, allowed: Collection[str] = ()) -> None:
+        for name in allowed:
+            plain = _plain(name)
+            if name != ANY and not (_is_address(plain) or (plain and not set(plain) & set(":/*@ "))):
+                raise ParameterError(
+                    f"allowed_hosts takes names alone, such as docs.example.org, without a port, or {ANY} for any, "
+                    f"got {name!r}"
+                )
         self._names = _HERE | {_plain(name) for name in (listening, *allowed)}
         self._is_any = ANY in allowed
         # Whoever listens on all addresses may be called by each; and a number is nobody's name to be pointed here.
