@@ -68,7 +68,7 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
 @click.option(
     "--date", "date_field", metavar="FIELD", help="With --keep newest: the field of the date. Of files: when changed."
 )
-@click.option("--workers", type=click.IntRange(1), help="Threads that read PATHs.  [default: all processors]")
+@click.option("--workers", type=click.IntRange(1), help="Threads that read PATHs; more help little.  [default: 1]")
 @click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),
@@ -135,7 +135,14 @@ def duplicates(
     with _progress() as progress:
         if paths:
             search = _among(
-                [Path(path) for path in paths], question, state, date_field, links_suffice, workers, problems, progress
+                [Path(path) for path in paths],
+                question,
+                state,
+                date_field,
+                links_suffice,
+                workers or 1,
+                problems,
+                progress,
             )
         else:
             search = _in_store(store, question, state, date_field, links_suffice, progress)
@@ -190,7 +197,7 @@ def _among(
     state: Path | None,
     date_field: str | None,
     links_suffice: bool,
-    workers: int | None,
+    workers: int,
     problems: list[Any],
     progress: Progress,
 ) -> AbstractContextManager[Duplicates]:
