@@ -123,7 +123,6 @@ class Duplicates:
         pairs: The pairs among different documents.
         firsts: For each document the first one that is equal to it.
         is_new: Which documents were not compared before.
-        without_sample: Documents of a store that have no sample, and so are not among these.
     """
 
     def __init__(
@@ -133,10 +132,11 @@ class Duplicates:
         pairs: Pairs,
         firsts: Numbers,
         is_new: npt.NDArray[np.bool_],
-        without_sample: int = 0,
     ) -> None:
         self._archive, self._archived, self._pairs, self._firsts = archive, archived, pairs, firsts
-        self._is_new, self.without_sample = is_new, without_sample
+        self._is_new = is_new
+        #: Documents of a store that have no sample, and so are not among these.
+        self.without_sample = 0
         self.documents = len(archived.samples)
         #: Documents of fewer words than a shingle has: nothing can be said of them.
         self.too_short = int(np.count_nonzero(archived.samples.sizes == 0))
@@ -252,11 +252,13 @@ class Duplicates:
 def _together(groups: Iterable[Numbers]) -> Iterator[list[Numbers]]:
     """Yield several small clusters at once, so that what is known of their members is looked up together."""
     waiting: list[Numbers] = []
+    members = 0
     for group in groups:
         waiting.append(group)
-        if sum(each.size for each in waiting) >= _TOLD_AT_ONCE:
+        members += group.size
+        if members >= _TOLD_AT_ONCE:
             yield waiting
-            waiting = []
+            waiting, members = [], 0
     if waiting:
         yield waiting
 

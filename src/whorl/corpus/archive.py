@@ -42,19 +42,20 @@ _TABLES = """
     ) WITHOUT ROWID;
     CREATE INDEX pair_by_b ON pair (b)
 """
-_PAIR_CLUSTERS_AGAIN = """
-    WITH RECURSIVE cluster (number) AS (
-        SELECT number FROM document WHERE id IN ({})
-        UNION
-        SELECT CASE a WHEN number THEN b ELSE a END FROM cluster JOIN pair ON a = number OR b = number
-    )
-    UPDATE document SET is_paired = 2 WHERE is_paired = 1 AND number IN (SELECT number FROM cluster)
-"""
 _HASH = np.dtype("<u8")
 _CHUNK, _ROWS_AT_ONCE = 500, 50_000
 #: What `is_paired` of a document says: it was compared with nothing yet; all its pairs with others of these are known;
 #: they were, until a document was forgotten that took some of them along.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
+_PAIR_CLUSTERS_AGAIN = f"""
+    WITH RECURSIVE cluster (number) AS (
+        SELECT number FROM document WHERE id IN ({{}})
+        UNION
+        SELECT CASE a WHEN number THEN b ELSE a END FROM cluster JOIN pair ON a = number OR b = number
+    )
+    UPDATE document SET is_paired = {_TO_PAIR_AGAIN}
+    WHERE is_paired = {_PAIRED} AND number IN (SELECT number FROM cluster)
+"""
 #: What the question begins with if of the pairs only so many are kept as hold clusters together.
 _LINKS = "links of "
 #: The file of hashes is written anew when fewer of them than one in so many belong to a document.
@@ -225,7 +226,7 @@ class Archive:
             if row[1] == digests[row[0]]
         }
         with self._writing():
-            scan = int(self._meta("scan") or 0)
+            scan = self._scan()
             self._database.executemany(
                 "UPDATE document SET scan = ?, name = ?, date = ? WHERE id = ?",
                 [(scan, name, date, document_id) for document_id, _, name, date in documents if document_id in found],
@@ -248,7 +249,7 @@ class Archive:
                 _write(self._file, part)
             if self.lasts:
                 os.fsync(self._file)
-        scan = int(self._meta("scan") or 0)
+        scan = self._scan()
         rows, start = [], self._end
         for entry, own in zip(entries, hashes, strict=True):
             place = (entry.sample.size, start, own.size, sample_key(entry.sample))
@@ -287,7 +288,7 @@ class Archive:
     def begin_reading(self) -> None:
         """Begin to read some documents; those that are kept already stay."""
         with self._writing():
-            self._set("scan", str(int(self._meta("scan") or 0) + 1))
+            self._set("scan", str(self._scan() + 1))
 
     def begin_scan(self, *, anew: bool = False) -> str:
         """Begin to read everything there is, or go on; return the mark of the last `put`, "" at the beginning.
@@ -304,7 +305,7 @@ class Archive:
 
     def end_scan(self) -> int:
         """Forget the documents that were not seen since the reading began; return how many."""
-        scan = int(self._meta("scan") or 0)
+        scan = self._scan()
         gone = [row[0] for row in self._rows("SELECT id FROM document WHERE scan <> ?", scan)]
         with self._writing():
             self._forget(gone)
@@ -371,7 +372,7 @@ class Archive:
                 "INSERT INTO pair VALUES (?, ?, ?, ?, ?)",
                 zip(*(column.tolist() for column in columns), strict=True),
             )
-            self._database.execute("UPDATE document SET is_paired = 1")
+            self._database.execute(f"UPDATE document SET is_paired = {_PAIRED}")
 
     def pairs(self, archived: Archived) -> Pairs:
         """Return the pairs that are kept."""
@@ -407,6 +408,10 @@ class Archive:
     def _meta(self, key: str) -> str | None:
         found = self._rows("SELECT value FROM meta WHERE key = ?", key)
         return found[0][0] if found else None
+
+    def _scan(self) -> int:
+        """Return the number of the reading that is going on, or was the last."""
+        return int(self._meta("scan") or 0)
 
     def _set(self, key: str, value: str) -> None:
         self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))

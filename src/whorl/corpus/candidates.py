@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.corpus.question import PairQuestion
 from whorl.corpus.rounds import MOST_PAIRS, Looked, Round, rounds
+from whorl.corpus.runs import run_starts
 from whorl.corpus.samples import Numbers, Samples
 
 #: Hashes that are sorted at once, and pairs that are given out at once, about: what bounds the memory.
@@ -243,7 +244,7 @@ class _Search:
         """Return the entries of each hash that makes too many pairs."""
         if not hashes.size:
             return []
-        starts = _starts(hashes)
+        starts = run_starts(hashes)
         ends = np.append(starts[1:], hashes.size)
         crowds = np.flatnonzero(np.add.reduceat(counts, starts) > self._most)
         return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in crowds.tolist()]
@@ -262,7 +263,7 @@ def _some(
     smaller = _owners(found_by[low[which] + within], member_bits)
     half = np.uint64(32)
     pairs = np.sort((smaller.astype(np.uint64) << half) | larger[which].astype(np.uint64))
-    pairs = pairs[_starts(pairs)]
+    pairs = pairs[run_starts(pairs)]
     return Some(
         members.places[(pairs >> half).astype(np.int64)],
         members.places[(pairs & np.uint64((1 << 32) - 1)).astype(np.int64)],
@@ -272,7 +273,7 @@ def _some(
 def _meeting(keys: _Hashes, members: _Members, last: _Hashes, shift: np.uint64, member_bits: int) -> _Entries:
     """Return the entries of hashes that some member offers and a larger one has."""
     tokens = keys >> np.uint64(member_bits)
-    frequency = np.diff(np.append(_starts(tokens), keys.size))
+    frequency = np.diff(np.append(run_starts(tokens), keys.size))
     is_several = np.repeat(frequency > 1, frequency)
     keys, tokens = keys[is_several], tokens[is_several]
     frequency = frequency[frequency > 1]
@@ -293,15 +294,10 @@ def _owners(keys: _Hashes, member_bits: int) -> Numbers:
     return (keys & np.uint64((1 << member_bits) - 1)).astype(np.int64)
 
 
-def _starts(ascending: npt.NDArray[Any]) -> Numbers:
-    """Return where runs of equal numbers begin."""
-    return np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]])) if ascending.size else _NONE
-
-
 def _ranks(groups: Numbers, counts: _Bools) -> Numbers:
     """Return how many entries that count stand before each one in its group; groups stand together."""
     if not groups.size:
         return groups
     before: Numbers = np.cumsum(counts) - counts
-    starts = _starts(groups)
+    starts = run_starts(groups)
     return before - np.repeat(before[starts], np.diff(np.append(starts, groups.size)))

@@ -69,14 +69,16 @@ def find_pairs(
     if not is_new.any():
         return known
     linking = _Links(compared, question)
-    linking.note(known.at(_inverse(places, len(samples))))
+    if links_suffice:
+        linking.note(known.at(_inverse(places, len(samples))))
     for some in candidates(compared, question, crowds=links_suffice):
         if isinstance(some, Crowd):
             pairs = Pairs.together(linking.of(some.places, is_new[some.places]))
         else:
             is_open = is_new[some.smaller] | is_new[some.larger]
             pairs = verified(compared, some.smaller[is_open], some.larger[is_open], question)
-            linking.note(pairs)
+            if links_suffice:
+                linking.note(pairs)
         found.append(pairs)
         count += len(pairs)
         progress(count)

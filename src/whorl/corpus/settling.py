@@ -12,6 +12,7 @@ import numpy.typing as npt
 from whorl.corpus.archive import Archive, Archived, sample_key
 from whorl.corpus.pairs import Pairs, measured
 from whorl.corpus.question import PairQuestion
+from whorl.corpus.samples import Numbers
 from whorl.fingerprint.sample import Sample
 
 #: Takes ids; returns all hashes of their texts, in the bits of the samples and ascending, of those that have one.
@@ -39,15 +40,9 @@ def told_apart(
     there = there[alike.low < question.least_overlap(alike.sizes_a, alike.sizes_b)]
     told: list[tuple[int, int]] = []
     for at in range(0, there.size, _READ_AT_ONCE):
-        some = there[at : at + _READ_AT_ONCE].tolist()
-        known = archive.known(archived.numbers[some].tolist())
-        ids = {place: known[int(archived.numbers[place])][0] for place in some}
-        hashes = read(list(ids.values()))
-        for place, document_id in ids.items():
-            if document_id in hashes:
-                whole = hashes[document_id]
-                keys[place] = sample_key(Sample(archive.scheme, whole.size, whole))
-                told.append((int(keys[place]), int(archived.numbers[place])))
+        for place, whole in _read(archive, archived, there[at : at + _READ_AT_ONCE], read).items():
+            keys[place] = sample_key(Sample(archive.scheme, whole.size, whole))
+            told.append((int(keys[place]), int(archived.numbers[place])))
     archive.tell_apart(told)
     return replace(archived, keys=keys)
 
@@ -70,11 +65,9 @@ def settled(
     done = 0
     for some in _read_together(np.flatnonzero(is_open), pairs):
         places = np.unique(np.concatenate([pairs.a[some], pairs.b[some]]))
-        known = archive.known(archived.numbers[places].tolist())
-        ids = {place: known[int(archived.numbers[place])][0] for place in places.tolist()}
-        hashes = read(list(ids.values()))
+        hashes = _read(archive, archived, places, read)
         for at in some.tolist():
-            one, other = (hashes.get(ids[int(side[at])]) for side in (pairs.a, pairs.b))
+            one, other = (hashes.get(int(side[at])) for side in (pairs.a, pairs.b))
             if one is not None and other is not None:
                 count = int(np.intersect1d(one, other, assume_unique=True).size)
                 shared[at] = low[at] = high[at] = count
@@ -83,6 +76,15 @@ def settled(
         progress(done)
     settled = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
     return settled.only(is_kept)
+
+
+def _read(archive: Archive, archived: Archived, places: Numbers, read: ReadHashes) -> dict[int, npt.NDArray[np.uint64]]:
+    """Return all hashes of some documents by their places, of those that have a text."""
+    numbers = archived.numbers[places].tolist()
+    known = archive.known(numbers)
+    ids = {place: known[number][0] for place, number in zip(places.tolist(), numbers, strict=True)}
+    hashes = read(list(ids.values()))
+    return {place: hashes[document_id] for place, document_id in ids.items() if document_id in hashes}
 
 
 def _read_together(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArray[np.intp]]:

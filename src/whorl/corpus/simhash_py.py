@@ -27,6 +27,7 @@ from whorl.corpus.hamming_codes import (
     blocks_of,
     uncollected,
 )
+from whorl.corpus.runs import run_starts
 from whorl.errors import ParameterError
 
 #: Choices of blocks that are still listed; simhash-py takes memory and time for each with every code.
@@ -99,7 +100,7 @@ class Corpus:
         for table in self.tables if hits.codes.size else []:
             open_ = hits.shown_by(table)
             open_ = open_[~found[hits.owners[open_]]]
-            starts = _group_starts(hits.owners[open_])
+            starts = run_starts(hits.owners[open_])
             if starts.size:
                 owners = hits.owners[open_[starts]]
                 smallest = np.minimum.reduceat(table.permutation.apply_all(hits.codes[open_]), starts)
@@ -227,14 +228,7 @@ class _Hits:
             answers[owner] = [code] * number
         places = np.concatenate(several)
         places = places[np.argsort(self.owners[places], kind="stable")]
-        starts, codes = _group_starts(self.owners[places]), self.codes[places].tolist()
+        starts, codes = run_starts(self.owners[places]), self.codes[places].tolist()
         ends = [*starts[1:].tolist(), places.size]
         for owner, start, end in zip(self.owners[places[starts]].tolist(), starts.tolist(), ends, strict=False):
             answers[owner] = codes[start:end]
-
-
-def _group_starts(owners: _Places) -> _Places:
-    """Return where each stretch of equal numbers begins."""
-    if not owners.size:
-        return np.empty(0, np.int64)
-    return np.concatenate(([0], np.flatnonzero(owners[1:] != owners[:-1]) + 1))

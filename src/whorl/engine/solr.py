@@ -28,11 +28,12 @@ from whorl.fingerprint.text import tokens
 from whorl.plan import BoundPlan, Nothing, PlanNode, mapped
 from whorl.solr.answer import Json, first_text, vectors
 from whorl.solr.client import SolrClient
+from whorl.solr.paging import BEGINNING, pages
 from whorl.solr.request import (
+    EVERYTHING,
     contents_request,
     documents_request,
     largest_request,
-    scan_request,
     search_request,
     vector_parameters,
 )
@@ -110,7 +111,7 @@ class SolrEngine:
         return {str(each[key]): each[DIGEST_FIELD] for each in found if DIGEST_FIELD in each}
 
     def count(self) -> int:
-        body = {"query": {"bool": {"must": ["*:*"]}}, "limit": 0}
+        body = {"query": EVERYTHING, "limit": 0}
         return int(self._client.post("select", body)["response"]["numFound"])
 
     def close(self) -> None:
@@ -183,16 +184,15 @@ class SolrEngine:
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         names = self.collection.names
         fields = [name for name in (names.key, names.name, SKETCH, SCHEME) if name]
-        mark, before = mark or "*", ""
-        while mark != before:
-            answer = self._client.post("select", scan_request(names.key, fields, mark, SCANNED_AT_ONCE))
-            before, mark = mark, str(answer["nextCursorMark"])
-            documents = tuple(
-                (str(each[names.key]), first_text(each.get(names.name or "")), self._sample(each))
-                for each in answer["response"]["docs"]
+        found = pages(self._client, EVERYTHING, names.key, fields, SCANNED_AT_ONCE, mark or BEGINNING)
+        for documents, following in found:
+            yield Scanned(
+                tuple(
+                    (str(each[names.key]), first_text(each.get(names.name or "")), self._sample(each))
+                    for each in documents
+                ),
+                following,
             )
-            if documents:
-                yield Scanned(documents, mark)
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         prepared = self._prepared(plan)

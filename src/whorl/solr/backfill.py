@@ -18,6 +18,7 @@ from whorl.solr.answer import Json, first_text
 from whorl.solr.atomic_updates import require_safe
 from whorl.solr.clause_request import exists
 from whorl.solr.client import SolrClient
+from whorl.solr.paging import pages
 from whorl.solr.request import lost_samples, one_of, without_sample
 from whorl.solr.schema import Collection, FieldNames, inspect
 from whorl.solr.stored_samples import sample_fields, stored_name
@@ -132,21 +133,10 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Json], d
 def _pages(client: SolrClient, collection: Collection, batch: int) -> Iterator[list[Json]]:
     """Yield the documents without a sample in the order of their ids, with their texts and versions."""
     key, name = collection.names.key, _name(collection)
+    fields = [key, str(collection.content), "_version_"]
     for query in (without_sample(name), lost_samples(name)):
-        mark, following = "", "*"
-        while following != mark:
-            mark = following
-            body = {
-                "query": query,
-                "limit": batch,
-                "fields": [key, str(collection.content), "_version_"],
-                "sort": f"{key} asc",
-                "params": {"cursorMark": mark},
-            }
-            answer = client.post("select", body)
-            following = str(answer["nextCursorMark"])
-            if documents := answer["response"]["docs"]:
-                yield documents
+        for documents, _ in pages(client, query, key, fields, batch):
+            yield documents
 
 
 def _unread(client: SolrClient, collection: Collection, documents: Sequence[Json]) -> set[str]:

@@ -139,22 +139,8 @@ def largest_request(scheme: str) -> dict[str, Any]:
     return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
 
 
-def scan_request(key: str, fields: Sequence[str], mark: str, rows: int) -> dict[str, Any]:
-    """Return the request for the next documents in the order of their ids.
-
-    Args:
-        key: The field of the ids.
-        fields: What to return of each document.
-        mark: Solr's cursor mark, "*" to begin.
-        rows: How many documents.
-    """
-    return {
-        "query": {"bool": {"must": ["*:*"]}},
-        "limit": rows,
-        "fields": list(fields),
-        "sort": f"{key} asc",
-        "params": {"cursorMark": mark},
-    }
+#: Every document, whatever the handler takes a text for.
+EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 
 
 def without_sample(scheme: str) -> dict[str, Any]:
