@@ -88,7 +88,7 @@ bench-load: .venv/developing .venv/load/bin/locust ## 64 clients on the service 
 	$(BIN)/python benchmarks/load.py
 
 fuzz: .venv/developing ## Put 221,100 queries, right and wrong, through both readings of the parser (about 10 minutes)
-	$(BIN)/python tests/query/fuzz_queries.py benchmarks/results/fuzz.txt
+	$(BIN)/python -m tests.query.fuzz_queries benchmarks/results/fuzz.txt
 
 prove-identity: .venv/developing benchmarks/data/main.jsonl ## Compare tokens made here with a real Solr's, for all corpora
 	$(BIN)/python benchmarks/identity.py benchmarks/data

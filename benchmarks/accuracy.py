@@ -32,10 +32,10 @@ from accuracy_peers import Ensemble, Lsh, Sketches
 from accuracy_truth import Hashed, Truth, all_hashed
 from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl import Document
-from whorl.fingerprint.estimate import Estimate, Share, estimate
-from whorl.fingerprint.metrics import Metric
-from whorl.fingerprint.sample import SampleScheme, sample_of
-from whorl.fingerprint.stock import compare_buckets, estimate_buckets
+from whorl.fingerprint.minhash.buckets import compare_buckets, estimate_buckets
+from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of
+from whorl.fingerprint.statistics.estimate import Estimate, Share, estimate
+from whorl.fingerprint.statistics.metric import Metric
 
 RESULTS = Path(__file__).resolve().parent / "results"
 RECALL = 95
@@ -46,7 +46,7 @@ QUESTIONS = [
 ]
 #: Sources of each kind, spread over the sizes; of the real ones, "real".
 SOURCES = {"real": 100, "composite": 20, "passage": 70, "edited": 130}
-#: Pairs whose percentages are looked at share so much of the source. Few of one source: they share its sample, and are
+#: Pairs whose percentages are looked at share so much of the source. Few of one source: they share its sketch, and are
 #: wrong together.
 LEAST_SHARED, MOST_PAIRS = 0.1, 10
 #: The question whose hits' percentages are looked at, as the product gives them: some of them from texts read whole.
@@ -117,16 +117,21 @@ def measured(several: Sequence[Method], known: Collection) -> Iterator[tuple[Fou
 
 
 def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors]:
-    """Yield how far off percentages are: read off the stock tokens, of those tested, of samples, and of whorl's hits.
+    """Yield how far off percentages are: read off the stock tokens, of those tested, of sketches, and of whorl's hits.
 
     Args:
         known: What is searched.
         returned: whorl's answers to one question, by source.
     """
     rng = np.random.default_rng(SEED)
-    pairs: dict[str, list[Pair]] = {"stock OR": [], "stock tokens, tested": [], "whorl, samples": [], "whorl, hits": []}
-    scheme = SampleScheme()
-    samples = [sample_of(each.hashes, scheme) for each in known.hashed]
+    pairs: dict[str, list[Pair]] = {
+        "stock OR": [],
+        "stock tokens, tested": [],
+        "whorl, sketches": [],
+        "whorl, hits": [],
+    }
+    scheme = SketchScheme()
+    sketches = [sketch_of(each.hashes, scheme) for each in known.hashed]
     for source in known.sources:
         overlaps, size = known.truth.overlaps(source), int(known.truth.sizes[source])
         own = known.tokens.buckets[source]
@@ -139,7 +144,7 @@ def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors
         told = {
             "stock OR": [_read_off(count / known.tokens.minima[source].size) for count in shared.tolist()],
             "stock tokens, tested": estimate_buckets(compare_buckets(own, buckets)),
-            "whorl, samples": estimate(samples[source], [samples[hit] for hit in hits]),
+            "whorl, sketches": estimate(sketches[source], [sketches[hit] for hit in hits]),
         }
         for method, estimates in told.items():
             pairs[method] += [

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from accuracy_methods import Answer, Asked
-from whorl.fingerprint.estimate import Estimate, Share
-from whorl.fingerprint.metrics import Metric
+from whorl.fingerprint.statistics.estimate import Estimate, Share
+from whorl.fingerprint.statistics.metric import Metric
 
 #: Ratios of sizes, hit by source or source by hit, at which groups of pairs begin.
 RATIOS = (1, 3, 30, 100)

@@ -12,14 +12,14 @@ import numpy as np
 
 from accuracy_truth import Hashed, Postings
 from whorl import Document, Store
-from whorl.engine.embedded import EmbeddedEngine
-from whorl.fingerprint.banding import band_rows, min_should_match, wrapped_bands
-from whorl.fingerprint.calibration import Plan
-from whorl.fingerprint.estimate import Estimate
-from whorl.fingerprint.metrics import Metric
-from whorl.fingerprint.stock import buckets_of, compare_buckets, judge_buckets
-from whorl.fingerprint.stock_plan import make_stock_plan
-from whorl.similar import ask
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.minhash.buckets import buckets_of, compare_buckets, judge_buckets
+from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.similar.by_sketch import ask
+from whorl.similar.calibration import SketchPlan
+from whorl.similar.minhash_plan import make_minhash_plan
 
 #: Hits that one search returns at most.
 MOST_HITS = 10_000
@@ -137,7 +137,7 @@ class Tested:
         if own is None:
             return None
         question = ask(asked.metric, asked.threshold, asked.recall)
-        plan = make_stock_plan(own, asked.metric, question.threshold, question.recall)
+        plan = make_minhash_plan(own, asked.metric, question.threshold, question.recall)
         look_ups = own.minima[list(plan.buckets)]
         shared = self._tokens.postings.shared(look_ups)
         shared[source] = 0
@@ -178,7 +178,7 @@ class Calibrated:
             rows=MOST_HITS,
         )
         plan = told.plan
-        assert isinstance(plan, Plan)  # An embedded store always has samples.
+        assert isinstance(plan, SketchPlan)  # An embedded store always has sketches.
         estimates = {self._numbers[found.hit.id]: found.estimate for found in told.found}
         return Answer(
             frozenset(estimates),

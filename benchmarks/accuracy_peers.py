@@ -13,7 +13,7 @@ from datasketch import MinHash, MinHashLSH, MinHashLSHEnsemble
 
 from accuracy_methods import Answer, Asked
 from accuracy_truth import Hashed, Hashes
-from whorl.fingerprint.metrics import Metric
+from whorl.fingerprint.statistics.metric import Metric
 
 #: Twice as many as datasketch takes by itself.
 PERMUTATIONS = 256

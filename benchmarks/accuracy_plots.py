@@ -32,7 +32,7 @@ COLOURS = {
     "datasketch Ensemble": "#7570b3",
     "stock tokens, tested": "#1f78b4",
     "whorl": "#1b9e77",
-    "whorl, samples": "#1b9e77",
+    "whorl, sketches": "#1b9e77",
     "whorl, hits": "#66c2a5",
 }
 

@@ -1,10 +1,10 @@
-"""What a sample costs and what it gives, for several settings of its scheme, and what a store takes for one document.
+"""What a sketch costs and what it gives, for several settings of its scheme, and what a store takes for one document.
 
     python benchmarks/accuracy_schemes.py [CORPUS_FOLDER] [--quick]
 
 The documents are those of `accuracy.py`. For each scheme: the bytes of a document's sketch and of its tokens in an
 index that holds nothing else, how many documents are kept whole, the error of containment by the ratio of the sizes,
-and recall and precision of `contains 50 %` at recall 95 from samples alone, where nothing is read whole. Beside them,
+and recall and precision of `contains 50 %` at recall 95 from sketches alone, where nothing is read whole. Beside them,
 Alfresco's 512 tokens as it stores them, in hexadecimal without leading zeros. Recorded in
 results/accuracy-schemes.csv.
 """
@@ -30,25 +30,25 @@ from accuracy_measures import Pair, errors_of, found_by
 from accuracy_methods import Answer, Asked
 from accuracy_truth import Postings
 from corpus import DEFAULT_DIRECTORY, CorpusError
-from whorl.fingerprint.estimate import estimate
-from whorl.fingerprint.metrics import Metric
-from whorl.fingerprint.planner import make_plan
-from whorl.fingerprint.sample import Sample, SampleScheme, compare, lookup_numbers, sample_of
-from whorl.fingerprint.sketch import encode
+from whorl.fingerprint.sketch.codec import encode
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, sketch_of
+from whorl.fingerprint.statistics.estimate import estimate
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.similar.plan import make_plan
 
-CHOSEN = SampleScheme()
+CHOSEN = SketchScheme()
 SCHEMES = (
-    SampleScheme(k=512),
+    SketchScheme(k=512),
     CHOSEN,
-    SampleScheme(k=2048),
-    SampleScheme(floor_level=2),
-    SampleScheme(floor_level=4),
-    SampleScheme(cap=4096),
-    SampleScheme(cap=65536),
-    SampleScheme(sketch_bits=32, token_bits=32),
-    SampleScheme(token_bits=32),
-    SampleScheme(sketch_bits=48, token_bits=48),
-    SampleScheme(sketch_bits=64, token_bits=64),
+    SketchScheme(k=2048),
+    SketchScheme(floor_level=2),
+    SketchScheme(floor_level=4),
+    SketchScheme(cap=4096),
+    SketchScheme(cap=65536),
+    SketchScheme(sketch_bits=32, token_bits=32),
+    SketchScheme(token_bits=32),
+    SketchScheme(sketch_bits=48, token_bits=48),
+    SketchScheme(sketch_bits=64, token_bits=64),
 )
 QUESTION = Asked(Metric.CONTAINS, 50, 95)
 #: Of the sources of accuracy.py, every so many-th one.
@@ -70,7 +70,7 @@ class Cost:
         error_from_100: The same from 100 times on.
         recall: Of `QUESTION`.
         precision: Likewise.
-        false_hits: Of a million documents that one number of a sample finds, those without any shingle of the source.
+        false_hits: Of a million documents that one number of a sketch finds, those without any shingle of the source.
     """
 
     scheme: str
@@ -87,16 +87,16 @@ class Cost:
 
 
 class Sampled:
-    """The search on samples in memory: look-ups, then judgement, and nothing read."""
+    """The search on sketches in memory: look-ups, then judgement, and nothing read."""
 
-    def __init__(self, known: Collection, samples: Sequence[Sample]) -> None:
-        self._samples = samples
-        self.postings = Postings(np.unique(lookup_numbers(each)) for each in samples)
+    def __init__(self, known: Collection, sketches: Sequence[Sketch]) -> None:
+        self._sketches = sketches
+        self.postings = Postings(np.unique(lookup_numbers(each)) for each in sketches)
         self._largest = int(known.truth.sizes.max())
 
     def answers(self, source: int, asked: Asked) -> Answer:
         """Return what a document finds."""
-        own = self._samples[source]
+        own = self._sketches[source]
         threshold, recall = Fraction(asked.threshold, 100), Fraction(asked.recall, 100)
         plan = make_plan(own, asked.metric, threshold, recall, largest_size=self._largest)
         numbers = lookup_numbers(own)
@@ -106,26 +106,26 @@ class Sampled:
             shared = self.postings.shared(numbers[tokens.start : tokens.stop])
             shared[source] = 0
             at = np.flatnonzero(shared)
-            sizes = np.array([self._samples[hit].size for hit in at.tolist()], dtype=np.int64)
+            sizes = np.array([self._sketches[hit].size for hit in at.tolist()], dtype=np.int64)
             is_own = (sizes >= branch.smallest_size) & (sizes <= (branch.largest_size or self._largest))
             at, sizes = at[is_own], sizes[is_own]
             passing += at[plan.is_candidate(sizes, shared[at])].tolist()
-        kept = plan.is_hit(compare(own, [self._samples[each] for each in passing]))
+        kept = plan.is_hit(compare(own, [self._sketches[each] for each in passing]))
         return Answer(frozenset(np.array(passing, np.int64)[kept].tolist()), plan.look_ups, candidates=len(passing))
 
 
-def cost_of(scheme: SampleScheme, known: Collection, text_bytes: float) -> Cost:
+def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
     """Return what a scheme costs and gives."""
-    samples = [sample_of(each.hashes, scheme) for each in known.hashed]
-    sketches = statistics.mean(len(encode(each)) for each in samples)
-    index = index_size(samples) / len(samples)
-    search = Sampled(known, samples)
+    sketches = [sketch_of(each.hashes, scheme) for each in known.hashed]
+    record_bytes = statistics.mean(len(encode(each)) for each in sketches)
+    index = index_size(sketches) / len(sketches)
+    search = Sampled(known, sketches)
     pairs, answers = [], []
     hits_in_all = false_hits = 0
     rng = np.random.default_rng(SEED)
     for source in known.sources[::EVERY]:
         overlaps, size = known.truth.overlaps(source), int(known.truth.sizes[source])
-        shared = search.postings.shared(lookup_numbers(samples[source]))
+        shared = search.postings.shared(lookup_numbers(sketches[source]))
         shared[source] = 0
         hits_in_all += int(shared.sum())
         false_hits += int(shared[overlaps == 0].sum())
@@ -133,18 +133,18 @@ def cost_of(scheme: SampleScheme, known: Collection, text_bytes: float) -> Cost:
         answers.append((search.answers(source, QUESTION), true))
         at = np.flatnonzero(overlaps >= LEAST_SHARED * size)
         hits = rng.permutation(at)[:MOST_PAIRS].tolist()
-        told = estimate(samples[source], [samples[hit] for hit in hits])
+        told = estimate(sketches[source], [sketches[hit] for hit in hits])
         both = zip(hits, told, strict=True)
         pairs += [Pair(size, int(known.truth.sizes[hit]), int(overlaps[hit]), each) for hit, each in both]
     found = found_by("", QUESTION, answers)
     errors = {row.least: row.containment for row in errors_of("", pairs) if row.least > 1}
     return Cost(
         scheme.name,
-        statistics.mean(each.hashes.size for each in samples),
-        sketches,
+        statistics.mean(each.hashes.size for each in sketches),
+        record_bytes,
         index,
-        (sketches + index) / text_bytes,
-        statistics.mean(each.is_complete for each in samples),
+        (record_bytes + index) / text_bytes,
+        statistics.mean(each.is_complete for each in sketches),
         errors.get(3, 0.0),
         errors.get(100, 0.0),
         found.recall,
@@ -153,16 +153,16 @@ def cost_of(scheme: SampleScheme, known: Collection, text_bytes: float) -> Cost:
     )
 
 
-def index_size(samples: Sequence[Sample]) -> int:
-    """Return the bytes of an index of the samples' tokens and nothing else, as the embedded engine holds them."""
+def index_size(sketches: Sequence[Sketch]) -> int:
+    """Return the bytes of an index of the sketches' tokens and nothing else, as the embedded engine holds them."""
     builder = tantivy.SchemaBuilder()
-    builder.add_unsigned_field("sample", indexed=True)
+    builder.add_unsigned_field("sketch", indexed=True)
     with tempfile.TemporaryDirectory(prefix="whorl-schemes") as folder:
         writer = tantivy.Index(builder.build(), folder).writer(200_000_000, num_threads=1)
-        for sample in samples:
+        for sketch in sketches:
             document = tantivy.Document()
-            for number in lookup_numbers(sample).tolist():
-                document.add_unsigned("sample", number)
+            for number in lookup_numbers(sketch).tolist():
+                document.add_unsigned("sketch", number)
             writer.add_document(document)
         writer.commit()
         writer.wait_merging_threads()

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from whorl import Document
 from whorl.fingerprint.hashing import numbered
-from whorl.fingerprint.metrics import Metric, least_overlap
-from whorl.fingerprint.minhash import minima_of
+from whorl.fingerprint.minhash.minima import minima_of
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.shingling import murmur_pieces, pieces
-from whorl.similar import Percent, ask
+from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.fingerprint.words.shingles import murmur_pieces, pieces
+from whorl.similar.by_sketch import Percent, ask
 
 SCHEME = Scheme()
 

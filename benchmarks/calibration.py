@@ -1,4 +1,4 @@
-"""Check that calibrated searches find what they promise, by simulation from the law of samples.
+"""Check that calibrated searches find what they promise, by simulation from the law of sketches.
 
     python benchmarks/calibration.py [--quick] [--draws N] [--seed N]
 
@@ -7,9 +7,9 @@ For sources of 20 to 200,000 shingles, 7 thresholds and 5 wanted recalls, docume
 it) and put through the plan: with 128 tokens and no second phase, and with 64 tokens and the second phase. The same
 for documents 10 points below, which should not be found.
 
-What is drawn are the counts of common hashes, from the law that uniform hashes give them: for a source's sample,
-which is made from random hashes, X of the m tokens asked are hypergeometric, so are the others of the sample given
-X, and the hit's own hashes binomial. Each cell is drawn for several samples of the source. Without a second phase
+What is drawn are the counts of common hashes, from the law that uniform hashes give them: for a source's sketch,
+which is made from random hashes, X of the m tokens asked are hypergeometric, so are the others of the sketch given
+X, and the hit's own hashes binomial. Each cell is drawn for several sketches of the source. Without a second phase
 the recall is also summed exactly.
 """
 
@@ -30,21 +30,21 @@ import numpy as np
 import numpy.typing as npt
 
 import whorl
-from whorl.fingerprint.calibration import Branch, Plan
-from whorl.fingerprint.metrics import Metric, least_overlap
-from whorl.fingerprint.planner import make_plan
-from whorl.fingerprint.prospects import promised_from
-from whorl.fingerprint.sample import Overlaps, Sample, SampleScheme, sample_of
-from whorl.fingerprint.tails import upper_tail
+from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, sketch_of
+from whorl.fingerprint.statistics.hypergeometric import upper_tail
+from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.similar.calibration import Branch, SketchPlan
+from whorl.similar.expected import promised_from
+from whorl.similar.plan import make_plan
 
 RESULTS = Path(__file__).resolve().parent / "results" / "calibration.csv"
-SCHEME = SampleScheme()
+SCHEME = SketchScheme()
 THRESHOLDS = [Fraction(percent, 100) for percent in (5, 10, 20, 50, 80, 90, 95)]
 RECALLS = [Fraction(percent, 100) for percent in (50, 80, 90, 95, 99)]
 SIZES = (20, 100, 500, 2000, 20_000, 200_000)
 #: Metric and how many times the source's size the hits have.
 KINDS = ((Metric.SIMILARITY, 1), (Metric.CONTAINS, 1), (Metric.CONTAINS, 10), (Metric.CONTAINS, 100))
-#: Samples of each source.
+#: Sketches of each source.
 SOURCES = 4
 #: Excess over the wanted recall that counts as close.
 CLOSE = 0.02
@@ -61,7 +61,7 @@ class Cell:
         phases: 1 or 2.
         threshold: Fraction.
         wanted: Recall, a fraction.
-        tokens: Asked of documents of that size, mean over the source's samples.
+        tokens: Asked of documents of that size, mean over the source's sketches.
         promised: Whether all plans promise the recall for documents of that size.
         recall: Share found of the documents at the threshold.
         noise: Standard deviation of that share if it were the wanted one.
@@ -83,12 +83,12 @@ class Cell:
     below_10: float | None
 
 
-def own_branch(plan: Plan, size: int) -> Branch:
+def own_branch(plan: SketchPlan, size: int) -> Branch:
     """Return the branch that documents of a size belong to."""
     return next(b for b in plan.branches if b.largest_size is None or size <= b.largest_size)
 
 
-def drawn_found(plan: Plan, source: Sample, size: int, overlap: int, draws: int, rng: np.random.Generator) -> int:
+def drawn_found(plan: SketchPlan, source: Sketch, size: int, overlap: int, draws: int, rng: np.random.Generator) -> int:
     """Return how many of `draws` documents that share `overlap` shingles are found."""
     asked = len(own_branch(plan, size).tokens)
     level = max(source.level, SCHEME.level(size))
@@ -106,7 +106,7 @@ def drawn_found(plan: Plan, source: Sample, size: int, overlap: int, draws: int,
     return int(plan.is_hit(overlaps).sum())
 
 
-def exact_recall(plan: Plan, size: int, overlap: int) -> float:
+def exact_recall(plan: SketchPlan, size: int, overlap: int) -> float:
     """Return the chance that a document which shares `overlap` shingles passes the first phase."""
     shared = np.arange(len(own_branch(plan, size).tokens) + 2)
     tails = upper_tail(plan.source_size, overlap, shared.size - 2, shared)
@@ -115,10 +115,10 @@ def exact_recall(plan: Plan, size: int, overlap: int) -> float:
 
 
 def measured(
-    sources: list[Sample], metric: Metric, hit_size: int, threshold: Fraction, wanted: Fraction,
+    sources: list[Sketch], metric: Metric, hit_size: int, threshold: Fraction, wanted: Fraction,
     phases: Literal[1, 2], draws: int, rng: np.random.Generator,
 ) -> Cell:  # fmt: skip
-    """Return what a search does, over all samples of a source."""
+    """Return what a search does, over all sketches of a source."""
     size = sources[0].size
     budget = 64 if phases == 2 else 128
     plans = [
@@ -151,7 +151,7 @@ def measured(
     )
 
 
-def _is_promised(plan: Plan, branch: Branch, hit_size: int) -> bool:
+def _is_promised(plan: SketchPlan, branch: Branch, hit_size: int) -> bool:
     first = promised_from(plan, branch)
     return first is not None and first <= hit_size
 
@@ -161,7 +161,7 @@ def cells(sizes: tuple[int, ...], draws: int, seed: int, *, every: int) -> Itera
     for size in sizes:
         rng = np.random.default_rng([seed, size])
         hashes: list[npt.NDArray[np.uint64]] = [rng.integers(0, 1 << 64, size, dtype=np.uint64) for _ in range(SOURCES)]
-        sources = [sample_of(own, SCHEME) for own in hashes]
+        sources = [sketch_of(own, SCHEME) for own in hashes]
         for metric, ratio in KINDS:
             for phases in (1, 2):
                 for threshold in THRESHOLDS[every - 1 :: every]:

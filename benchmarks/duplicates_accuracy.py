@@ -3,7 +3,7 @@
     python benchmarks/duplicates_accuracy.py [FOLDER] [--corpora spdx,rfc,man,main] [--documents N] [--solr]
 
 For each corpus, both metrics, and 50, 80 and 90 %: the pairs of `duplicates_among` (files: whole sets of shingles are
-kept of all but the largest documents) and of `duplicates_in` an embedded store (samples, and texts where these leave a
+kept of all but the largest documents) and of `duplicates_in` an embedded store (sketches, and texts where these leave a
 doubt), and with --solr of a Solr that is started for it. What is right is counted on all of whorl's own shingles, see
 `duplicates_truth.py`; asked for is a recall of 95 %, the default of the command. Nothing is timed.
 Results: results/duplicates-accuracy.csv (not with --documents).
@@ -26,9 +26,9 @@ from duplicates_processes import say
 from duplicates_truth import Judged, Overlaps, codes, judged, lines_of, truth_of
 from engine_solr import own_solr
 from whorl import Document, Store, open_store
-from whorl.corpus.question import PairQuestion
-from whorl.duplicates import Duplicates, ask_pairs, duplicates_among, duplicates_in
-from whorl.reading import documents_in
+from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.result import Duplicates, ask_pairs, duplicates_among, duplicates_in
+from whorl.ingest.files import documents_in
 
 HERE = Path(__file__).resolve().parent
 CORPORA = ("spdx", "rfc", "man", "main")

@@ -21,7 +21,7 @@ WHORL = [str(Path(sysconfig.get_path("scripts")) / "whorl")]
 WHORL_WITHOUT_NUMBA = [
     sys.executable,
     "-c",
-    "import sys; sys.modules['numba'] = None; from whorl.cli import main; main()",
+    "import sys; sys.modules['numba'] = None; from whorl.cli.main import main; main()",
 ]
 
 

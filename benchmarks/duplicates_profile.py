@@ -80,18 +80,18 @@ class Clocks:
 
 #: What is timed: the part, the module, and the name in it; of a class behind a dot.
 PARTS = (
-    ("reading JSON", "whorl.reading", "documents_in"),
-    ("digests", "whorl.duplicates", "_digest"),
-    ("words and hashes", "whorl.duplicates", "hashes_of"),
-    ("importing numba and loading the loops", "whorl.fingerprint.bulk", "_kernel"),
-    ("sampling", "whorl.duplicates", "sample_of_distinct"),
-    ("archive: opening", "whorl.corpus.archive", "Archive.__init__"),
-    ("archive: writing documents", "whorl.corpus.archive", "Archive.put"),
-    ("archive: reading documents back", "whorl.corpus.archive", "Archive.archived"),
-    ("archive: writing pairs", "whorl.corpus.archive", "Archive.keep_pairs"),
-    ("candidates", "whorl.corpus.search", "candidates"),
-    ("verification", "whorl.corpus.search", "verified"),
-    ("output", "whorl.cli_duplicates", "_write"),
+    ("reading JSON", "whorl.ingest.files", "documents_in"),
+    ("digests", "whorl.duplicates.result", "_digest"),
+    ("words and hashes", "whorl.duplicates.result", "hashes_of"),
+    ("importing numba and loading the loops", "whorl.fingerprint.minhash.batch", "_kernel"),
+    ("sampling", "whorl.duplicates.result", "sketch_of_distinct"),
+    ("archive: opening", "whorl.duplicates.archive", "Archive.__init__"),
+    ("archive: writing documents", "whorl.duplicates.archive", "Archive.put"),
+    ("archive: reading documents back", "whorl.duplicates.archive", "Archive.archived"),
+    ("archive: writing pairs", "whorl.duplicates.archive", "Archive.keep_pairs"),
+    ("candidates", "whorl.duplicates.search", "candidates"),
+    ("verification", "whorl.duplicates.search", "verified"),
+    ("output", "whorl.cli.duplicates", "_write"),
 )
 
 
@@ -115,7 +115,7 @@ def main() -> None:
         for each in owner:
             home = getattr(home, each)
         setattr(home, name, clocks.around(part, getattr(home, name)))
-    from whorl.cli import main as whorl
+    from whorl.cli.main import main as whorl
 
     clocks.end()
     with tempfile.TemporaryDirectory() as folder:

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from whorl.fingerprint.bulk import hashes_of
+from whorl.fingerprint.minhash.batch import hashes_of
 
 Hashes = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.local.launcher import RunningSolr, admin, configset_directory, start_standalone
 from whorl.errors import EngineResponseError
-from whorl.solr.client import SolrClient
-from whorl.solr.launcher import RunningSolr, admin, configset_directory, start_standalone
 
 _CORE = "engines"
 _CACHES = re.compile(r"<(?:filter|queryResult|document)Cache\b[^>]*/>")

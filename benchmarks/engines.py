@@ -3,7 +3,7 @@
     python benchmarks/engines.py [--documents N] [--corpus FILE | --only spdx] [--solr URL] [--quick]
 
 The same documents go into a real Solr and into an embedded store, by turns, through `open_store(...).index`. Then
-each of a sample of documents is the source of three queries, `FINGERPRINT:id`, `FINGERPRINT:id_50` and
+each of a sketch of documents is the source of three queries, `FINGERPRINT:id`, `FINGERPRINT:id_50` and
 `FINGERPRINT:id_50_90`, each run in every one of these ways, one after the other, several times over:
 
 | way              | what is timed                                                                        |
@@ -52,7 +52,7 @@ RESULTS = Path(__file__).resolve().parent / "results" / "engines.csv"
 ROWS = 10
 #: Documents that one engine indexes before it is the other's turn; each turn ends with a commit.
 TURN = 2 * DEFAULT_BATCH
-#: Any other seed is another sample, and so other figures.
+#: Any other seed is another sketch, and so other figures.
 SEED = 11
 #: What whorl may cost beside the requests it has to make.
 TARGET = 1.25
@@ -128,7 +128,7 @@ def read_documents(file: Path, count: int) -> list[Document]:
 
 
 def sampled(documents: Sequence[Document], count: int) -> list[Document]:
-    """Return a sample over all lengths: one of each of `count` equal groups, from the shortest to the longest."""
+    """Return a sketch over all lengths: one of each of `count` equal groups, from the shortest to the longest."""
     chance = random.Random(SEED)
     by_length = sorted(documents, key=lambda document: len(document.text))
     count = min(count, len(by_length))
@@ -180,12 +180,12 @@ def index_rows(solr: MeasuredSolr, folder: Path, documents: Sequence[Document]) 
 
 
 class Searches:
-    """All ways to ask, with one sample of sources.
+    """All ways to ask, with one sketch of sources.
 
     Args:
         url: Of the core or collection.
         folder: Of the embedded store, which holds the same.
-        sources: The sample; those without a fingerprint are left out.
+        sources: The sketch; those without a fingerprint are left out.
         rounds: How often each way is timed for each query.
     """
 

@@ -36,13 +36,14 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import WhorlError
-from whorl.fingerprint import kernel, kernel_tables
-from whorl.fingerprint import text as plain_text
-from whorl.fingerprint.bulk import signatures_of
-from whorl.fingerprint.kernel import Kernel
-from whorl.fingerprint.minhash import text_minima
+from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.compiled import tables as kernel_tables
+from whorl.fingerprint.compiled.kernel import Kernel
+from whorl.fingerprint.minhash.batch import signatures_of
+from whorl.fingerprint.minhash.minima import text_minima
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.text import tokens
+from whorl.fingerprint.words import tokenizer as plain_text
+from whorl.fingerprint.words.tokenizer import tokens
 
 HERE = Path(__file__).resolve().parent
 SECTIONS = ("compare", "where", "threads", "memory", "cold")
@@ -148,7 +149,7 @@ class Lucene:
     """Lucene in a Java process that runs a round when it is asked to."""
 
     def __init__(self, texts: Sequence[str], folder: Path) -> None:
-        from whorl.solr.jars import fetch_jars, find_java
+        from whorl.engine.solr.local.jars import fetch_jars, find_java
 
         file = folder / "texts"
         with file.open("wb") as out:
@@ -419,7 +420,7 @@ def best_of(rounds: int, work: Callable[[], object], before: Callable[[], object
     return min(seconds)
 
 
-def sample(texts: Sequence[str], megabytes: float) -> list[str]:
+def sketch(texts: Sequence[str], megabytes: float) -> list[str]:
     """Return texts from all over, of about so many million characters together."""
     step = max(1, round(sum(map(len, texts)) / (megabytes * 1e6)))
     return list(texts[::step])
@@ -438,9 +439,9 @@ def main() -> None:
     divided = [text for text in texts if len(DICTIONARY_SCRIPTS.findall(text)) * 20 > len(text)]
     spaced = [text for text in texts if not DICTIONARY_SCRIPTS.search(text)]
     groups = {
-        "ASCII": sample([text for text in texts if text.isascii()], options.megabytes),
-        "Scripts with spaces": sample(spaced, options.megabytes),
-        "Chinese, Japanese and other scripts without spaces": sample(divided, options.megabytes / 4),
+        "ASCII": sketch([text for text in texts if text.isascii()], options.megabytes),
+        "Scripts with spaces": sketch(spaced, options.megabytes),
+        "Chinese, Japanese and other scripts without spaces": sketch(divided, options.megabytes / 4),
     }
     print(f"{options.corpus.name}; Python {sys.version.split()[0]}, numpy {np.__version__}, profile {SCHEME.profile}, "
           f"window of {kernel.WINDOW} characters, padding {kernel_tables.PADDING}")  # fmt: skip

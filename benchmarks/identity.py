@@ -25,21 +25,21 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from hostile import TEXTS
+from whorl.engine.solr.analysis import analysed
+from whorl.engine.solr.answer import vectors
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.local.launcher import configset_directory, start_standalone
+from whorl.engine.solr.request import vector_parameters
+from whorl.engine.solr.schema import Collection, FieldNames, inspect
 from whorl.fingerprint.hashing import well_formed
-from whorl.fingerprint.minhash import sign
-from whorl.settings import Settings
-from whorl.solr.analysis import analysed
-from whorl.solr.answer import vectors
-from whorl.solr.client import SolrClient
-from whorl.solr.launcher import configset_directory, start_standalone
-from whorl.solr.request import vector_parameters
-from whorl.solr.schema import Collection, FieldNames, inspect
+from whorl.fingerprint.minhash.minima import sign
+from whorl.settings.settings import Settings
 
 DATA = Path(__file__).parent / "data"
 CORPORA = ("spdx", "udhr", "rfc", "man")
 _AT_ONCE = 50
 _SHOWN = 5
-#: What a run of kana that ICU4J breaks by what it met before begins with; see `whorl.fingerprint.dictionary`.
+#: What a run of kana that ICU4J breaks by what it met before begins with; see `whorl.fingerprint.words.dictionary`.
 _SOUND_MARKS = "\u30fc\uff70"
 #: The longest text, in characters, whose tokens are compared in order.
 _ORDERED = 5_000

@@ -34,8 +34,8 @@ import requests
 
 from load_texts import VARIANTS, document_id, text
 from whorl import Document, open_store
-from whorl.settings import Settings
-from whorl.solr.launcher import RunningSolr, configset_directory, start_standalone
+from whorl.engine.solr.local.launcher import RunningSolr, configset_directory, start_standalone
+from whorl.settings.settings import Settings
 
 _HERE = Path(__file__).parent
 _RESULTS = _HERE / "results"
@@ -72,7 +72,7 @@ class Run:
 
     Args:
         answers: All of them, in order.
-        memory: Samples, in order.
+        memory: Sketches, in order.
         killed: When Solr was.
         back: When it answered again.
         ended: When the clients were told to stop.
@@ -128,8 +128,8 @@ def measured(folder: Path, locust: str, seconds: int, clients: int, families: in
                 for variant in range(VARIANTS)
             )
         process, address = stack.enter_context(_service(url, folder))
-        samples: list[Memory] = []
-        stack.enter_context(_sampled(process.pid, samples))
+        sketches: list[Memory] = []
+        stack.enter_context(_sketched(process.pid, sketches))
         environment = {
             **os.environ,
             "LOAD_FAMILIES": str(families),
@@ -158,7 +158,7 @@ def measured(folder: Path, locust: str, seconds: int, clients: int, families: in
         ids = (folder / "stored.txt").read_text(encoding="utf-8").split()
         with open_store(url) as store:
             there = store.documents(ids)
-        return Run(answers, samples, killed, back, ended, len(ids), len(set(ids) - there.keys()))
+        return Run(answers, sketches, killed, back, ended, len(ids), len(set(ids) - there.keys()))
 
 
 def _solr(home: Path, port: int) -> RunningSolr:
@@ -200,14 +200,14 @@ def _until_it_answers(ask: object) -> None:
 
 
 @contextlib.contextmanager
-def _sampled(pid: int, samples: list[Memory]) -> Iterator[None]:
+def _sketched(pid: int, sketches: list[Memory]) -> Iterator[None]:
     """Look at a process every second."""
     stopped, status = threading.Event(), Path(f"/proc/{pid}/status")
 
     def look() -> None:
         while not stopped.wait(1.0):
             told = dict(re.findall(r"^(VmRSS|Threads):\s+(\d+)", status.read_text(encoding="ascii"), re.MULTILINE))
-            samples.append(Memory(time.time(), 1024 * int(told["VmRSS"]), int(told["Threads"])))
+            sketches.append(Memory(time.time(), 1024 * int(told["VmRSS"]), int(told["Threads"])))
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -280,15 +280,15 @@ def _memory_lines(run: Run, first: float) -> list[str]:
     lines = []
     warm = first + _WARM_SECONDS
     for phase, begin, end in (("before", warm, run.killed), ("after", run.back + _WARM_SECONDS, run.ended)):
-        samples = [each for each in run.memory if begin <= each.at <= end]
-        if len(samples) < 3:
+        sketches = [each for each in run.memory if begin <= each.at <= end]
+        if len(sketches) < 3:
             continue
-        minutes = np.array([(each.at - begin) / 60 for each in samples])
-        slope = float(np.polyfit(minutes, [each.resident / 1e6 for each in samples], 1)[0])
-        sizes = [each.resident / 1e6 for each in samples]
+        minutes = np.array([(each.at - begin) / 60 for each in sketches])
+        slope = float(np.polyfit(minutes, [each.resident / 1e6 for each in sketches], 1)[0])
+        sizes = [each.resident / 1e6 for each in sketches]
         lines.append(
             f"resident memory {phase:7}{sizes[0]:6.0f} to {sizes[-1]:4.0f} MB, at most {max(sizes):4.0f}; slope "
-            f"{slope:+.2f} MB a minute over {len(samples)} s"
+            f"{slope:+.2f} MB a minute over {len(sketches)} s"
         )
     lines.append(f"threads of the service, at most {max(each.threads for each in run.memory)}")
     return lines

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.fingerprint.hashing import murmur_halves
-from whorl.fingerprint.simhash import DEFAULT_SCHEME, SCHEMES, simhash
-from whorl.fingerprint.text import tokens
-from whorl.fingerprint.voting import elect, tally
+from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, SCHEMES, simhash
+from whorl.fingerprint.simhash.voting import elect, tally
+from whorl.fingerprint.words.tokenizer import tokens
 
 #: Each design is tried with so many hash functions, to even out chance.
 SALTS = 4

@@ -38,7 +38,7 @@ from accuracy_truth import Hashed, Postings, hashed
 from corpus import CORPORA, DEFAULT_DIRECTORY
 from simhash_designs import COLUMNS, Codes, codes_of
 from simhash_speed import compare
-from whorl.fingerprint.text import spans, tokens
+from whorl.fingerprint.words.tokenizer import spans, tokens
 
 #: Any other seed is another choice of sources and edits, and so other figures.
 SEED = 12

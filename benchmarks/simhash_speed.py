@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import IO, Self
 
-from whorl.fingerprint.text import tokens
+from whorl.fingerprint.words.tokenizer import tokens
 
 #: Characters of the texts that are timed, of each kind.
 CHARACTERS = 2_000_000
@@ -36,7 +36,7 @@ for _ in sys.stdin:
     print(seconds, digest, flush=True)
 """
 _WHORL = """
-from whorl.fingerprint.simhash import simhashes
+from whorl.fingerprint.simhash.simhash import simhashes
 def codes_of(texts):
     return simhashes(texts, "{scheme}")
 """

@@ -5,7 +5,7 @@
 The documents are those of the corpus and, until there are enough, pieces of 200 words of them. For each source all
 ways take turns, in a new order each round, and the median of the rounds counts. `{!min_hash}` is asked by bare HTTP,
 with tokens fetched beforehand and not timed (its best case), and with the source's text, which it analyses itself.
-whorl is asked for a document by its id: it fetches the source's tokens or sample first, and verifies what it finds.
+whorl is asked for a document by its id: it fetches the source's tokens or sketch first, and verifies what it finds.
 The caches of Solr are switched off, else all but the first round would be answered from them.
 
 What is right is counted from all shingles of all documents: recall and precision at the threshold, for each way.
@@ -32,10 +32,10 @@ import requests
 from engine_solr import own_solr
 from engine_timing import compared, interleaved
 from whorl import Document, Store, open_store
-from whorl.fingerprint.minhash import sign
-from whorl.fingerprint.sample import SampleScheme
-from whorl.fingerprint.sampling import text_hashes
+from whorl.fingerprint.minhash.minima import sign
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sampling import text_hashes
+from whorl.fingerprint.sketch.sketch import SketchScheme
 
 HERE = Path(__file__).resolve().parent
 WORDS_IN_PIECE = 200
@@ -72,7 +72,7 @@ class Truth:
 
     def __init__(self, collection: list[Document], scheme: Scheme) -> None:
         everything = [
-            text_hashes(each.text, scheme, SampleScheme(sketch_bits=64, token_bits=64)) for each in collection
+            text_hashes(each.text, scheme, SketchScheme(sketch_bits=64, token_bits=64)) for each in collection
         ]
         self.sizes = np.array([len(each) for each in everything])
         owners = np.repeat(np.arange(len(everything), dtype=np.int32), self.sizes)

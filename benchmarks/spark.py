@@ -20,14 +20,14 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from whorl.corpus.rounds import rounds
-from whorl.duplicates import FILES_SCHEME, ask_pairs
-from whorl.fingerprint.kernel import DEFAULT_SCHEME
-from whorl.spark.candidates import candidates, hash_rows
-from whorl.spark.components import components
-from whorl.spark.documents import gathered, read
-from whorl.spark.frames import settled
-from whorl.spark.pairs import verified_pairs
+from whorl.duplicates.result import FILES_SCHEME, ask_pairs
+from whorl.duplicates.schedule import rounds
+from whorl.duplicates.spark.candidates import candidates, hash_rows
+from whorl.duplicates.spark.components import components
+from whorl.duplicates.spark.documents import gathered, read
+from whorl.duplicates.spark.frames import settled
+from whorl.duplicates.spark.verify import verified_pairs
+from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data" / "main.jsonl"
@@ -117,7 +117,7 @@ def search(texts: DataFrame, steps: Steps | None, told: Counter[str]) -> None:
     given = gathered(texts, DEFAULT_SCHEME, FILES_SCHEME)
     documents = given.documents
     if steps:
-        steps.end("samples")
+        steps.end("sketches")
         row = documents.agg(
             f.count("*"), f.sum("size"), f.sum(f.length("hashes")), f.max(f.length("hashes"))
         ).collect()[0]
@@ -158,7 +158,7 @@ def main() -> None:
         spark.stop()
     each = {name: told[name] / told["compared"] for name in told}
     print(
-        f"{each['shingles']:,.0f} shingles, {each['bytes']:,.0f} bytes of sample, {each['rows']:.1f} hashes looked at"
+        f"{each['shingles']:,.0f} shingles, {each['bytes']:,.0f} bytes of sketch, {each['rows']:.1f} hashes looked at"
     )
     print(f"{each['candidates']:.2f} candidates, {each['pairs']:.2f} pairs")
     seconds = sum(took for name, took in steps.seconds.items() if not name.startswith("("))

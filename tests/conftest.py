@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-import solr_runtime
+from tests import solr_runtime
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("whorl", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import combinations
 
-from whorl.engine.base import Document
+from whorl.model import Document
 
 SHINGLE = 5
 

@@ -9,14 +9,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 
-from plain_clauses import PlainStore
-from whorl.clauses import Words
-from whorl.engine.base import Document
+from tests.plain_clauses import PlainStore
 from whorl.fingerprint.hashing import well_formed
-from whorl.fingerprint.minhash import sign
+from whorl.fingerprint.minhash.minima import sign
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.text import tokens
-from whorl.plan import Asked, Bool, BoundPlan, MatchAll, Nothing, PlanNode, SharedBands, SharedTokens, Unbound
+from whorl.fingerprint.words.tokenizer import tokens
+from whorl.model import Document
+from whorl.planning.build import (
+    Bool,
+    BoundPlan,
+    FieldClause,
+    FingerprintClause,
+    MatchAll,
+    Nothing,
+    PlanNode,
+    SharedBands,
+    SharedTokens,
+)
+from whorl.planning.clauses import Words
 
 DEFAULT_FIELDS = ("name", "content")
 ALIASES = {"text": "content", "TEXT": "content"}
@@ -44,7 +54,7 @@ class Oracle:
                 return plan.weight
             case Nothing():
                 return None
-            case Asked(clause=clause):
+            case FieldClause(clause=clause):
                 return plan.weight if self.store.matches(clause, document.document) else None
             case Words():
                 return plan.weight if self.has_words(plan, document) else None
@@ -56,7 +66,7 @@ class Oracle:
                 return shared * plan.weight if shared else None
             case Bool():
                 return self.score_of_bool(plan, document)
-            case Unbound():
+            case FingerprintClause():
                 raise TypeError("not bound")
 
     def score_of_bool(self, plan: Bool, document: _Facts) -> float | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import mmh3
 
-from whorl.fingerprint.minhash import Signature
+from whorl.fingerprint.minhash.minima import Signature
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.text import tokens
+from whorl.fingerprint.words.tokenizer import tokens
 
 _MASK = (1 << 64) - 1
 

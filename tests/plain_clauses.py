@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from whorl.engine.base import Document
-from whorl.fingerprint.text import tokens
+from whorl.fingerprint.words.tokenizer import tokens
+from whorl.model import Document
 from whorl.query import ast
 
 PROFILE = "icu74"

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import requests
 
+from whorl.engine.solr.local.jars import fetch_jars, find_java
+from whorl.engine.solr.local.launcher import admin, create_collection, delete_collection, start_cloud, start_standalone
 from whorl.errors import EngineUnavailableError, WhorlError
-from whorl.settings import Settings
-from whorl.solr.jars import fetch_jars, find_java
-from whorl.solr.launcher import admin, create_collection, delete_collection, start_cloud, start_standalone
+from whorl.settings.settings import Settings
 
 CONFIGSET = Path(__file__).parents[1] / "solr" / "configset"
 IMAGE = "solr:9"

@@ -11,8 +11,8 @@ import pytest
 from accuracy_documents import Amounts, made_of
 from calibration import Cell, cells
 from whorl import Document, Store, open_store
-from whorl.fingerprint.metrics import Metric
-from whorl.fingerprint.text import tokens
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.words.tokenizer import tokens
 
 ROOT = Path(__file__).parents[1]
 AMOUNTS = Amounts(composites=6, passages=60, edited=150, composite_words=(4_000, 60_000))

@@ -15,9 +15,9 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
-from whorl.cli import main
-from whorl.service.hosts import Hosts
-from whorl.settings import Settings, all_settings
+from whorl.cli.main import main
+from whorl.service.middleware.hosts import Hosts
+from whorl.settings.settings import Settings, all_settings
 
 ROOT = Path(__file__).parents[1]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -135,7 +135,7 @@ def test_the_service_is_asked_where_it_listens():
     port = ENVIRONMENT["WHORL_LISTEN"].rpartition(":")[2]
     address = re.search(r"http://[^']+", instruction("HEALTHCHECK")[0])[0]
     assert urlsplit(address).port == int(port)
-    assert f'"{urlsplit(address).path}"' in (ROOT / "src/whorl/service/state.py").read_text(encoding="utf-8")
+    assert f'"{urlsplit(address).path}"' in (ROOT / "src/whorl/service/routes/health.py").read_text(encoding="utf-8")
     assert SERVICES["whorl"]["ports"] == [f"127.0.0.1:{port}:{port}"]
     assert instruction("EXPOSE") == [port]
 
@@ -145,7 +145,7 @@ def test_the_command_is_one_of_whorl():
     The command of the image exists and knows the options that it is given.
     """
     assert instruction("ENTRYPOINT") == ['["whorl"]']
-    assert PROJECT["scripts"]["whorl"] == "whorl.cli:main"
+    assert PROJECT["scripts"]["whorl"] == "whorl.cli.main:main"
     (command,) = map(yaml.safe_load, instruction("CMD"))
     options = {name for option in main.commands[command[0]].params for name in option.opts}
     assert {word for word in command if word.startswith("--")} <= options

@@ -86,7 +86,7 @@ def test_doctor_codes_are_documented() -> None:
     """
     Each code of a finding stands in docs/solr.md, and none stands there that is not one.
     """
-    source = (ROOT / "src" / "whorl" / "solr" / "doctor.py").read_text(encoding="utf-8")
+    source = (ROOT / "src" / "whorl" / "engine" / "solr" / "doctor.py").read_text(encoding="utf-8")
     used = set(re.findall(r'Level\.[A-Z]+,\s*"([a-z-]+)"', source)) - {"version", "token-source"}
     table = (ROOT / "docs" / "solr.md").read_text(encoding="utf-8").split("| code | what |")[1].split("\n\n")[0]
     told = {code for row in table.splitlines() for code in re.findall(r"`([a-z-]+)`", row.split(" | ")[0])}

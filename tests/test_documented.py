@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from whorl.cli import main
+from whorl.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 TEXT = "\n".join(

@@ -1,4 +1,4 @@
-"""Write `src/whorl/solr/jetty/jars.lock`: the jars of the Solr that whorl starts, found by jgo.
+"""Write `src/whorl/engine/solr/local/jetty/jars.lock`: the jars of the Solr that whorl starts, found by jgo.
 
 Run it when SOLR_VERSION changes: `python tools/lock_solr_jars.py > jars.lock`, then move the file into place.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jgo.maven import MavenContext
 
-from whorl.solr.jars import SOLR_VERSION
+from whorl.engine.solr.local.jars import SOLR_VERSION
 
 #: The test framework holds the Jetty and ZooKeeper runners, lucene-analysis-icu the tokenizer.
 ROOTS = (

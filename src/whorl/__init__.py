@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whorl.engine.base import Document, Hit, Page
     from whorl.errors import WhorlError
-    from whorl.fingerprint.minhash import Signature
-    from whorl.fingerprint.simhash import simhash, simhashes
+    from whorl.fingerprint.minhash.minima import Signature
+    from whorl.fingerprint.simhash.simhash import simhash, simhashes
+    from whorl.model import Document, Hit, Page
     from whorl.query.parser import parse, unparse
     from whorl.store import Store, open_store
 
@@ -39,16 +39,16 @@ __all__ = [
 
 #: Where a name is imported from when it is first asked for: a command that needs few of them starts sooner.
 _HOMES = {
-    "Document": "whorl.engine.base",
-    "Hit": "whorl.engine.base",
-    "Page": "whorl.engine.base",
-    "Signature": "whorl.fingerprint.minhash",
+    "Document": "whorl.model",
+    "Hit": "whorl.model",
+    "Page": "whorl.model",
+    "Signature": "whorl.fingerprint.minhash.minima",
     "Store": "whorl.store",
     "WhorlError": "whorl.errors",
     "open_store": "whorl.store",
     "parse": "whorl.query.parser",
-    "simhash": "whorl.fingerprint.simhash",
-    "simhashes": "whorl.fingerprint.simhash",
+    "simhash": "whorl.fingerprint.simhash.simhash",
+    "simhashes": "whorl.fingerprint.simhash.simhash",
     "unparse": "whorl.query.parser",
 }
 

@@ -12,27 +12,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from whorl.clauses import Kind
-from whorl.conventions import Conventions
-from whorl.engine.base import Document, Engine, Order, Page, Stored
+from whorl.context import trace
+from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError, StoreError
-from whorl.fingerprint.calibration import Plan as CalibratedPlan
-from whorl.fingerprint.metrics import Metric
-from whorl.fingerprint.minhash import Signature
+from whorl.fingerprint.minhash.minima import Signature
+from whorl.fingerprint.minhash.similarity import shared_tokens
 from whorl.fingerprint.passages import Comparison, compare
-from whorl.fingerprint.sample import SampleScheme
-from whorl.fingerprint.sampling import text_sample
-from whorl.fingerprint.similarity import shared_tokens
-from whorl.fingerprint.stock_plan import StockPlan
-from whorl.measure import Measured, measure
-from whorl.plan import (
-    Asked,
+from whorl.fingerprint.sketch.sampling import text_sketch
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.model import Document, Order, Page, Stored
+from whorl.planning.build import (
     Bool,
     BoundPlan,
+    FieldClause,
+    FingerprintClause,
     MatchAll,
     Nothing,
     PlanNode,
-    Unbound,
     bind,
     kinds,
     make_filter,
@@ -40,11 +37,14 @@ from whorl.plan import (
     references,
     replaced,
 )
+from whorl.planning.clauses import Kind
+from whorl.planning.options import Conventions
+from whorl.planning.resolve import resolve
 from whorl.query.limits import QueryLimits
 from whorl.query.parser import parse
-from whorl.resolve import resolve
-from whorl.settings import MAX_ROWS, Settings
-from whorl.similar import (
+from whorl.settings.settings import MAX_ROWS, Settings
+from whorl.similar.by_minhash import TokenSource, find_by_tokens, look_ups_by_tokens, plan_by_tokens
+from whorl.similar.by_sketch import (
     AT_ONCE,
     DEFAULT_RECALL,
     DEFAULT_THRESHOLD,
@@ -58,8 +58,9 @@ from whorl.similar import (
     find_similar,
     look_ups,
 )
-from whorl.similar_tokens import TokenSource, find_by_tokens, look_ups_by_tokens, plan_by_tokens
-from whorl.trace import trace
+from whorl.similar.calibration import SketchPlan
+from whorl.similar.measure import Measured, measure
+from whorl.similar.minhash_plan import MinHashPlan
 
 #: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
 DEFAULT_BATCH = 256
@@ -238,7 +239,7 @@ class Store:
             recall: How many of a hundred documents just at the threshold are to be found, above 0, at most 100.
             only: A query in the query language: others than these are no hits.
             exact: Whether the texts of the hits on the page are compared whole; else their numbers are estimates from
-                samples, with intervals.
+                sketches, with intervals.
             start: Hits to leave out before the page, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
 
@@ -249,7 +250,7 @@ class Store:
         self._require_page(start, rows)
         question = ask(metric, threshold, recall, is_exact=exact)
         filtered = self._filter(only)
-        if self.engine.sample_scheme is None:
+        if self.engine.sketch_scheme is None:
             known = self._tokens(reference, source)
             page = find_by_tokens(self.engine, known, question, filtered, start=start, rows=rows)
         else:
@@ -267,18 +268,18 @@ class Store:
         threshold: Percent = DEFAULT_THRESHOLD * 100,
         recall: Percent = DEFAULT_RECALL * 100,
         only: str | None = None,
-    ) -> tuple[CalibratedPlan | StockPlan, Mapping[str, object]]:
+    ) -> tuple[SketchPlan | MinHashPlan, Mapping[str, object]]:
         """Return the plan of `similar` with the same arguments, and the request that looks for candidates."""
         question, filtered = ask(metric, threshold, recall), self._filter(only).root
-        plan: CalibratedPlan | StockPlan
-        if self.engine.sample_scheme is None:
+        plan: SketchPlan | MinHashPlan
+        if self.engine.sketch_scheme is None:
             known = self._tokens(reference, source)
             plan = plan_by_tokens(known, question)
             wanted = look_ups_by_tokens(known, plan, filtered)
         else:
             found = self._source(reference, source)
-            plan = calibrate(self.engine, found.sample, question)
-            wanted = look_ups(found.name, found.sample, plan, filtered)
+            plan = calibrate(self.engine, found.sketch, question)
+            wanted = look_ups(found.name, found.sketch, plan, filtered)
         return plan, self.engine.explain(BoundPlan(wanted), start=0, rows=AT_ONCE)
 
     def _filter(self, only: str | None) -> BoundPlan:
@@ -289,23 +290,23 @@ class Store:
         return replace(bound, warnings=(*bound.warnings, *told))
 
     def _source(self, reference: str, text: str | None) -> Source:
-        scheme = self.engine.sample_scheme
+        scheme = self.engine.sketch_scheme
         if scheme is None:
             raise StoreError(
-                "the documents of this store have no samples for a calibrated plan; 'whorl solr init URL' and then "
+                "the documents of this store have no sketches for a calibrated plan; 'whorl solr init URL' and then "
                 "'whorl solr backfill URL' add them"
             )
         if text is not None:
-            return Source(reference, text_sample(text, self.engine.scheme, scheme), text=text)
-        found = self.engine.samples([reference]).get(reference)
+            return Source(reference, text_sketch(text, self.engine.scheme, scheme), text=text)
+        found = self.engine.sketches([reference]).get(reference)
         if found is None:
             self._identified(reference)
-            raise ParameterError(f"document {reference!r} has no sample; 'whorl solr backfill' or indexing it adds one")
+            raise ParameterError(f"document {reference!r} has no sketch; 'whorl solr backfill' or indexing it adds one")
         return Source(reference, found[1], document_id=found[0])
 
     def _tokens(self, reference: str, text: str | None) -> TokenSource:
         if text is not None:
-            size = text_sample(text, self.engine.scheme, SampleScheme()).size
+            size = text_sketch(text, self.engine.scheme, SketchScheme()).size
             return TokenSource(reference, self.engine.sign(text), size=size)
         document_id = self._identified(reference)
         signature = self.engine.signatures({document_id: False}, are_ids=True).get(document_id)
@@ -436,7 +437,7 @@ class Store:
 
     def _resolved(self, plan: PlanNode, query: str) -> tuple[PlanNode, tuple[str, ...]]:
         """Put the types of the engine's fields into a plan; all of a query's dates see the same moment as now."""
-        if not any(isinstance(node, Asked) for node in nodes(plan)):
+        if not any(isinstance(node, FieldClause) for node in nodes(plan)):
             # Fingerprints alone ask no field, and the engine need not say what it has.
             return plan, ()
         return resolve(plan, self.engine.fields(), query, datetime.now(UTC), self._names)
@@ -489,7 +490,7 @@ class Store:
         texts = _given(source)
         warnings: list[str] = []
 
-        def found(node: Unbound) -> PlanNode:
+        def found(node: FingerprintClause) -> PlanNode:
             try:
                 start = self._source(node.reference, texts.get(node.reference))
             except ParameterError as error:
@@ -505,17 +506,17 @@ class Store:
 
     def calibrated_plans(
         self, query: str, *, source: str | Mapping[str, str] | None = None, metric: Metric | str = Metric.SIMILARITY
-    ) -> Mapping[str, CalibratedPlan]:
+    ) -> Mapping[str, SketchPlan]:
         """Return the plans by which the FINGERPRINTs of a calibrated `search` find documents, by their sources.
 
         Sources that the store does not have are left out. Of several FINGERPRINTs with one source, the last is told.
         """
-        texts, plans = _given(source), dict[str, CalibratedPlan]()
+        texts, plans = _given(source), dict[str, SketchPlan]()
         for node in nodes(Conventions().plan(query)):
-            if isinstance(node, Unbound):
+            if isinstance(node, FingerprintClause):
                 with contextlib.suppress(ParameterError):
                     found = self._source(node.reference, texts.get(node.reference))
-                    plans[node.reference] = calibrate(self.engine, found.sample, _question(node, metric))
+                    plans[node.reference] = calibrate(self.engine, found.sketch, _question(node, metric))
         return plans
 
     def _with_shared(self, page: Page, source: Signature) -> Page:
@@ -537,7 +538,7 @@ def fingerprint_query(reference: str, threshold: str, recall: str, only: str | N
     return query if only is None else f"{query} AND ({only})"
 
 
-def _question(node: Unbound, metric: Metric | str) -> Question:
+def _question(node: FingerprintClause, metric: Metric | str) -> Question:
     return ask(metric, (node.overlap or DEFAULT_THRESHOLD) * 100, (node.probability or DEFAULT_RECALL) * 100)
 
 
@@ -576,14 +577,14 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
     if not name or _HOST_AND_PORT.match(name):
         raise ParameterError(f"a store is a Solr URL (http://localhost:8983/solr/NAME) or a folder, got {name!r}")
     if "://" in name:
-        from whorl.engine.solr import SolrEngine
-        from whorl.solr.client import SolrClient
+        from whorl.engine.solr.client import SolrClient
+        from whorl.engine.solr.engine import SolrEngine
 
         client = SolrClient(
             name, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth, link=settings.solr_link
         )
         return _over(SolrEngine(client, settings.fields), settings)
-    from whorl.engine.embedded import EmbeddedEngine
+    from whorl.engine.embedded.engine import EmbeddedEngine
 
     try:
         folder = Path(name).expanduser()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from collection import VOCABULARY
+from tests.conformance.collection import VOCABULARY
 
 _NAME = ["name", "cm:name", "cm_name", "{http://www.alfresco.org/model/content/1.0}name"]
 _SOMETIMES = ["pages", "mixed", "code", "created", "final", "notes", "content"]

@@ -6,7 +6,7 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from whorl.engine.base import Document
+from whorl.model import Document
 
 _STEMS = ["lorem", "ipsum", "dolor", "amet", "elit", "sed", "tempor", "magna", "aliqua", "enim", "minim", "quis"]
 #: Words enough that unrelated texts share no shingle by chance.

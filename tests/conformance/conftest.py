@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import solr_runtime
-from collection import documents
+from tests import solr_runtime
+from tests.conformance.collection import documents
 from whorl import Document, Store, open_store
 
 ENGINES = ["embedded", "standalone", "cloud"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from collection import ODD_IDS, VOCABULARY
+from tests.conformance.collection import ODD_IDS, VOCABULARY
 
 _NUMBERS = ["_1", "_5", "_20", "_33.3", "_0.5", "_70", "_90", "_100", "_50.5"]
 _PROBABILITIES = ["_50", "_80", "_0.9", "_99", "_100"]

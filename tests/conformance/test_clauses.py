@@ -7,14 +7,14 @@ from functools import cache
 
 import pytest
 
-from clauses import generated
-from collection import documents
-from oracle import Oracle
-from plain import plain_signature
+from tests.conformance.clauses import generated
+from tests.conformance.collection import documents
+from tests.oracle import Oracle
+from tests.plain import plain_signature
 from whorl import Document, Store, parse
 from whorl.errors import FieldError
 from whorl.fingerprint.scheme import Scheme
-from whorl.plan import bind, make_plan, references
+from whorl.planning.build import bind, make_plan, references
 
 QUERIES = generated(640)
 

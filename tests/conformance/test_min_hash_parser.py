@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import requests
 
-from oracle import Oracle
-from plain import plain_signature
+from tests.oracle import Oracle
+from tests.plain import plain_signature
 from whorl import Document, Store
 from whorl.fingerprint.scheme import Scheme
-from whorl.plan import BoundPlan, SharedBands
+from whorl.planning.build import BoundPlan, SharedBands
 
 SOURCES = ["f0-0", "f1-1", "f2-0", "f3-half", "f4-2", "f5-0", "f6-0", "f6-twice", "words-5", "scripts", "controls"]
 OVERLAPS = [5, 20, 50, 70, 90, 95]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store
-from whorl.conventions import Conventions
-from whorl.engine.base import Order
 from whorl.errors import ParameterError, QueryError
+from whorl.model import Order
+from whorl.planning.options import Conventions
 from whorl.query.ast import Operator
 
 
@@ -148,7 +148,7 @@ def test_what_is_stored(store: Store, collection: list[Document], embedded_store
 
 def test_what_hits_share(store: Store) -> None:
     """
-    Tokens and shares of a source, from samples.
+    Tokens and shares of a source, from sketches.
     """
     measured = store.measured("f6-0", ["f6-0", "f6-half", "words-2", "gone"])
     assert measured.keys() == {"f6-0", "f6-half"}

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import pytest
 
-from collection import NODE
-from oracle import Oracle
-from plain import plain_signature
-from queries import generated
+from tests.conformance.collection import NODE
+from tests.conformance.queries import generated
+from tests.oracle import Oracle
+from tests.plain import plain_signature
 from whorl import Document, Page, Store, parse
 from whorl.fingerprint.scheme import Scheme
-from whorl.plan import BoundPlan, bind, make_plan, references
+from whorl.planning.build import BoundPlan, bind, make_plan, references
 
 QUERIES = generated(360)
 SIZE = 200

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from test_similar import shares, windows
+from tests.conformance.test_similar import shares, windows
 from whorl import Document, Store
-from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.duplicates.result import ask_pairs, duplicates_in
 
 
 def test_a_scan_gives_each_document_once(
     store: Store, collection: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    In the order of the ids, with name and sample, and from the mark of any portion the rest.
+    In the order of the ids, with name and sketch, and from the mark of any portion the rest.
     """
-    for module in ("whorl.engine.embedded", "whorl.engine.solr"):
+    for module in ("whorl.engine.embedded.engine", "whorl.engine.solr.engine"):
         monkeypatch.setattr(f"{module}.SCANNED_AT_ONCE", 50)
     portions = list(store.engine.scan())
     assert len(portions) > 2
     everything = [each for portion in portions for each in portion.documents]
     assert [document_id for document_id, _, _ in everything] == sorted(document.id for document in collection)
     names = {document.id: document.name for document in collection}
-    found = store.engine.samples([document_id for document_id, _, _ in everything[:40]])
-    for document_id, name, sample in everything[:40]:
+    found = store.engine.sketches([document_id for document_id, _, _ in everything[:40]])
+    for document_id, name, sketch in everything[:40]:
         assert name == names[document_id]
-        assert found[document_id] == (document_id, sample)
+        assert found[document_id] == (document_id, sketch)
     assert list(store.engine.scan(portions[1].mark)) == portions[2:]
     assert list(store.engine.scan(portions[-1].mark)) == []
 
@@ -33,7 +33,7 @@ def test_a_scan_gives_each_document_once(
 @pytest.mark.parametrize("metric", ["similarity", "containment"])
 def test_duplicates_are_those_of_the_shingles(store: Store, collection: list[Document], metric: str) -> None:
     """
-    The pairs at 50 % are those of plain sets of shingles, but for what samples of large documents may miss.
+    The pairs at 50 % are those of plain sets of shingles, but for what sketches of large documents may miss.
     """
     sets = {document.id: windows(document.text) for document in collection}
     expected = set()

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from whorl import Document, Store
-from whorl.fingerprint.text import tokens
+from whorl.fingerprint.words.tokenizer import tokens
 
 METRICS = ("similarity", "contains", "within")
 THRESHOLDS = (5, 20, 50, 80, 100)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from whorl.errors import ParameterError
 from whorl.fingerprint.passages import CANDIDATES, Comparison, Matcher, Passage, Size, compare
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.text import PROFILES, tokens
+from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 
 FOX = "The quick brown fox jumps over the lazy dog."
 #: Few different words, so that every way of repeating comes up; some fold to others, some take two UTF-16 units.

@@ -18,10 +18,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-import test_afts
-import test_mistakes
-import test_parser
-from strategies import ALPHABET, PIECES, SIGNS, answer, near_queries, nodes
+from tests.query import test_afts, test_mistakes, test_parser
+from tests.query.strategies import ALPHABET, PIECES, SIGNS, answer, near_queries, nodes
 from whorl.errors import ParameterError, QueryError
 from whorl.query.ast import Node
 from whorl.query.parser import MAX_LENGTH, Operator, parse, unparse

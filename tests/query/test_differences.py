@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from differences import ALL, DIFFERENCES, NO_MEANING, REFUSED, Difference
+from tests.query.differences import ALL, DIFFERENCES, NO_MEANING, REFUSED, Difference
 from whorl.errors import ParameterError, QueryError
 from whorl.query.parser import parse, unparse
 

@@ -11,7 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lark import Lark
 
-from strategies import answer, factors, fields, fractions, leaves, near_queries, nodes, operators, texts, words
+from tests.query.strategies import (
+    answer,
+    factors,
+    fields,
+    fractions,
+    leaves,
+    near_queries,
+    nodes,
+    operators,
+    texts,
+    words,
+)
 from whorl.errors import ParameterError, QueryError
 from whorl.query import ast
 from whorl.query.parser import Operator, _Cut, parse, unparse

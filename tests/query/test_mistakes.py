@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from strategies import answer
+from tests.query.strategies import answer
 from whorl.errors import QueryError, QuerySyntaxError, UnsupportedQueryError
 from whorl.query import ast
 from whorl.query.parser import MAX_CLAUSES, MAX_LENGTH, parse, unparse

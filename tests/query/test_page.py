@@ -9,13 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import fuzz_queries
-import test_afts
-import test_fingerprint
-import test_mistakes
-import test_parser
-import test_templates
-from differences import ALL
+from tests.query import fuzz_queries, test_afts, test_fingerprint, test_mistakes, test_parser, test_templates
+from tests.query.differences import ALL
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "afts.md").read_text(encoding="utf-8")

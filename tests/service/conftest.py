@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import solr_runtime
-from contracts import documents
+from tests import solr_runtime
+from tests.service.contracts import documents
 from whorl import Store, open_store
 
 pytest.importorskip("fastapi")

@@ -26,8 +26,8 @@ with warnings.catch_warnings():
 
 from whorl import Document, Store, open_store
 from whorl.errors import SchemaError, WhorlError
-from whorl.service.access import Credentials
 from whorl.service.app import create_app
+from whorl.service.credentials import Credentials
 
 WHORL = Path(sys.executable).parent / "whorl"
 FIRST = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the warm sun."

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from alfresco_clients import (
+from tests.service.alfresco_clients import (
     ALFRESCO_REST_CLIENT,
     PYTHON_ALFRESCO_API,
     REQUIRED,
@@ -22,7 +22,7 @@ from alfresco_clients import (
     node_environment,
     python_environment,
 )
-from contracts import NODE
+from tests.service.contracts import NODE
 
 WHORL = Path(sys.executable).parent / "whorl"
 CLIENTS = Path(__file__).parent / "clients"

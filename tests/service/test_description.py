@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pydantic import BaseModel
 
 from whorl import Store, open_store
-from whorl.service.alfresco_request import SearchRequest
+from whorl.service.alfresco.request import SearchRequest
 from whorl.service.app import create_app
 
 with warnings.catch_warnings():
@@ -21,7 +21,7 @@ with warnings.catch_warnings():
     import schemathesis
     from schemathesis.checks import not_a_server_error
 
-from contracts import documents
+from tests.service.contracts import documents
 
 ROUTES = {
     ("get", "/api/search"),

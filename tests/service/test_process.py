@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import requests
 
-from served import DEADLINE_SECONDS, Hung, Served, serving
+from tests.service.served import DEADLINE_SECONDS, Hung, Served, serving
 from whorl import Document, open_store
-from whorl.service.gate import TICKETS
+from whorl.service.middleware.authentication import TICKETS
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals, and counts threads in /proc")
 TEXT = "seven silver spoons shine softly since sunday"

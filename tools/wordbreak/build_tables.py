@@ -2,7 +2,8 @@
 
 usage: JAVA_HOME=... python tools/wordbreak/build_tables.py [--jars FOLDER] [PROFILE ...]
 
-Needs Maven, Java 21 or later and numpy. Writes src/whorl/fingerprint/tables/PROFILE.npz, the same bytes every time.
+Needs Maven, Java 21 or later and numpy. It writes
+src/whorl/fingerprint/words/tables/PROFILE.npz, the same bytes every time.
 """
 
 import argparse

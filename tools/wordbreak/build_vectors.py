@@ -88,16 +88,16 @@ def texts() -> list[str]:
     return WRITTEN + [hostile(chance) for _ in range(400)]
 
 
-def lucene_words(profile: str, jar_folder: Path, samples: list[str]) -> list[list[str]]:
+def lucene_words(profile: str, jar_folder: Path, sketches: list[str]) -> list[list[str]]:
     """Return the words of each text, as the profile's jars give them."""
     with tempfile.TemporaryDirectory() as temporary:
         source, target = Path(temporary, "texts"), Path(temporary, "words")
-        units = [text.encode("utf-16-be", "surrogatepass") for text in samples]
+        units = [text.encode("utf-16-be", "surrogatepass") for text in sketches]
         source.write_bytes(b"".join(struct.pack(">i", len(text) // 2) + text for text in units))
         ask(fetch(profile, jar_folder), "words", source, target)
         answer = target.read_bytes()
     words, place = [], 0
-    for _ in samples:
+    for _ in sketches:
         (count,) = struct.unpack_from(">i", answer, place)
         place += 4
         found = []
@@ -114,10 +114,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jars", type=Path, default=Path("jars"), help="where Maven copies the jars")
     arguments = parser.parse_args()
-    samples = texts()
+    sketches = texts()
     VECTORS.mkdir(exist_ok=True)
     for profile, (lucene, icu) in VERSIONS.items():
-        pairs = zip(samples, lucene_words(profile, arguments.jars, samples), strict=True)
+        pairs = zip(sketches, lucene_words(profile, arguments.jars, sketches), strict=True)
         # One pair a line, so that a difference is a line; escaped, so that lone surrogates can be written.
         lines = ",\n".join(json.dumps(pair) for pair in pairs)
         made_by = json.dumps(f"tools/wordbreak/build_vectors.py, with lucene-analysis-icu {lucene} and icu4j {icu}")

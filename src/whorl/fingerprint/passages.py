@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.text import tokens_and_spans
+from whorl.fingerprint.words.tokenizer import tokens_and_spans
 
 #: Places in B that are looked at, beside the first, for a passage that could stand in many.
 CANDIDATES = 16

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.text import DEFAULT_PROFILE, PROFILES
+from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 
 #: As `Scheme.name` writes it; what Lucene's filter has by default is left out.
 _NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?", re.ASCII)

@@ -1,7 +1,7 @@
 """The query language's syntax tree: frozen values whose spans point at what was typed.
 
 Spans take no part in equality, so a tree that is written out and read again is the same tree. The tree knows
-nothing of signatures or engines; `whorl.plan` gives it its meaning.
+nothing of signatures or engines; `whorl.planning.build` gives it its meaning.
 """
 
 from __future__ import annotations

@@ -10,21 +10,21 @@ from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from whorl.service.access import Access, Credentials
-from whorl.service.admission import Admission, Load
-from whorl.service.alfresco import alfresco_routes
-from whorl.service.compare import compare_routes
-from whorl.service.duplicates import duplicates_routes
-from whorl.service.failures import Json, answer_failures
-from whorl.service.gate import Gate
-from whorl.service.hosts import Hosts
+from whorl.service.alfresco.routes import alfresco_routes
+from whorl.service.credentials import Access, Credentials
+from whorl.service.errors import Json, answer_failures
 from whorl.service.metrics import Metrics
-from whorl.service.native import native_routes
-from whorl.service.observation import Observation
-from whorl.service.page import page_routes
-from whorl.service.search import search_routes
-from whorl.service.state import state_routes
-from whorl.settings import Settings
+from whorl.service.middleware.admission import Admission, Load
+from whorl.service.middleware.authentication import Gate
+from whorl.service.middleware.hosts import Hosts
+from whorl.service.middleware.request_log import Observation
+from whorl.service.routes.compare import compare_routes
+from whorl.service.routes.documents import native_routes
+from whorl.service.routes.duplicates import duplicates_routes
+from whorl.service.routes.health import state_routes
+from whorl.service.routes.page import page_routes
+from whorl.service.routes.query import search_routes
+from whorl.settings.settings import Settings
 from whorl.store import Store
 
 #: Threads beside those that the settings allow: for the page's files, and for log-ins.

@@ -12,10 +12,10 @@ from typing import Any
 
 from anyio import CapacityLimiter, from_thread, to_thread
 
-from whorl.engine.base import Document
 from whorl.errors import DocumentError, WhorlError
-from whorl.reading import json_document
-from whorl.settings import Settings
+from whorl.ingest.files import json_document
+from whorl.model import Document
+from whorl.settings.settings import Settings
 from whorl.store import Indexed, Store
 
 #: Mistakes that are told one by one; all are counted.

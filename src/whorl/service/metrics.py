@@ -7,8 +7,8 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from whorl.service.admission import Load
-from whorl.trace import Trace
+from whorl.context import Trace
+from whorl.service.middleware.admission import Load
 
 #: Seconds; from what a cached answer takes to what nobody waits for.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -39,7 +39,7 @@ class Metrics:
         )  # fmt: skip
         self._solr_requests = self._counter("whorl_solr_requests", "Requests to Solr, repeated ones included.")
         self._solr_retries = self._counter("whorl_solr_retries", "Requests to Solr that repeated one that failed.")
-        self._verified = self._counter("whorl_candidates_verified", "Candidates whose samples or tokens were compared.")
+        self._verified = self._counter("whorl_candidates_verified", "Candidates compared by sketch or tokens.")
         self._stored = self._counter("whorl_documents_stored", "Documents stored.")
         self._errors = Counter(
             "whorl_errors", "Requests that ended with an error, by its class.", ("error",), registry=self._registry

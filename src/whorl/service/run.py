@@ -8,7 +8,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from whorl.service.logs import configuration
-from whorl.settings import Settings
+from whorl.settings.settings import Settings
 
 #: How long an unused connection stays open: longer than the usual proxies keep theirs, so that they close it first.
 _KEEP_ALIVE_SECONDS = 75

@@ -1,0 +1,213 @@
+"""simhash-find-all and simhash-find-clusters: codes in, one a line; pairs or clusters out.
+
+Options, messages and exit codes are those of the commands of simhash-cpp. What made these abort is an error here: a bad
+line (9), more than 64 blocks (6). Little is imported before it is needed, since small inputs take no longer than that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import getopt
+import io
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
+
+from whorl.errors import ParameterError
+
+if TYPE_CHECKING:
+    from whorl.hamming.codes import Codes, Groups
+    from whorl.hamming.pairs import Progress
+
+_MOST_BLOCKS, _DIGITS = 64, 19
+_HELP = """\
+usage: {name} --blocks BLOCKS --distance DISTANCE [--input INPUT] [--output OUTPUT]
+
+Reads simhashes, one decimal number a line, and writes {what}
+that differ in at most DISTANCE bits, one a line: [1, 3].
+
+  -b, --blocks BLOCKS      Bit blocks, more than DISTANCE and at most 64 (the answer does not depend on it)
+  -d, --distance DISTANCE  Bits that may differ, at least 1
+  -i, --input INPUT        Path to input ('-', the default, for stdin)
+  -o, --output OUTPUT      Path to output ('-', the default, for stdout)
+  -h, --help               Print this
+"""
+#: Seconds that the plain route takes for a code from text to pairs, roughly, and bytes of a line.
+_PLAIN_SECONDS, _LINE = 0.8e-6, 20
+#: Seconds between two drawings of the progress bar, and its width.
+_REDRAWN, _WIDTH = 0.1, 40
+
+
+class _Job(NamedTuple):
+    """What one of the commands does, and how it words it."""
+
+    name: str
+    sought: str
+    written: str
+    than: str
+    what: str
+    find: Callable[[Codes, int, Progress], Iterator[Groups]]
+
+
+class _ExitError(Exception):
+    """The command ends with an exit code."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def find_all(arguments: Sequence[str] | None = None) -> int:
+    """Run simhash-find-all; return its exit code."""
+    return _main(
+        _Job("simhash-find-all", "matches", "matches", ">=", "all pairs of them", _pairs),
+        arguments,
+    )
+
+
+def find_clusters(arguments: Sequence[str] | None = None) -> int:
+    """Run simhash-find-clusters; return its exit code."""
+    return _main(
+        _Job("simhash-find-clusters", "clusters", "results", ">", "all groups of them connected by pairs", _clusters),
+        arguments,
+    )
+
+
+def _pairs(codes: Codes, distance: int, progress: Progress) -> Iterator[Groups]:
+    import numpy as np
+
+    from whorl.hamming.codes import Groups
+    from whorl.hamming.pairs import stream_pairs
+
+    for pairs in stream_pairs(codes, distance, progress):
+        yield Groups(pairs.ravel(), np.arange(0, pairs.size + 1, 2))
+
+
+def _clusters(codes: Codes, distance: int, progress: Progress) -> Iterator[Groups]:
+    from whorl.hamming.pairs import clusters_of, stream_pairs
+
+    yield clusters_of(stream_pairs(codes, distance, progress))
+
+
+def _main(job: _Job, arguments: Sequence[str] | None) -> int:
+    if arguments is None:
+        arguments = sys.argv[1:]
+        with contextlib.suppress(AttributeError):  # Windows has none
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this, too
+    try:
+        _run(job, arguments)
+    except _ExitError as end:
+        if str(end):
+            print(end, file=sys.stderr)
+        return end.code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _run(job: _Job, arguments: Sequence[str]) -> None:
+    try:
+        told, _ = getopt.gnu_getopt(list(arguments), "i:o:b:d:h", ["input=", "output=", "blocks=", "distance=", "help"])
+    except getopt.GetoptError as problem:
+        raise _ExitError(1, f"{job.name}: {problem.msg}") from None
+    options = {name.lstrip("-")[0]: value for name, value in told}
+    if "h" in options:
+        print(_HELP.format(name=job.name, what=job.what), end="")
+        return
+    blocks, distance = _number(options.get("b")), _number(options.get("d"))
+    source, target = options.get("i", "-"), options.get("o", "-")
+    for is_right, code, message in (
+        (blocks, 2, "Blocks must be provided and > 0"),
+        (distance, 3, "Distance must be provided and > 0"),
+        (source, 4, "Input must be provided and non-empty."),
+        (target, 5, "Output must be provided and non-empty."),
+        (blocks > distance, 6, f"Blocks ({blocks}) must be {job.than} distance ({distance})"),
+        (blocks <= _MOST_BLOCKS, 6, f"Blocks ({blocks}) must be <= {_MOST_BLOCKS}"),
+    ):
+        if not is_right:
+            raise _ExitError(code, message)
+    print(f"Reading hashes from {'stdin.' if source == '-' else source}", file=sys.stderr, flush=True)
+    codes = _read(source)
+    print(f"Computing {job.sought}...", file=sys.stderr, flush=True)
+    with _ProgressBar() as bar:
+        _write(job, target, job.find(codes, distance, bar.show))
+
+
+def _number(text: str | None) -> int:
+    """Return a number, or 0, which is none of those that are allowed."""
+    if not (text and text.isascii() and text.isdigit()):
+        return 0
+    # int() refuses more than 4,300 digits, and any of more than a few is too large alike.
+    return int(text.lstrip("0")[:_DIGITS] or "0")
+
+
+def _standard(stream: TextIO | None) -> BinaryIO:
+    if stream is None:  # closed by whoever started this: `<&-`
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return stream.buffer
+
+
+def _read(source: str) -> Codes:
+    from whorl.hamming import routes as hamming_routes
+    from whorl.hamming.text import read_codes
+
+    try:
+        with contextlib.ExitStack() as opened:
+            if source == "-":
+                stream = _standard(sys.stdin)
+            else:
+                stream = opened.enter_context(Path(source).open("rb"))
+                size = stream.seek(0, io.SEEK_END) if stream.seekable() else 0
+                if size:
+                    stream.seek(0)
+                seconds = size / _LINE * _PLAIN_SECONDS
+                if seconds > hamming_routes.LOADING_SECONDS:  # then better before anything is read
+                    hamming_routes.loops(seconds)
+            return read_codes(stream, "stdin" if source == "-" else source)
+    except OSError as problem:
+        raise _ExitError(7, f"Error reading {source}") from problem
+    except ParameterError as problem:
+        raise _ExitError(9, str(problem)) from None
+
+
+def _write(job: _Job, target: str, found: Iterator[Groups]) -> None:
+    from whorl.hamming.text import lines_of
+
+    to = "Writing results to stdout." if target == "-" else f"Writing {job.written} to {target}"
+    print(to, file=sys.stderr, flush=True)
+    try:
+        with contextlib.ExitStack() as opened:
+            stream = _standard(sys.stdout) if target == "-" else opened.enter_context(Path(target).open("wb"))
+            for groups in found:
+                for text in lines_of(groups):
+                    stream.write(text)
+            stream.flush()
+    except OSError as problem:
+        raise _ExitError(8, f"Error writing {target}") from problem
+
+
+class _ProgressBar:
+    """A bar on stderr, if that is a terminal; gone when the work is done."""
+
+    def __init__(self) -> None:
+        self._is_shown, self._drawn = sys.stderr.isatty(), 0.0
+
+    def __enter__(self) -> _ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._drawn:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def show(self, share: float) -> None:
+        """Draw that a share of the work is done, from 0 to 1, but not too often."""
+        if self._is_shown and time.monotonic() - self._drawn > _REDRAWN:
+            self._drawn = time.monotonic()
+            done = round(share * _WIDTH)
+            bar = "#" * done + "." * (_WIDTH - done)
+            print(f"\r[{bar}] {share:4.0%}", end="", file=sys.stderr, flush=True)

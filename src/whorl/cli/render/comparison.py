@@ -1,0 +1,179 @@
+"""`whorl compare`: the two texts that are named, and what a terminal shows of their comparison."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from rich.console import Console
+from rich.text import Text
+
+from whorl.errors import EngineError, ParameterError, StoreError
+from whorl.fingerprint.passages import Comparison, Size
+from whorl.fingerprint.scheme import Scheme
+from whorl.ingest.files import source_text
+from whorl.settings.settings import Settings
+from whorl.store import Store, open_store
+from whorl.wire.comparison import Lines, Read, comparison_values
+from whorl.wire.text import as_json, counted, printable
+
+_BAR_WIDTH = 20
+#: Characters of a passage that are shown: of a longer one its beginning and its end.
+_BEGINNING, _END = 220, 110
+_INDENT = "   "
+_STANDARD_INPUT = "-"
+#: What parts and joins letters in Persian and parts of emoji: not to be seen, and harmless to a terminal.
+_JOINERS = re.compile("([\u200c\u200d])")
+
+
+def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read, Read, Scheme]:
+    """Return two texts by name, and the scheme to compare them under.
+
+    Args:
+        a: The path of a file, `-` for standard input, or what names a document in the store.
+        b: Likewise; one of them is standard input at most.
+        store: A store's name, or None for the configured one, which is opened only for what is no file.
+        scheme: The scheme that is asked for; None for the store's, and where no store is opened the default one.
+
+    Raises:
+        ParameterError: A name is neither, a file cannot be read, or standard input is named twice.
+        StoreError: A name is no file, and the store cannot be asked for it.
+    """
+    if a == b == _STANDARD_INPUT:
+        raise ParameterError("- is standard input, which is read once; name a file or an id beside it")
+    texts = {name: _file(name) for name in (a, b) if _is_file(name)}
+    ids = [name for name in dict.fromkeys((a, b)) if name not in texts]
+    if ids:
+        stored, store_scheme = _documents(ids, store)
+        texts |= stored
+    elif store is not None and scheme is None:
+        with open_store(store, create=False) as opened:
+            store_scheme = opened.engine.scheme
+    else:
+        store_scheme = Scheme()
+    return texts[a], texts[b], scheme or store_scheme
+
+
+def _is_file(name: str) -> bool:
+    # A folder is none, but a pipe is, such as bash's <(…).
+    return name == _STANDARD_INPUT or (os.path.exists(name) and not os.path.isdir(name))
+
+
+def _file(name: str) -> Read:
+    return Read(name, "standard input" if name == _STANDARD_INPUT else "file", source_text(name))
+
+
+def _documents(ids: list[str], store: str | None) -> tuple[Mapping[str, Read], Scheme]:
+    try:
+        with open_store(store, create=False) as opened:
+            return {name: Read(name, "document", _stored(name, opened, store)) for name in ids}, opened.engine.scheme
+    except (StoreError, EngineError) as error:
+        raise StoreError(f"{ids[0]!r} is {_no_file(ids[0])}, so it is an id, and the store says: {error}") from error
+
+
+def _stored(name: str, opened: Store, store: str | None) -> str:
+    text = opened.text(name)
+    if text is None:
+        asked = re.sub("//.*@", "//", store or Settings.load().store, flags=re.DOTALL)
+        raise ParameterError(
+            f"{name!r} is {_no_file(name)}, and the store {asked} has no document of that id, or none with a text; "
+            "name a file, an id (whorl search '*' lists some), or another --store"
+        )
+    return text
+
+
+def _no_file(name: str) -> str:
+    return "a folder and no file" if os.path.isdir(name) else "no file here"
+
+
+def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Console) -> Iterator[Text]:
+    """Yield the lines that a terminal shows.
+
+    Args:
+        a: The first text.
+        b: The second text.
+        found: Their comparison.
+        most: Passages to show.
+        printer: What they are shown on.
+    """
+    yield _side("A", a, found.a, found.scheme)
+    yield _side("B", b, found.b, found.scheme)
+    yield Text()
+    together = found.a.shingles + found.b.shingles - found.shared
+    yield _share("jaccard", found.jaccard, f"{found.shared:,} of the {together:,} shingles of both")
+    yield _share("A in B", found.a_in_b, f"{found.shared:,} of the {found.a.shingles:,} of A")
+    yield _share("B in A", found.b_in_a, f"{found.shared:,} of the {found.b.shingles:,} of B")
+    yield Text()
+    passages = found.passages
+    if not passages:
+        yield Text(f"No passage of {counted(found.scheme.shingle_size, 'word')} or more is in both.")
+        return
+    covered = f"with {percent(found.a.coverage)} of the words of A and {percent(found.b.coverage)} of those of B"
+    longest = "the longest" if most == 1 else f"the longest {most:,}" if most else "none"
+    shown = "" if most >= len(passages) else f", {longest} shown"
+    yield Text(f"{counted(len(passages), 'passage')} in both{shown}, {covered}")
+    lines_a, lines_b = Lines(a.text), Lines(b.text)
+    for number, passage in enumerate(passages[:most], start=1):
+        where = f"A {_place(lines_a, passage.a)}, B {_place(lines_b, passage.b)}"
+        yield Text()
+        yield Text.assemble((f"{number}. {counted(passage.words, 'word')}", "bold"), (f"  {where}", "dim"))
+        for line in Text(shortened(a.text, *passage.a)).wrap(printer, max(printer.width - len(_INDENT), 20)):
+            line.rstrip()
+            yield Text(_INDENT).append_text(line)
+
+
+def _side(side: str, text: Read, size: Size, scheme: Scheme) -> Text:
+    told = (
+        f"{counted(size.words, 'word')}, {counted(size.shingles, 'different shingle')} of "
+        f"{counted(scheme.shingle_size, 'word')}"
+    )
+    named = "" if text.kind == "standard input" else f"{text.kind} {printable(text.name)}"
+    return Text.assemble((f"{side}  {named or text.kind}", "bold"), f"  {told}")
+
+
+def _share(name: str, share: Fraction, told: str) -> Text:
+    full = round(share * _BAR_WIDTH)
+    bar = Text(f"{name:<9}").append("█" * full, style="green").append("░" * (_BAR_WIDTH - full), style="dim")
+    return bar.append(f" {percent(share):>6}  {told}")
+
+
+def percent(share: Fraction) -> str:
+    """Return a share in percent, rounded down: 100.0% is all of it, 0.0% is nothing.
+
+    >>> percent(Fraction(2, 3)), percent(Fraction(9999, 10000)), percent(Fraction(1, 5000))
+    ('66.6%', '99.9%', '<0.1%')
+    """
+    tenths = int(share * 1000)
+    return "<0.1%" if share and not tenths else f"{tenths // 10}.{tenths % 10}%"
+
+
+def shortened(text: str, start: int, end: int) -> str:
+    """Return a range of a text on one line: white space as one blank, the middle of a long one left out."""
+    # Of a passage of megabytes no more than what can be shown is looked at.
+    enough = 4 * (_BEGINNING + _END)
+    if end - start <= enough:
+        beginning = ending = _on_one_line(text[start:end])
+        if len(beginning) <= _BEGINNING + _END:
+            return beginning
+    else:
+        beginning, ending = _on_one_line(text[start : start + enough]), _on_one_line(text[end - enough : end])
+    first, last = beginning[:_BEGINNING], ending[-_END:]
+    return f"{first.rpartition(' ')[0] or first} … {last.partition(' ')[2] or last}"
+
+
+def _on_one_line(text: str) -> str:
+    parts = _JOINERS.split(" ".join(text.split()))
+    return "".join(part if _JOINERS.fullmatch(part) else printable(part) for part in parts)
+
+
+def _place(lines: Lines, place: tuple[int, int]) -> str:
+    first, last = lines.span(*place)
+    told = f"line {first}" if first == last else f"lines {first}-{last}"
+    return f"{told} [{place[0]}:{place[1]}]"
+
+
+def comparison_json(a: Read, b: Read, found: Comparison) -> str:
+    """Return everything as JSON, with the texts of all passages."""
+    return as_json(comparison_values(a, b, found))

@@ -1,0 +1,93 @@
+"""What a terminal shows: tables of hits, plans, problems."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from whorl.model import Page
+from whorl.wire.text import as_json, printable
+
+_BAR_WIDTH = 20
+#: Problems shown in full; the rest are counted.
+_PROBLEMS_SHOWN = 20
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # As every other print does; rich would end the process itself.
+        raise BrokenPipeError
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that does not wrap at 80 columns when nobody looks at it."""
+    stream = sys.stderr if stderr else sys.stdout
+    is_looked_at = stream is not None and stream.isatty()
+    return _Console(stderr=stderr, width=None if is_looked_at else 120, highlight=False, emoji=False)
+
+
+def page_table(page: Page) -> Table:
+    """Return a page of hits as a table; with one source, shared tokens and their share of the source's as a bar."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("id", overflow="fold", ratio=3)
+    table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
+    if page.asked:
+        table.add_column("shared tokens", justify="right")
+        table.add_column("overlap", no_wrap=True)
+    else:
+        table.add_column("score", justify="right")
+    for hit in page.hits:
+        # Text objects: brackets in ids and names are not markup.
+        row = [Text(printable(hit.id)), Text(printable(hit.name))]
+        if page.asked:
+            row += [Text("–" if hit.shared is None else str(hit.shared)), _bar(hit.shared or 0, page.asked)]
+        else:
+            row.append(Text(f"{hit.score:g}"))
+        table.add_row(*row)
+    return table
+
+
+def _bar(shared: int, asked: int) -> Text:
+    fraction = min(1.0, shared / asked)
+    full = round(fraction * _BAR_WIDTH)
+    bar = Text("█" * full, style="green")
+    # Rounded down: only all of the tokens are 100 %.
+    return bar.append("░" * (_BAR_WIDTH - full), style="dim").append(f" {int(fraction * 100):3}%", style="none")
+
+
+def page_json(query: str, page: Page) -> str:
+    """Return a page as JSON: query, total, warnings, hits of id, name, score and, where counted, shared."""
+    hits: list[dict[str, object]] = []
+    for hit in page.hits:
+        told: dict[str, object] = {"id": hit.id, "name": hit.name, "score": hit.score}
+        hits.append(told if hit.shared is None else {**told, "shared": hit.shared})
+    return as_json({"query": query, "total": page.total, "warnings": list(page.warnings), "hits": hits})
+
+
+def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
+    """Return a plan in words, given line by line, and the request that runs it as JSON."""
+    words = "\n".join(f"  {line}" for line in plan)
+    return f"Plan\n{words}\n\nRequest\n{json.dumps(request, ensure_ascii=True, indent=2)}"
+
+
+def problem_lines(problems: Sequence[object], what: str) -> list[str]:
+    """Return lines that name the first problems and count the rest."""
+    if not problems:
+        return []
+    lines = [f"{len(problems):,} {what}:", *(f"  {printable(str(problem))}" for problem in problems[:_PROBLEMS_SHOWN])]
+    hidden = len(problems) - _PROBLEMS_SHOWN
+    return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
+
+
+def progress_bar(doing: str, of: str) -> Progress:
+    """Return a bar on standard error; it shows nothing where that is no terminal."""
+    return Progress(
+        TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
+        disable=not (sys.stderr and sys.stderr.isatty()), transient=True,
+    )  # fmt: skip

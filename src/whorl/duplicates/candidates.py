@@ -1,0 +1,305 @@
+"""Pairs of documents that may be alike, found by the rarest hashes of small sketches.
+
+Documents are compared level by level. At the level of the larger document both keep their hashes below the same
+bound, a few tens of them (`aim`), whatever their sizes. Of k hashes of a document whose partner has the share c of
+its shingles, at least m = quantile(Binomial(k, c), 1 - recall) are in the partner's sketch with the wanted recall
+(the hypergeometric law, whose spread is smaller, gives no fewer). Two sketches that share m hashes share one among
+the k - m + 1 of each that come first, in whatever order both are put: the prefix filter. The order is rarest first,
+so a hash that stands in one document only needs no look at all, and one that stands in a hundred thousand (a licence,
+a menu, a footer) is looked at only for documents that are made of little else.
+
+Those may still be too many to be paired. A hash that makes more than `most` pairs is put off: its documents go
+through another round with four times the hashes, which tell documents above the threshold from those just below,
+and so on until the sketches are used up. What is many pairs then is many duplicates, and comes as a crowd.
+
+Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006);
+R. Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays import run_starts
+from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.schedule import MOST_PAIRS, Looked, Round, rounds
+from whorl.duplicates.sketches import Numbers, Sketches
+
+#: Hashes that are sorted at once, and pairs that are given out at once, about: what bounds the memory.
+AT_ONCE = 1 << 23
+
+_Hashes = npt.NDArray[np.uint64]
+_Bools = npt.NDArray[np.bool_]
+_NONE = np.empty(0, np.int64)
+
+
+class Some(NamedTuple):
+    """Candidates.
+
+    Attributes:
+        smaller: Places of the smaller documents; int64 array of shape (pairs,).
+        larger: Places of those they are to be compared with.
+    """
+
+    smaller: Numbers
+    larger: Numbers
+
+
+class Crowd(NamedTuple):
+    """Documents that share a hash and cannot be told apart by more of them: any two are candidates.
+
+    Attributes:
+        places: int64 array of shape (documents,), smaller documents first.
+    """
+
+    places: Numbers
+
+
+def candidates(
+    sketches: Sketches, question: PairQuestion, *, crowds: bool = False, most: int = MOST_PAIRS
+) -> Iterator[Some | Crowd]:
+    """Yield the pairs that may be above a threshold; a few come more than once.
+
+    Args:
+        sketches: The documents; those without shingles make no pairs.
+        question: What is to be found.
+        crowds: Whether documents of which any two are candidates come together, and not as pairs.
+        most: Pairs that one hash may make in a round; at the end such a hash makes a crowd.
+    """
+    places = np.flatnonzero(sketches.sizes > 0)
+    for one in rounds(question, int(sketches.counts.max(initial=1))):
+        search = _Search(sketches, one, most, gives_crowds=crowds)
+        yield from search.run(places)
+        places = search.put_off()
+        if not places.size:
+            return
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Members:
+    """The documents that are compared at one level, smaller ones first, equal ones by their places.
+
+    Attributes:
+        places: Which ones they are; this and all others are arrays of shape (members,).
+        looked: What is looked at of them.
+        is_larger: Whether they are at home at this level, and so may be the larger document of a pair.
+        first: The first member that is large enough to be the smaller document of a pair with this one.
+        found_by: How many of the offered hashes are looked at, in the order of the prefix filter.
+        asks: How many hashes are looked at where they are the larger document, 0 for those that never are.
+    """
+
+    places: Numbers
+    looked: Looked
+    is_larger: _Bools
+    first: Numbers
+    found_by: Numbers
+    asks: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entries:
+    """Hashes that members have: arrays of shape (entries,).
+
+    Attributes:
+        keys: The hash and the member's number in one uint64, the hash in the upper bits; ascending.
+        frequency: How many members have the hash.
+        is_offered: Whether the member is found by it as the smaller document.
+    """
+
+    keys: _Hashes
+    frequency: Numbers
+    is_offered: _Bools
+
+    def only(self, which: _Bools) -> _Entries:
+        return _Entries(self.keys[which], self.frequency[which], self.is_offered[which])
+
+
+_NO_ENTRIES = _Entries(np.empty(0, np.uint64), _NONE, np.empty(0, np.bool_))
+
+
+class _Search:
+    """One round."""
+
+    def __init__(self, sketches: Sketches, one: Round, most: int, *, gives_crowds: bool) -> None:
+        self._sketches, self._round, self._most, self._gives_crowds = sketches, one, most, gives_crowds
+        self._question = one.question
+        self._put_off: list[Numbers] = []
+
+    def put_off(self) -> Numbers:
+        """Return the places of the documents that need another round."""
+        return np.unique(np.concatenate([np.empty(0, np.int64), *self._put_off]))
+
+    def run(self, places: Numbers) -> Iterator[Some | Crowd]:
+        """Yield the candidates among some documents."""
+        sizes = self._sketches.sizes[places]
+        places = places[np.lexsort((places, sizes))]
+        levels = self._round.home_levels(self._sketches, self._sketches.sizes[places])
+        for level in np.unique(levels).tolist():
+            is_home = levels == level
+            smallest = self._question.smallest_partner(self._sketches.sizes[places[is_home]]).min()
+            takes_part = is_home | ((levels < level) & (self._sketches.sizes[places] >= smallest))
+            if np.count_nonzero(takes_part) > 1:
+                yield from self._compare(places[takes_part], is_home[takes_part], level)
+
+    def _compare(self, places: Numbers, is_home: _Bools, level: int) -> Iterator[Some | Crowd]:
+        members = self._members(places, is_home, level)
+        member_bits = max(1, (places.size - 1).bit_length())
+        entries = self._rarest(members, self._shared_entries(members, level, member_bits), member_bits)
+        yield from self._pairs(members, *entries, member_bits)
+
+    def _members(self, places: Numbers, is_home: _Bools, level: int) -> _Members:
+        sizes = self._sketches.sizes[places]
+        looked = self._round.looked(self._sketches, places, level)
+        return _Members(
+            places=places,
+            looked=looked,
+            is_larger=is_home,
+            first=np.searchsorted(sizes, self._question.smallest_partner(sizes)),
+            found_by=np.where(looked.offered > 0, looked.offered - looked.least_offered + 1, 0),
+            asks=np.where(is_home & (looked.counts > 0), looked.counts - looked.least_shared + 1, 0),
+        )
+
+    def _shared_entries(self, members: _Members, level: int, member_bits: int) -> _Entries:
+        """Return the hashes by which a smaller document may meet a larger one."""
+        scheme = self._sketches.scheme
+        shift = np.uint64(max(0, scheme.sketch_bits - level + member_bits - 64))
+        parts = -(-int(members.looked.counts.sum()) // AT_ONCE)
+        found = [_NO_ENTRIES]
+        # The last of the offered hashes: a hash is offered if it is no larger.
+        ends = self._sketches.starts[members.places] + np.maximum(members.looked.offered - 1, 0)
+        last = np.where(
+            members.looked.offered > 0,
+            self._sketches.hashes[np.minimum(ends, max(0, self._sketches.hashes.size - 1))],
+            0,
+        )
+        taken = np.zeros_like(members.looked.counts)
+        for part in range(1, parts + 1):
+            end = np.uint64(scheme.bound(level) * part // parts - 1)
+            upto = self._sketches.upto(members.places, np.full(taken.shape, end))
+            hashes, owners = self._sketches.gathered(members.places, taken, upto - taken)
+            taken = upto
+            # Of documents that are never the larger one, only what is offered matters.
+            matters = members.is_larger[owners] | (hashes <= last[owners])
+            keys = ((hashes[matters] >> shift) << np.uint64(member_bits)) | owners[matters].astype(np.uint64)
+            keys.sort()
+            found.append(_meeting(keys, members, last, shift, member_bits))
+        return _Entries(
+            np.concatenate([each.keys for each in found]),
+            np.concatenate([each.frequency for each in found]),
+            np.concatenate([each.is_offered for each in found]),
+        )
+
+    def _rarest(self, members: _Members, entries: _Entries, member_bits: int) -> tuple[_Entries, _Entries]:
+        """Return the entries that the prefix filter lets through: of smaller documents, and of larger ones."""
+        owners = _owners(entries.keys, member_bits)
+        # Hashes that met nothing are the rarest of all, and stand before those that did.
+        met = np.bincount(owners, minlength=members.places.size)
+        met_offered = np.bincount(owners[entries.is_offered], minlength=members.places.size)
+        found_by = members.found_by - (members.looked.offered - met_offered)
+        asks = np.where(members.is_larger, members.asks - (members.looked.counts - met), 0)
+        entries = entries.only((found_by[owners] > 0) & entries.is_offered | (asks[owners] > 0))
+        owners = _owners(entries.keys, member_bits)
+        order = np.lexsort((entries.keys, entries.frequency, owners))
+        ranked = owners[order]
+        is_offered = entries.is_offered[order]
+        is_found_by = np.empty(order.size, np.bool_)
+        is_asked = np.empty(order.size, np.bool_)
+        is_found_by[order] = is_offered & (_ranks(ranked, is_offered) < found_by[ranked])
+        is_asked[order] = _ranks(ranked, np.ones(order.size, np.bool_)) < asks[ranked]
+        return entries.only(is_found_by), entries.only(is_asked)
+
+    def _pairs(
+        self, members: _Members, found_by: _Entries, asked: _Entries, member_bits: int
+    ) -> Iterator[Some | Crowd]:
+        larger = _owners(asked.keys, member_bits)
+        hashes = asked.keys - larger.astype(np.uint64)
+        # Members are numbered by size, so the smaller documents with the same hash stand in one range.
+        low = np.searchsorted(found_by.keys, hashes | members.first[larger].astype(np.uint64))
+        counts = np.maximum(0, np.searchsorted(found_by.keys, asked.keys) - low)
+        is_left = counts > 0
+        for group in self._crowded(hashes, counts):
+            there = _owners(found_by.keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
+            together = np.unique(np.concatenate([larger[group], there]))
+            if not self._round.is_last and self._can_be_told(members, together):
+                self._put_off.append(members.places[together])
+            elif self._gives_crowds:
+                yield Crowd(members.places[together])
+            else:
+                continue
+            is_left[group] = False
+        # All that one larger document meets at once, so that no pair comes twice.
+        left = np.flatnonzero(is_left)
+        left = left[np.argsort(larger[left], kind="stable")]
+        ends = np.cumsum(counts[left])
+        first = np.flatnonzero(np.diff(larger[left], prepend=-1))
+        cuts = first[np.searchsorted(ends[first], np.arange(AT_ONCE, ends[-1] if ends.size else 0, AT_ONCE))]
+        for portion in np.split(left, np.unique(cuts)):
+            if portion.size:
+                yield _some(members, found_by.keys, low[portion], counts[portion], larger[portion], member_bits)
+
+    def _crowded(self, hashes: _Hashes, counts: Numbers) -> list[Numbers]:
+        """Return the entries of each hash that makes too many pairs."""
+        if not hashes.size:
+            return []
+        starts = run_starts(hashes)
+        ends = np.append(starts[1:], hashes.size)
+        crowds = np.flatnonzero(np.add.reduceat(counts, starts) > self._most)
+        return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in crowds.tolist()]
+
+    def _can_be_told(self, members: _Members, which: Numbers) -> bool:
+        """Return whether more hashes of these members are to be had."""
+        return bool(self._round.can_tell_more(self._sketches, members.places, members.looked)[which].any())
+
+
+def _some(
+    members: _Members, found_by: _Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int
+) -> Some:
+    """Return the pairs of larger documents with those found by a range of entries each, every pair once."""
+    which = np.repeat(np.arange(low.size), counts)
+    within = np.arange(which.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    smaller = _owners(found_by[low[which] + within], member_bits)
+    half = np.uint64(32)
+    pairs = np.sort((smaller.astype(np.uint64) << half) | larger[which].astype(np.uint64))
+    pairs = pairs[run_starts(pairs)]
+    return Some(
+        members.places[(pairs >> half).astype(np.int64)],
+        members.places[(pairs & np.uint64((1 << 32) - 1)).astype(np.int64)],
+    )
+
+
+def _meeting(keys: _Hashes, members: _Members, last: _Hashes, shift: np.uint64, member_bits: int) -> _Entries:
+    """Return the entries of hashes that some member offers and a larger one has."""
+    tokens = keys >> np.uint64(member_bits)
+    frequency = np.diff(np.append(run_starts(tokens), keys.size))
+    is_several = np.repeat(frequency > 1, frequency)
+    keys, tokens = keys[is_several], tokens[is_several]
+    frequency = frequency[frequency > 1]
+    if not keys.size:
+        return _NO_ENTRIES
+    owners = _owners(keys, member_bits)
+    is_offered = tokens <= (last[owners] >> shift)
+    starts = np.cumsum(frequency) - frequency
+    # The largest member comes last: it has to be one that may be the larger document, or there is no pair.
+    meets = (np.add.reduceat(is_offered, starts, dtype=np.int64) > 0) & (
+        np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
+    )
+    kept = np.repeat(meets, frequency)
+    return _Entries(keys[kept], np.repeat(frequency, frequency)[kept], is_offered[kept])
+
+
+def _owners(keys: _Hashes, member_bits: int) -> Numbers:
+    return (keys & np.uint64((1 << member_bits) - 1)).astype(np.int64)
+
+
+def _ranks(groups: Numbers, counts: _Bools) -> Numbers:
+    """Return how many entries that count stand before each one in its group; groups stand together."""
+    if not groups.size:
+        return groups
+    before: Numbers = np.cumsum(counts) - counts
+    starts = run_starts(groups)
+    return before - np.repeat(before[starts], np.diff(np.append(starts, groups.size)))

@@ -1,0 +1,135 @@
+"""All pairs of a collection: equal documents taken together, candidates found and verified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.duplicates.candidates import AT_ONCE, Crowd, candidates
+from whorl.duplicates.clusters import Components
+from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.verify import Pairs, verified
+
+#: Documents of a crowd that all others are compared with, one after the other, before what is left is paired.
+_PIVOTS = 16
+
+
+def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
+    """Return for each document the place of the first one with an equal sketch; int64 array of shape (documents,).
+
+    Args:
+        keys: Equal for documents of equal sketches; int64 array of shape (documents,).
+        sizes: Their shingles; documents without any are equal to none.
+    """
+    order = np.argsort(keys, kind="stable")
+    is_first = np.ones(order.size, np.bool_)
+    is_first[1:] = keys[order[1:]] != keys[order[:-1]]
+    firsts = np.empty(order.size, np.int64)
+    firsts[order] = order[np.flatnonzero(is_first)[np.cumsum(is_first) - 1]] if order.size else order
+    return np.where(sizes > 0, firsts, np.arange(order.size))
+
+
+def find_pairs(
+    sketches: Sketches,
+    firsts: Numbers,
+    question: PairQuestion,
+    *,
+    known: Pairs,
+    is_known: npt.NDArray[np.bool_],
+    keys: Numbers | None = None,
+    links_suffice: bool = False,
+    progress: Callable[[int], None] = lambda pairs: None,
+) -> Pairs:
+    """Return all pairs of different documents.
+
+    Args:
+        sketches: Of all documents.
+        firsts: As `first_of_equals` returns them; only these are compared.
+        question: What is to be found.
+        known: Pairs that were found before.
+        is_known: Documents of which all pairs among one another are in these; bool array of shape (documents,).
+        keys: As in `first_of_equals`. Documents of one size are compared in their order, so that the order in which
+            documents came decides nothing; without keys it does.
+        links_suffice: Whether of a crowd of documents that are all alike no more pairs are wanted than hold its
+            connected components together. Time then grows with the crowd, not with its square.
+        progress: Called with the number of pairs found so far.
+    """
+    places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
+    if keys is not None:
+        places = places[np.argsort(keys[places])]
+    # Places among those compared, from here on.
+    compared = Sketches(
+        sketches.scheme, sketches.sizes[places], sketches.starts[places], sketches.counts[places], sketches.hashes
+    )
+    is_new = ~is_known[places]
+    found, count = [], len(known)
+    if not is_new.any():
+        return known
+    linking = _Links(compared, question)
+    if links_suffice:
+        linking.note(known.at(_inverse(places, len(sketches))))
+    for some in candidates(compared, question, crowds=links_suffice):
+        if isinstance(some, Crowd):
+            pairs = Pairs.together(linking.of(some.places, is_new[some.places]))
+        else:
+            is_open = is_new[some.smaller] | is_new[some.larger]
+            pairs = verified(compared, some.smaller[is_open], some.larger[is_open], question)
+            if links_suffice:
+                linking.note(pairs)
+        found.append(pairs)
+        count += len(pairs)
+        progress(count)
+    everything = Pairs.together(found)
+    return Pairs.together([known, everything.at(places)])
+
+
+def _inverse(places: Numbers, count: int) -> Numbers:
+    """Return where in `places` each of so many places is."""
+    inverse = np.full(count, -1)
+    inverse[places] = np.arange(places.size)
+    return inverse
+
+
+class _Links:
+    """Pairs of crowds, as many as hold their connected components together."""
+
+    def __init__(self, sketches: Sketches, question: PairQuestion) -> None:
+        self._sketches, self._question = sketches, question
+        self._components = Components(len(sketches))
+
+    def note(self, pairs: Pairs) -> None:
+        """Know pairs that were found otherwise."""
+        self._components.join(pairs.a, pairs.b)
+
+    def of(self, crowd: Numbers, is_new: npt.NDArray[np.bool_]) -> Iterator[Pairs]:
+        """Yield links within a crowd, between its new documents and all of it."""
+        new = left = crowd[is_new]
+        for _ in range(_PIVOTS):
+            left = self._outside(left, crowd)
+            if not left.size:
+                break
+            yield self._linked(np.full(crowd.size, left[0]), crowd)
+            left = left[1:]
+        # Of two that do not hang together yet at least one is outside of what most of the crowd hangs together in. What
+        # a pivot joined to others has been compared with that pivot alone, so all that are outside take part.
+        outside_new = self._outside(new, crowd)
+        outside_old = self._outside(crowd[~is_new], crowd)
+        for outside, others in ((outside_new, crowd), (outside_old, new)):
+            portion = max(1, AT_ONCE // 8 // max(1, others.size))
+            for at in range(0, outside.size, portion):
+                some = outside[at : at + portion]
+                yield self._linked(np.repeat(some, others.size), np.tile(others, some.size))
+
+    def _outside(self, some: Numbers, crowd: Numbers) -> Numbers:
+        """Return those of some documents that do not hang together with most of the crowd."""
+        roots, counts = np.unique(self._components.find(crowd), return_counts=True)
+        return some[self._components.find(some) != roots[counts.argmax()]] if counts.max() > 1 else some
+
+    def _linked(self, a: Numbers, b: Numbers) -> Pairs:
+        is_open = self._components.find(a) != self._components.find(b)
+        pairs = verified(self._sketches, a[is_open], b[is_open], self._question)
+        self.note(pairs)
+        return pairs

@@ -1,0 +1,102 @@
+"""The sketches of many documents in flat arrays, which may lie in a file that is larger than the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sketches:
+    """Sketches, each known by its place.
+
+    Args:
+        scheme: What all of them depend on.
+        sizes: Distinct shingles of each document; int64 array of shape (documents,).
+        starts: Where each one's hashes begin; int64 array of shape (documents,).
+        counts: How many there are; int64 array of shape (documents,).
+        hashes: uint64 array of all hashes, those of one document together and ascending; numpy may map it from a file.
+    """
+
+    scheme: SketchScheme
+    sizes: Numbers
+    starts: Numbers
+    counts: Numbers
+    hashes: npt.NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return self.sizes.size
+
+    @classmethod
+    def of(cls, sketches: Sequence[Sketch], scheme: SketchScheme) -> Sketches:
+        """Return sketches of one scheme, put together."""
+        sizes = np.array([sketch.size for sketch in sketches], np.int64)
+        counts = np.array([sketch.hashes.size for sketch in sketches], np.int64)
+        hashes = np.concatenate([np.empty(0, np.uint64), *(sketch.hashes for sketch in sketches)])
+        return cls(scheme, sizes, np.cumsum(counts) - counts, counts, hashes)
+
+    def sketch(self, place: int) -> Sketch:
+        """Return one of them."""
+        start = int(self.starts[place])
+        hashes = np.asarray(self.hashes[start : start + int(self.counts[place])])
+        return Sketch(self.scheme, int(self.sizes[place]), hashes)
+
+    def scheme_levels(self, sizes: Numbers) -> Numbers:
+        """Return the levels of documents of these sizes, as `SketchScheme.level` has them; int64 array."""
+        levels, floor = level_beyond(sizes, self.scheme.k), self.scheme.floor_level
+        return np.where(levels <= floor, levels, np.maximum(floor, level_beyond(sizes, self.scheme.cap)))
+
+    def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
+        """Return how many hashes of some documents are no larger than given ones.
+
+        Args:
+            places: Of the documents; int64 array of shape (n,).
+            last: One hash for each; uint64 array of shape (n,).
+        """
+        first = low = self.starts[places]
+        high = low + self.counts[places]
+        # All of them at once, bisected.
+        while (is_open := low < high).any():
+            middle = (low + high) >> 1
+            is_within = is_open & (self.hashes[np.where(is_open, middle, 0)] <= last)
+            low = np.where(is_within, middle + 1, low)
+            high = np.where(is_open & ~is_within, middle, high)
+        return low - first
+
+    def at_level(self, places: Numbers, levels: Numbers) -> Numbers:
+        """Return how many hashes of some documents are below the bounds of levels, one for each document."""
+        bounds = [self.scheme.bound(level) - 1 for level in range(int(levels.max(initial=0)) + 1)]
+        return self.upto(places, np.array(bounds, np.uint64)[levels])
+
+    def gathered(self, places: Numbers, skipped: Numbers, counts: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
+        """Return some hashes of some documents, one document after the other.
+
+        Args:
+            places: Of the documents; int64 array of shape (n,).
+            skipped: How many of each one's hashes, the smallest, to leave out; int64 array of shape (n,).
+            counts: How many of each to return; int64 array of shape (n,).
+
+        Returns:
+            uint64 array of all hashes, and int64 array that has, for each of them, which of the n documents it is of.
+        """
+        owners = np.repeat(np.arange(places.size), counts)
+        within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
+        return np.asarray(self.hashes[(self.starts[places] + skipped)[owners] + within]), owners
+
+
+def level_beyond(sizes: Numbers, most: int) -> Numbers:
+    """Return ceil(log2(sizes / most)), and 0 up to `most`, in whole numbers; int64 array of the shape of `sizes`."""
+    levels = np.zeros(sizes.shape, np.int64)
+    limit = most
+    while (is_beyond := sizes > limit).any():
+        levels += is_beyond
+        limit *= 2
+    return levels

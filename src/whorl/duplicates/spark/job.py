@@ -1,0 +1,225 @@
+"""The job: texts in, files of pairs or clusters out. See `python -m whorl.duplicates.spark.job --help`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.duplicates.question import PairMetric, PairQuestion
+from whorl.duplicates.result import ask_pairs
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError, WhorlError
+from whorl.fingerprint.scheme import Scheme
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: What is written, and the options of Spark's writers. CSV is quoted as everybody but Spark quotes it.
+FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
+#: Rows that are no documents of which a reason is told.
+_TOLD = 10
+_SETTINGS = {
+    # Tasks of a job get as even as can be, and a partition that is far larger than others is divided.
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.skewJoin.enabled": "true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a job did.
+
+    Args:
+        documents: How many were read.
+        too_short: Documents of fewer words than a shingle has, which are not compared.
+        repeated: Ids that came more than once.
+        unfit: Rows that are no documents.
+        problems: Some of these, with what is wrong with them.
+        written: Rows written: pairs, or documents in clusters.
+    """
+
+    documents: int
+    too_short: int
+    repeated: int
+    unfit: int
+    problems: tuple[str, ...]
+    written: int
+
+
+def run(
+    paths: Sequence[str],
+    question: PairQuestion,
+    *,
+    output: str,
+    clusters: bool = True,
+    complete: bool = False,
+    form: str = "json",
+    kind: str | None = None,
+    id_column: str = "id",
+    text_column: str = "text",
+    name_column: str = "name",
+    checkpoints: str | None = None,
+    scheme: Scheme = Scheme(),  # noqa: B008 - frozen
+    session: SparkSession | None = None,
+) -> Summary:
+    """Find the near-duplicates among documents that Spark reads, and write them.
+
+    Args:
+        paths: Files and folders, in whatever the session can read from.
+        question: What is to be found.
+        output: Folder to write to; it may not be there.
+        clusters: Whether clusters are written, else pairs; columns as in `search.SparkDuplicates`.
+        complete: Whether any two members of a cluster are to be a pair.
+        form: One of FORMATS; JSON is one object a line.
+        kind: One of `documents.KINDS`, or None to tell it by the names.
+        id_column: Of Parquet and JSON: the column of the ids.
+        text_column: That of the texts.
+        name_column: That of the names; need not be there.
+        checkpoints: Folder for what has to outlive the loss of an executor; None for the executors' own disks.
+        scheme: What words and shingles are.
+        session: None for one that is started, or that runs already.
+
+    Raises:
+        ParameterError: PySpark is missing, an argument is outside its range, a path or a column is not there, or the
+            output is already.
+        EngineError: Java is missing, or Spark failed.
+    """
+    if form not in FORMATS:
+        raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
+    with _failures():
+        from whorl.duplicates.spark.documents import KINDS, Columns, read
+        from whorl.duplicates.spark.search import SparkDuplicates
+
+        if kind is not None and kind not in KINDS:
+            raise ParameterError(f"Spark reads {', '.join(KINDS)}, got {kind!r}")
+        own = session or _session()
+        _require_absent(own, output)
+        if checkpoints is not None:
+            own.sparkContext.setCheckpointDir(checkpoints)
+        texts = read(own, paths, kind, Columns(id_column, text_column, name_column))
+        found = SparkDuplicates(texts, question, scheme=scheme, links_suffice=clusters and not complete)
+        rows = found.clusters(complete=complete) if clusters else found.pairs()
+        # As `whorl duplicates` has it, names are in tables.
+        written = _write(rows if clusters or form != "json" else rows.drop("a_name", "b_name"), form, output)
+        documents, too_short = found.counts()
+        unfit = found.unfit.count()
+        problems = tuple(f"{row.id}: {row.problem}" for row in found.unfit.limit(_TOLD).collect())
+        return Summary(documents, too_short, found.repeated, unfit, problems, written)
+
+
+def _session() -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("whorl duplicates")
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    if (session.sparkContext.master or "").startswith("local"):
+        # The workers are on this machine: what is installed here is what they need, whatever python3 is.
+        session.sparkContext.pythonExec = sys.executable
+    return session
+
+
+def _require_absent(session: SparkSession, output: str) -> None:
+    """Raise now what Spark would find out when all is done."""
+    context = session.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path(output)  # type: ignore[union-attr]
+    if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):
+        raise ParameterError(f"{output} is there already; name a folder that is not")
+
+
+def _write(rows: DataFrame, form: str, output: str) -> int:
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    seen = Observation("written")
+    rows.observe(seen, f.count(f.lit(1)).alias("rows")).write.format(form).options(**FORMATS[form]).save(output)
+    return int(seen.get["rows"])
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Turn what PySpark raises into errors of our own."""
+    try:
+        import pyarrow  # noqa: F401
+        from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
+    except ImportError as error:
+        raise ParameterError("Spark needs more packages: pip install 'whorl[spark]'") from error
+    from py4j.protocol import Py4JError
+
+    try:
+        yield
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise EngineError(f"Spark failed: {_first_line(error)}") from error
+        raise EngineUnavailableError(
+            "Spark did not start; it needs Java 17 or 21, named by JAVA_HOME or found as java"
+        ) from error
+    except AnalysisException as error:
+        if error.getCondition() in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
+            raise ParameterError(_first_line(error)) from error
+        raise EngineError(f"Spark failed: {_first_line(error)}") from error
+    except (PySparkException, Py4JError) as error:
+        raise EngineError(f"Spark failed: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="Where to write; it may not be there.")
+@click.option(
+    "--input", "kind", type=click.Choice(["parquet", "json", "text"]), help="Default: by the names, else text."
+)
+@click.option("--id-column", default="id", show_default=True, help="Of Parquet and JSON.")
+@click.option("--text-column", default="text", show_default=True, help="Of Parquet and JSON.")
+@click.option("--name-column", default="name", show_default=True, help="Of Parquet and JSON; need not be there.")
+@click.option(
+    "--metric", type=click.Choice([each.value for each in PairMetric]), default="similarity", show_default=True
+)
+@click.option("--threshold", default="80", show_default=True, metavar="PERCENT", help="What makes a duplicate.")
+@click.option(
+    "--recall", default="95", show_default=True, metavar="PERCENT", help="How many of those just at it are to be found."
+)
+@click.option("--clusters/--pairs", default=True, help="What to write.  [default: clusters]")
+@click.option("--complete", is_flag=True, help="Clusters of which any two members are duplicates; no chains.")
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="json", show_default=True)
+@click.option("--checkpoints", metavar="FOLDER", help="For what has to outlive an executor; all of them must reach it.")
+def main(metric: str, threshold: str, recall: str, **options: Any) -> None:
+    """Find all near-duplicates among the documents in PATHs, on Spark, and write them to a folder.
+
+    Pairs and clusters are those that 'whorl duplicates' finds. PATHs are Parquet or JSON lines with columns id and
+    text, or text files, each of them a document known by its path; they may lie wherever Spark reads from.
+    """
+    try:
+        if options["complete"] and not options["clusters"]:
+            raise ParameterError("--complete is about clusters; leave --pairs away")
+        told = run(question=ask_pairs(metric, threshold, recall), **options)
+    except WhorlError as error:
+        raise click.ClickException(str(error)) from error
+    for line in summary_lines(told, options["output"], clusters=options["clusters"]):
+        click.echo(line, err=True)
+
+
+def summary_lines(told: Summary, output: str, *, clusters: bool) -> list[str]:
+    """Return what to tell people of a job."""
+    rows = "documents in clusters" if clusters else "pairs"
+    lines = [f"{told.documents:,} documents, {told.written:,} {rows} written to {output}"]
+    if told.too_short:
+        lines.append(f"{told.too_short:,} of fewer words than a shingle has were not compared")
+    if told.repeated:
+        lines.append(f"{told.repeated:,} ids came more than once; of each the largest document counts")
+    if told.unfit:
+        lines.append(f"{told.unfit:,} could not be read, among them:")
+        lines += [f"  {problem}" for problem in told.problems]
+    return lines
+
+
+if __name__ == "__main__":
+    main()

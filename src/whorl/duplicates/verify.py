@@ -1,0 +1,147 @@
+"""Candidates verified: pairs of documents that are alike, with what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.duplicates.overlap import PairOverlaps, overlaps
+from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
+from whorl.fingerprint.statistics.hypergeometric import reaches
+
+#: The rest of the allowance for misses; see `candidates`.
+_OF_MISSES = Fraction(4, 5)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Pairs of documents; int64 arrays of shape (pairs,).
+
+    Args:
+        a: Places of the first documents, always smaller than those of the second.
+        b: Places of the second documents.
+        sizes_a: Distinct shingles of the first.
+        sizes_b: Those of the second.
+        shared: Shingles of both, counted or, from sketches, the likeliest number.
+        low: The least number that the sketches leave possible, with 95 % confidence.
+        high: The largest; equal to the least where all shingles were compared.
+    """
+
+    a: Numbers
+    b: Numbers
+    sizes_a: Numbers
+    sizes_b: Numbers
+    shared: Numbers
+    low: Numbers
+    high: Numbers
+
+    def __len__(self) -> int:
+        return self.a.size
+
+    @property
+    def is_exact(self) -> npt.NDArray[np.bool_]:
+        """Whether the numbers are no estimates."""
+        return np.asarray(self.low == self.high)
+
+    @property
+    def similarity(self) -> npt.NDArray[np.float64]:
+        """Shared shingles of all that either has (Jaccard)."""
+        return np.asarray(self.shared / np.maximum(1, self.sizes_a + self.sizes_b - self.shared))
+
+    @property
+    def a_in_b(self) -> npt.NDArray[np.float64]:
+        """Shared shingles of the first document's."""
+        return np.asarray(self.shared / np.maximum(1, self.sizes_a))
+
+    @property
+    def b_in_a(self) -> npt.NDArray[np.float64]:
+        """Shared shingles of the second document's."""
+        return np.asarray(self.shared / np.maximum(1, self.sizes_b))
+
+    def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
+        """Return some of them, in the order of their places if these are given."""
+        return Pairs(*(part[which] for part in self._parts()))
+
+    def at(self, places: Numbers) -> Pairs:
+        """Return the same pairs, of documents known by other places: `places[a]` for a, and so on."""
+        a, b = places[self.a], places[self.b]
+        is_turned = a > b
+        return Pairs(
+            np.where(is_turned, b, a),
+            np.where(is_turned, a, b),
+            np.where(is_turned, self.sizes_b, self.sizes_a),
+            np.where(is_turned, self.sizes_a, self.sizes_b),
+            self.shared,
+            self.low,
+            self.high,
+        )
+
+    def _parts(self) -> tuple[Numbers, ...]:
+        return self.a, self.b, self.sizes_a, self.sizes_b, self.shared, self.low, self.high
+
+    @classmethod
+    def together(cls, several: Iterable[Pairs]) -> Pairs:
+        """Return all pairs, by the places of their documents, none twice."""
+        columns = [each._parts() for each in several] or [(np.empty(0, np.int64),) * 7]
+        joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
+        order = np.lexsort((joined.b, joined.a))
+        first, second = joined.a[order], joined.b[order]
+        is_new = np.ones(order.size, np.bool_)
+        is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+        return joined.only(order[is_new])
+
+
+def measured(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
+    """Return what documents share, alike or not.
+
+    Args:
+        sketches: Of all documents.
+        a: Places of the first documents; int64 array of shape (pairs,).
+        b: Places of the second ones.
+        confidence: Of the least and the largest numbers, in (0, 1).
+    """
+    return _told(sketches, a, b, overlaps(sketches, a, b), confidence)
+
+
+def verified(sketches: Sketches, a: Numbers, b: Numbers, question: PairQuestion) -> Pairs:
+    """Return the candidates that are pairs indeed.
+
+    Where both sketches are complete all shingles are compared. Else a pair just at the threshold is kept with the
+    wanted recall, by the law of `judgement` for the smaller document.
+
+    Args:
+        sketches: Of all documents.
+        a: Places of the first documents; int64 array of shape (candidates,).
+        b: Places of the second ones.
+        question: What is to be found.
+    """
+    a, b = np.minimum(a, b), np.maximum(a, b)
+    sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
+    needed = question.least_overlap(sizes_a, sizes_b)
+    smaller = np.minimum(sizes_a, sizes_b)
+    seen = overlaps(sketches, a, b)
+    is_kept = (seen.levels == 0) & (seen.shared >= needed)
+    at = np.flatnonzero((seen.levels > 0) & (needed <= smaller))
+    if at.size:
+        drawn = np.where(sizes_a <= sizes_b, seen.counts_a, seen.counts_b)[at]
+        recall = 1 - (1 - question.recall) * _OF_MISSES
+        is_kept[at] = reaches(smaller[at], needed[at], drawn, seen.shared[at], recall)
+    return _told(sketches, a[is_kept], b[is_kept], seen.only(is_kept))
+
+
+def _told(sketches: Sketches, a: Numbers, b: Numbers, seen: PairOverlaps, confidence: float = CONFIDENCE) -> Pairs:
+    sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
+    shared, low, high = seen.shared.copy(), seen.shared.copy(), seen.shared.copy()
+    at = np.flatnonzero(seen.levels > 0)
+    if at.size:
+        some = seen.only(at)
+        shared[at], low[at], high[at] = shared_shingles(
+            sizes_a[at], sizes_b[at], some.levels, some.counts_a, some.counts_b, some.shared, confidence
+        )
+    return Pairs(a, b, sizes_a, sizes_b, shared, low, high)

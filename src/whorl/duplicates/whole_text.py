@@ -1,0 +1,105 @@
+"""What sketches leave in doubt, settled by all hashes of the documents' texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.duplicates.archive import Archive, Archived, sketch_key
+from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.sketches import Numbers
+from whorl.duplicates.verify import Pairs, measured
+from whorl.fingerprint.sketch.sketch import Sketch
+
+#: Takes ids; returns all hashes of their texts, in the bits of the sketches and ascending, of those that have one.
+ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
+
+#: Confidence of the interval that has to lie above the threshold, or texts are read: of candidates just below it there
+#: may be thousands, of which an interval of 95 % would let through too many.
+_SURE = 0.9999
+#: Documents read whole at once, to settle what sketches leave open: so many, with about so many shingles together.
+_READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
+
+
+def told_apart(
+    archive: Archive,
+    archived: Archived,
+    question: PairQuestion,
+    read: ReadHashes,
+) -> Archived:
+    """Know documents of equal sketches by all of their hashes, where the sketches alone do not make them a pair."""
+    sketches, keys = archived.sketches, archived.keys.copy()
+    is_part = sketches.scheme_levels(sketches.sizes) > 0
+    kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
+    there = np.flatnonzero(is_part & np.isin(keys, kinds[counts > 1]))
+    alike = measured(sketches, there, there, _SURE)
+    there = there[alike.low < question.least_overlap(alike.sizes_a, alike.sizes_b)]
+    told: list[tuple[int, int]] = []
+    for at in range(0, there.size, _READ_AT_ONCE):
+        for place, whole in _read(archive, archived, there[at : at + _READ_AT_ONCE], read).items():
+            keys[place] = sketch_key(Sketch(archive.scheme, whole.size, whole))
+            told.append((int(keys[place]), int(archived.numbers[place])))
+    archive.tell_apart(told)
+    return replace(archived, keys=keys)
+
+
+def settled(
+    archive: Archive,
+    archived: Archived,
+    pairs: Pairs,
+    question: PairQuestion,
+    read: ReadHashes,
+    progress: Callable[[int], None],
+) -> Pairs:
+    """Compare the texts of pairs that the sketches leave in doubt, and return what is left of them."""
+    needed = question.least_overlap(pairs.sizes_a, pairs.sizes_b)
+    is_open = ~pairs.is_exact & ~(archived.is_paired[pairs.a] & archived.is_paired[pairs.b])
+    at = np.flatnonzero(is_open)
+    is_open[at] = measured(archived.sketches, pairs.a[at], pairs.b[at], _SURE).low < needed[at]
+    shared, low, high = pairs.shared.copy(), pairs.low.copy(), pairs.high.copy()
+    is_kept = np.ones(len(pairs), np.bool_)
+    done = 0
+    for some in _read_together(np.flatnonzero(is_open), pairs):
+        places = np.unique(np.concatenate([pairs.a[some], pairs.b[some]]))
+        hashes = _read(archive, archived, places, read)
+        for at in some.tolist():
+            one, other = (hashes.get(int(side[at])) for side in (pairs.a, pairs.b))
+            if one is not None and other is not None:
+                count = int(np.intersect1d(one, other, assume_unique=True).size)
+                shared[at] = low[at] = high[at] = count
+                is_kept[at] = count >= needed[at]
+        done += some.size
+        progress(done)
+    settled = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
+    return settled.only(is_kept)
+
+
+def _read(archive: Archive, archived: Archived, places: Numbers, read: ReadHashes) -> dict[int, npt.NDArray[np.uint64]]:
+    """Return all hashes of some documents by their places, of those that have a text."""
+    numbers = archived.numbers[places].tolist()
+    known = archive.known(numbers)
+    ids = {place: known[number][0] for place, number in zip(places.tolist(), numbers, strict=True)}
+    hashes = read(list(ids.values()))
+    return {place: hashes[document_id] for place, document_id in ids.items() if document_id in hashes}
+
+
+def _read_together(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArray[np.intp]]:
+    """Yield pairs in groups whose texts are fetched at once."""
+    group: list[int] = []
+    there: set[int] = set()
+    shingles = 0
+    for each in at.tolist():
+        more = {int(pairs.a[each]), int(pairs.b[each])} - there
+        size = int(pairs.sizes_a[each] + pairs.sizes_b[each])
+        if group and (len(there) + len(more) > _READ_AT_ONCE or (more and shingles + size > _SHINGLES_AT_ONCE)):
+            yield np.array(group, np.intp)
+            group, there, shingles = [], set(), 0
+        group.append(each)
+        there |= more
+        shingles += size if more else 0
+    if group:
+        yield np.array(group, np.intp)

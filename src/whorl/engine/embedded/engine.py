@@ -1,0 +1,457 @@
+"""The engine in process: a folder on disk, with SQLite for the records and tantivy for the searching.
+
+The records are the truth. A write goes into them first, in one transaction with its journal entries, and from there
+into the index, whose commits carry the journal number that they reach. Whoever opens the folder after a crash
+applies the rest of the journal; an index that is lost or broken is made again from the records.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.engine.embedded.folder import INDEX, LOCK, RECORDS, Contents, prepare_folder
+from whorl.engine.embedded.ordering import in_order
+from whorl.engine.embedded.queries import translate
+from whorl.engine.embedded.records import Record, Records, WriteLock
+from whorl.engine.embedded.word_index import Entry, IndexBrokenError, IndexWriter, InvertedIndex
+from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
+from whorl.engine.references import Role, candidates
+from whorl.errors import StoreError
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.minhash.minima import Signature, sign, spell
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sampling import minima_and_sketch
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
+from whorl.fingerprint.words.shingles import pieces, word_list
+from whorl.model import Document, Hit, Order, Page, Stored
+from whorl.planning.build import BoundPlan
+from whorl.planning.clauses import Kind
+from whorl.planning.fields import Fields
+
+#: Documents stored but not yet searchable in a long run of `index`, at most: what a crash leaves to be applied.
+COMMIT_EVERY = 2048
+_PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
+_DEFAULT_SCHEME = Scheme()
+
+
+class EmbeddedEngine:
+    """A store in a folder; an `Engine`, and a context manager that closes itself.
+
+    Threads may share one. Processes may open the same folder: any number search while one writes. Documents are
+    safe when `index` returns, and found by all after `refresh`; until then this engine keeps other writers waiting.
+
+    Args:
+        path: The folder.
+        create: Whether to make a store where there is none.
+        scheme: What the store's signatures are made under.
+        wait_seconds: How long to wait for a writer in another process.
+
+    Raises:
+        StoreError: There is no store, or something else, or it cannot be used.
+        SchemeMismatchError: The store's signatures are made under another scheme.
+    """
+
+    def __init__(
+        self, path: Path, *, create: bool = True, scheme: Scheme = _DEFAULT_SCHEME, wait_seconds: float = 30.0
+    ) -> None:
+        self.path, self._scheme, self._wait_seconds = Path(path), scheme, wait_seconds
+        self._sketch_scheme = SketchScheme()
+        self._process, self._is_open = os.getpid(), True
+        self._writing, self._applied = threading.RLock(), 0
+        self._writer: IndexWriter | None = None
+        prepare_folder(self.path, create=create)
+        with ExitStack() as opened:
+            self._lock = WriteLock(self.path / LOCK)
+            opened.callback(self._lock.close)
+            self._records = Records(self.path / RECORDS, scheme, self._sketch_scheme, wait_seconds=wait_seconds)
+            opened.callback(self._records.close)
+            self._index = InvertedIndex(self.path / INDEX, self._records.store)
+            opened.callback(self._index.close)
+            self._catch_up()
+            self._opened = opened.pop_all()
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme of the tokens in this store."""
+        return self._scheme
+
+    # Writing.
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Store documents, all or none, replacing those of the same id; they are safe when this returns.
+
+        Everything is held in memory until then, so a large collection comes in several calls.
+        """
+        # Before anybody has to wait: this is most of the work. Of one id twice, the last stands.
+        prepared = {document.id: self._prepared(document) for document in documents}
+        if not prepared:
+            return
+
+        def store(writer: IndexWriter) -> None:
+            with self._records.writing():
+                self._records.forget_changes(self._applied)
+                for record, _ in prepared.values():
+                    self._records.put(record)
+            for document_id, (_, entry) in prepared.items():
+                writer.replace(document_id, entry)
+            if writer.pending >= COMMIT_EVERY:
+                self._commit(writer)
+
+        self._write(store)
+
+    def refresh(self) -> None:
+        """Make everything stored so far searchable, and let other writers in."""
+        self._require_usable()
+        with self._writing:
+            if self._writer is None and self._index.applied() == self._records.last_change():
+                return
+            self._write(self._commit)
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+            self._lock.release()
+
+    def delete(self, ids: Collection[str]) -> int:
+        """Forget documents, at once; return how many there were."""
+        there = self.digests(ids)
+        if not there:
+            return 0
+        gone: list[str] = []
+
+        def forget(writer: IndexWriter) -> None:
+            with self._records.writing():
+                gone.extend(document_id for document_id in there if self._records.remove(document_id))
+            for document_id in gone:
+                writer.replace(document_id, None)
+
+        with self._writing:
+            self._write(forget)
+            self.refresh()
+        return len(gone)
+
+    def _write(self, work: Callable[[IndexWriter], None]) -> None:
+        """Do a piece of writing, whose records are stored before it touches the index."""
+        self._require_usable()
+        with self._writing:
+            writer = self._writer or self._begin(self._wait_seconds)
+            if writer is None:
+                raise StoreError(self._busy())
+            try:
+                work(writer)
+            except IndexBrokenError as error:
+                self._rebuild(error)
+            except BaseException:
+                # Half of the work may be with the writer; the next one starts from the journal.
+                self._let_go()
+                raise
+
+    def _begin(self, wait_seconds: float) -> IndexWriter | None:
+        """Become the one who writes, into an index that holds all that is stored; None if somebody else writes."""
+        if not self._lock.acquire(wait_seconds):
+            return None
+        try:
+            try:
+                self._writer = self._caught_up()
+            except IndexBrokenError as error:
+                self._build(error)
+                self._writer = self._caught_up()
+        except IndexBrokenError as error:
+            self._let_go()
+            raise StoreError(self._told(error)) from error
+        except BaseException:
+            self._let_go()
+            raise
+        return self._writer
+
+    def _caught_up(self) -> IndexWriter:
+        applied = self._index.applied()
+        changed = None if applied is None else self._records.changed_since(applied)
+        if changed is None:
+            self._build()
+            changed = []
+        writer = self._index.writer()
+        try:
+            for at in range(0, len(changed), COMMIT_EVERY):
+                ids = changed[at : at + COMMIT_EVERY]
+                entries = {record.document.id: self._entry(record) for record in self._records.records(ids)}
+                for document_id in ids:
+                    writer.replace(document_id, entries.get(document_id))
+            if changed:
+                self._commit(writer)
+        except BaseException:
+            writer.abandon()
+            raise
+        return writer
+
+    def _commit(self, writer: IndexWriter) -> None:
+        number = self._records.last_change()
+        writer.commit(number)
+        self._applied = number
+
+    def _let_go(self) -> None:
+        """Forget what is not committed, and let other writers in."""
+        if self._writer is not None:
+            self._writer.abandon()
+            self._writer = None
+        self._lock.release()
+
+    def _rebuild(self, cause: IndexBrokenError | None = None) -> None:
+        """Make the index again, whatever it is like."""
+        with self._writing:
+            self._let_go()
+            if not self._lock.acquire(self._wait_seconds):
+                raise StoreError(self._busy())
+            try:
+                self._build(cause)
+            except IndexBrokenError as error:
+                raise StoreError(self._told(error)) from error
+            finally:
+                self._lock.release()
+
+    def _build(self, cause: IndexBrokenError | None = None) -> None:
+        if cause is not None and cause.is_full:
+            raise StoreError(self._told(cause)) from cause
+        number = self._records.last_change()
+        self._index.build((self._entry(record) for record in self._records.records()), number)
+        self._applied = number
+
+    def _catch_up(self) -> None:
+        """On opening, apply what a crash has left."""
+        applied = self._index.applied()
+        if applied is not None and applied == self._records.last_change():
+            return
+        try:
+            # Whoever is writing applies it too; only where there is no index is there nothing to do but wait.
+            if self._begin(self._wait_seconds if applied is None else 0.0):
+                self.refresh()
+            elif applied is None:
+                raise StoreError(self._busy())
+        except StoreError:
+            # What is in the index can be searched all the same, on a full disk for one.
+            if applied is None:
+                raise
+
+    def _busy(self) -> str:
+        return (
+            f"another process is writing to the store {self.path}; try again when it has finished "
+            f"(waited {self._wait_seconds:g} seconds)"
+        )
+
+    def _told(self, error: IndexBrokenError) -> str:
+        if error.is_full:
+            return (
+                f"no room left on the disk for {self.path / INDEX} ({error}); free some: what was stored is safe, and "
+                f"becomes searchable when the store is opened or written to"
+            )
+        return (
+            f"the index {self.path / INDEX} cannot be written or made again ({error}); see whether the disk is full "
+            f"and who owns the folder: what was stored is safe, and becomes searchable when the store is opened"
+        )
+
+    def _prepared(self, document: Document) -> tuple[Record, Entry]:
+        read = list(pieces(document.text, self._scheme.profile))
+        minima, sketch = minima_and_sketch(read, self._scheme, self._sketch_scheme)
+        record = Record(document, document.digest, minima, sketch)
+        return record, self._entry(record, word_list(read))
+
+    def _entry(self, record: Record, words: list[str] | None = None) -> Entry:
+        document = record.document
+        texts = [(name, value) for name, values in document.values().items() for value in values]
+        values = [(name, self._words(text)) for name, text in (("name", document.name), *texts) if text]
+        if document.text:
+            values.append(("content", self._words(document.text) if words is None else words))
+        distinct = tuple(dict.fromkeys(spell(record.minima)))
+        numbers = lookup_numbers(record.sketch).tolist()
+        return Entry(document.id, distinct, numbers, record.sketch.size, values, document.wholes())
+
+    def _words(self, text: str) -> list[str]:
+        return word_list(pieces(text, self._scheme.profile))
+
+    # Reading.
+
+    @property
+    def sketch_scheme(self) -> SketchScheme:
+        """The scheme of the sketches beside the tokens."""
+        return self._sketch_scheme
+
+    def digests(self, ids: Collection[str]) -> Mapping[str, str]:
+        """Return the digests that the documents were stored with, for those that have one."""
+        self._require_usable()
+        return self._records.digests([document_id for document_id in ids if document_id == well_formed(document_id)])
+
+    def signatures(self, wanted: Mapping[str, bool], *, are_ids: bool = False) -> Mapping[str, Signature]:
+        """Return the signatures of the documents that references name, always in order and with their repeats."""
+        self._require_usable()
+        found = {
+            reference: self._records.minima(reference) if are_ids else self._minima(reference) for reference in wanted
+        }
+        return {
+            reference: Signature(self._scheme, spell(numbers))
+            for reference, numbers in found.items()
+            if numbers is not None
+        }
+
+    def _minima(self, reference: str) -> npt.NDArray[np.uint64] | None:
+        document_id = self._resolved(reference)
+        return None if document_id is None else self._records.minima(document_id)
+
+    def _resolved(self, reference: str) -> str | None:
+        """Return the id of the document that a reference names, or None when there is none."""
+        if reference != well_formed(reference):
+            return None
+        for role, value in candidates(reference):
+            document_id = value if role == "key" else self._records.by_handle(_PROPERTIES[role], value)
+            if document_id is not None and self._records.names([document_id]):
+                return document_id
+        return None
+
+    def texts(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, str]:
+        """Return the stored texts of documents, by id, of those that have one; an empty text is none."""
+        self._require_usable()
+        named = dict(zip(ids, ids, strict=True)) if are_ids else self.identify(ids)
+        resolved = {each: document_id for each, document_id in named.items() if each == well_formed(each)}
+        texts = self._records.texts(resolved.values())
+        return {each: texts[document_id] for each, document_id in resolved.items() if texts.get(document_id)}
+
+    def identify(self, references: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of the documents that references name, by reference."""
+        self._require_usable()
+        resolved = {each: self._resolved(each) for each in references}
+        return {reference: document_id for reference, document_id in resolved.items() if document_id is not None}
+
+    def largest_size(self) -> int | None:
+        """Return the distinct shingles of the largest document, None in an empty store."""
+        self._require_usable()
+        return self._records.largest_size()
+
+    def sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch]]:
+        """Return ids and sketches of the documents that references name, by reference."""
+        named = self.identify(references)
+        found = self._records.sketches(list(named.values()))
+        return {each: (document_id, found[document_id]) for each, document_id in named.items() if document_id in found}
+
+    def scan(self, mark: str = "") -> Iterator[Scanned]:
+        """Yield all documents with their sketches, in the order of their ids; the mark is the last id."""
+        self._require_usable()
+        while found := self._records.scan(mark, SCANNED_AT_ONCE):
+            mark = found[-1][0]
+            yield Scanned(tuple(found), mark)
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+        """Run a bound plan, and return its hits with their sketches."""
+        page = self.search(plan, start=start, rows=rows)
+        sketches = self._records.sketches([hit.id for hit in page.hits])
+        return Candidates(page.total, tuple((hit, sketches.get(hit.id)) for hit in page.hits), page.warnings)
+
+    def sign(self, text: str) -> Signature:
+        """Return the signature that a text would have in this store."""
+        return sign(text, self._scheme)
+
+    def fields(self) -> Fields:
+        """Return the fields that documents have here, those of deleted ones included."""
+        self._require_usable()
+        known: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
+        for name, kind in [("name", Kind.KEYWORD), *self._records.fields()]:
+            places = known.setdefault(name, {})
+            if kind is Kind.KEYWORD:
+                places[Kind.TEXT] = name
+            places[kind] = name
+        return Fields(known, profile=self._scheme.profile)
+
+    def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
+        """Return what is stored of the documents of these ids, by id, of those that there are."""
+        self._require_usable()
+        found = self._records.untexted([document_id for document_id in ids if document_id == well_formed(document_id)])
+        return {
+            document_id: Stored(document_id, document.name, document.contents())
+            for document_id, document in found.items()
+        }
+
+    def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
+        """Run a bound plan."""
+        self._require_usable()
+        # First another process may just have put a sound index in place; then this one has to.
+        for mend in (self.refresh, self._rebuild):
+            try:
+                return self._page(plan, start, rows, order)
+            except IndexBrokenError:
+                mend()
+        try:
+            return self._page(plan, start, rows, order)
+        except IndexBrokenError as error:
+            raise StoreError(self._told(error)) from error
+
+    def _page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
+        translation = translate(plan, self._scheme.profile, Contents(self._index, self._records, self._words))
+        if order:
+            # All of them: the index knows no order of values.
+            everything = self._records.count()
+            total, found = self._index.matches(translation.query, 0, everything, ranked=translation.is_ranked)
+            ids = [document_id for document_id, _ in found]
+            found = in_order(found, self._records.untexted(ids), order)[start : start + rows]
+        else:
+            total, found = self._index.matches(translation.query, start, rows, ranked=translation.is_ranked)
+        names = self._records.names([document_id for document_id, _ in found])
+        # What is missing is being deleted at this moment.
+        hits = tuple(
+            Hit(document_id, names[document_id], score) for document_id, score in found if document_id in names
+        )
+        return Page(total - len(found) + len(hits), hits, translation.warnings)
+
+    def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
+        """Return what `search` would ask the index, with numbers of tokens in the place of tokens."""
+        self._require_usable()
+        translation = translate(plan, self._scheme.profile, None)
+        return {
+            "engine": "embedded",
+            "store": str(self.path),
+            "scheme": self._scheme.name,
+            "query": translation.description,
+            "start": start,
+            "rows": rows,
+            "order": ["score descending", "id ascending"],
+        }
+
+    def count(self) -> int:
+        """Return how many documents the store holds."""
+        self._require_usable()
+        return self._records.count()
+
+    # Closing.
+
+    def close(self) -> None:
+        """Make everything stored searchable and release the folder; closing again does nothing."""
+        with self._writing:
+            # A fork has no part in the connections and locks that it sees.
+            if not self._is_open or os.getpid() != self._process:
+                return
+            try:
+                if self._writer is not None:
+                    self.refresh()
+            finally:
+                self._is_open = False
+                self._let_go()
+                self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _require_usable(self) -> None:
+        if not self._is_open:
+            raise StoreError(f"the store {self.path} is closed; open it again")
+        if os.getpid() != self._process:
+            raise StoreError(f"the store {self.path} was opened in another process; open it in each that uses it")

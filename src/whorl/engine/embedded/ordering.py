@@ -1,0 +1,48 @@
+"""Hits sorted by the values of fields, where the index itself does not sort by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from whorl.model import Document, Order
+from whorl.planning.clauses import Kind
+
+
+def in_order(
+    found: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
+) -> list[tuple[str, float]]:
+    """Return hits, pairs of id and score, by the keys of an order, and equal ones by their ids.
+
+    Args:
+        found: The hits.
+        documents: By id; of a hit that is not among them, nothing is known.
+        order: The keys, the weightiest first.
+    """
+    hits = sorted(found)
+    # Sorting is stable, so the weightiest key is the last one sorted by.
+    for key in reversed(order):
+        value = _reader(documents, key)
+        present = [(value(hit), hit) for hit in hits]
+        absent = [hit for worth, hit in present if worth is None]
+        present = [(worth, hit) for worth, hit in present if worth is not None]
+        present.sort(key=lambda pair: pair[0], reverse=not key.is_ascending)
+        hits = [hit for _, hit in present] + absent
+    return hits
+
+
+def _reader(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
+    """Return what gives the value of a hit to sort by, None where it has none."""
+    if key.field is None:
+        return lambda hit: hit[1]
+    if key.places == ((Kind.KEYWORD, "id"),):
+        return lambda hit: hit[0]
+    best = min if key.is_ascending else max
+
+    def value(hit: tuple[str, float]) -> Any:
+        document = documents.get(hit[0])
+        wholes = document.wholes() if document else []
+        values = ([each for name, kind, each in wholes if (kind, name) == place] for place in key.places)
+        return next((best(some) for some in values if some), None)
+
+    return value

@@ -1,0 +1,185 @@
+"""A bound plan as a query of tantivy. Every score is a constant, so that none depends on the collection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tantivy import FieldType, Occur, Query
+
+from whorl.engine.embedded.clause_queries import ClauseQueries, Store
+from whorl.engine.embedded.word_index import SCHEMA
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.minhash.minima import token_number
+from whorl.planning.build import (
+    Bool,
+    BoundPlan,
+    Chosen,
+    FieldClause,
+    FingerprintClause,
+    MatchAll,
+    Nothing,
+    PlanNode,
+    SharedBands,
+    SharedTokens,
+    SketchTokens,
+)
+from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present, Words
+
+_Json: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What an index is asked, and what is said about it.
+
+    Args:
+        query: For tantivy.
+        is_ranked: Whether scores can differ between matches.
+        description: The query as JSON values, with numbers of tokens in the place of tokens.
+        warnings: The plan's own, then those about words that cannot match.
+    """
+
+    query: Query
+    is_ranked: bool
+    description: _Json
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    query: Query
+    description: _Json
+    #: The score of every match, None where they can differ.
+    score: float | None
+
+
+def translate(plan: BoundPlan, profile: str, store: Store | None) -> Translation:
+    """Return a bound plan as a query.
+
+    Args:
+        plan: What `whorl.planning.build.bind` returned.
+        profile: How texts are split into words.
+        store: What is looked at where tantivy has no query for a clause; None where the query will not be run.
+    """
+    translator = _Translator(profile, store)
+    part = translator.part(plan.root)
+    warnings = tuple(dict.fromkeys((*plan.warnings, *translator.warnings)))
+    return Translation(part.query, part.score is None, part.description, warnings)
+
+
+class _Translator:
+    def __init__(self, profile: str, store: Store | None) -> None:
+        self.warnings: list[str] = []
+        self.clauses = ClauseQueries(profile, store)
+
+    def part(self, plan: PlanNode) -> _Part:
+        match plan:
+            case MatchAll(weight=weight):
+                return _Part(_everything(weight), {"everything": {"weight": weight}}, weight)
+            case Nothing(reason=reason):
+                return _nothing(reason)
+            case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+                query = self.clauses.query(plan)
+                if isinstance(query, str):
+                    self.warnings.append(query)
+                    return _nothing(query)
+                described = self.clauses.description(plan)
+                # One constant around all fields: a match in two of them counts once.
+                return _Part(Query.const_score_query(query, plan.weight), described, plan.weight)
+            case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
+                by_token = {token: Query.const_score_query(_token(token), weight) for token in wanted}
+                # A token counts as often as it stands there, for the minimum and for the score.
+                query = _combined((), [by_token[token] for token in wanted], (), minimum)
+                counts = {"tokens": len(wanted), "distinct": len(by_token), "min_should_match": minimum}
+                described = {"source": plan.reference, **counts, "weight": weight}
+                return _Part(query, {"shared_tokens": described}, _unless_counting(weight))
+            case SharedBands(bands=bands, weight=weight):
+                query = _combined((), [Query.const_score_query(_all(band), weight) for band in bands], (), 1)
+                counts = {"bands": len(bands), "rows": max(map(len, bands), default=0)}
+                described = {"source": plan.reference, **counts, "weight": weight}
+                return _Part(query, {"shared_bands": described}, _unless_counting(weight))
+            case SketchTokens(numbers=numbers, min_should_match=minimum):
+                tokens = [Query.const_score_query(_sketched(number), 1.0) for number in numbers]
+                query = _combined([_sized(plan.smallest_size, plan.largest_size)], tokens, (), minimum)
+                described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
+                sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
+                return _Part(query, {"sampled_tokens": {**described, **sizes}}, None)
+            case Chosen(groups=groups):
+                chosen = [Query.const_score_query(_ids(ids), score) for score, ids in groups]
+                described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
+                return _Part(_combined((), chosen, (), 1), {"chosen": described}, None)
+            case Bool():
+                return self.bool(plan)
+            case FingerprintClause(reference=reference):
+                raise TypeError(f"a plan is bound before it is run; FINGERPRINT of {reference!r} is not")
+            case FieldClause(clause=clause):
+                raise TypeError(f"a plan is resolved before it is run; {clause!r} is not")
+
+    def bool(self, plan: Bool) -> _Part:
+        must, should, must_not = (
+            [self.part(child) for child in children] for children in (plan.must, plan.should, plan.must_not)
+        )
+        queries = [[part.query for part in parts] for parts in (must, should, must_not)]
+        query = _combined(queries[0], queries[1], queries[2], plan.min_should_match)
+        described: dict[str, object] = {
+            occur: [part.description for part in parts]
+            for occur, parts in (("must", must), ("should", should), ("must_not", must_not))
+            if parts
+        }
+        needed = plan.min_should_match if must else max(plan.min_should_match, 1)
+        if should:
+            described["min_should_match"] = needed
+        # What may match or not makes no difference between matches only where it adds nothing.
+        optional = should if needed < len(should) else []
+        certain = must if optional else must + should
+        is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
+        return _Part(query, {"bool": described}, sum(part.score or 0.0 for part in certain) if is_constant else None)
+
+
+def _nothing(reason: str) -> _Part:
+    return _Part(Query.empty_query(), {"nothing": reason}, 0.0)
+
+
+def _unless_counting(weight: float) -> float | None:
+    return None if weight else 0.0
+
+
+def _everything(weight: float) -> Query:
+    # Documents have ids; what else is in the index has none.
+    return Query.const_score_query(Query.exists_query("id"), weight)
+
+
+def _ids(ids: Sequence[str]) -> Query:
+    return Query.term_set_query(SCHEMA, "id", list(ids))
+
+
+def _sketched(number: int) -> Query:
+    return Query.term_query(SCHEMA, "sketch", number, "basic")
+
+
+def _sized(smallest: int, largest: int | None) -> Query:
+    sizes = Query.range_query(SCHEMA, "size", FieldType.Unsigned, smallest, largest)
+    return Query.const_score_query(sizes, 0.0)
+
+
+def _token(text: str) -> Query:
+    # Signatures of other collections may spell tokens otherwise, and none of our documents has those.
+    if len(text.encode("utf-16-le", "surrogatepass")) != 8 or text != well_formed(text):
+        return Query.empty_query()
+    return Query.term_query(SCHEMA, "MINHASH", token_number(text), "basic")
+
+
+def _all(band: Iterable[str]) -> Query:
+    return Query.boolean_query([(Occur.Must, _token(token)) for token in dict.fromkeys(band)])
+
+
+def _combined(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
+    """Match as Lucene's BooleanQuery does, which needs one of `should` where there is no `must`."""
+    needed = minimum if must else max(minimum, 1)
+    if needed > len(should):
+        return Query.empty_query()
+    occurs = ((Occur.Must, must), (Occur.Should, should), (Occur.MustNot, must_not))
+    parts = [(occur, query) for occur, queries in occurs for query in queries]
+    return Query.boolean_query(parts, minimum_number_should_match=needed if should else None)

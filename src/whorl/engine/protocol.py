@@ -1,0 +1,166 @@
+"""The seam between whorl and whatever holds the documents: the Engine protocol and the values that cross it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from whorl.fingerprint.minhash.minima import Signature
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.model import Document, Hit, Order, Page, Stored
+from whorl.planning.build import BoundPlan
+from whorl.planning.fields import Fields
+
+#: Documents in a portion of a scan: their sketches take some megabytes.
+SCANNED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Documents that a plan finds, to be verified.
+
+    Args:
+        total: How many there are in all.
+        found: Some of them, in the order of `Page`: hits, and their sketches, None for a document that lost its own
+            meanwhile.
+        warnings: What the user should know beside them.
+    """
+
+    total: int
+    found: tuple[tuple[Hit, Sketch | None], ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """One portion of all documents of a store.
+
+    Args:
+        documents: Ids, names and sketches, None for a document without one.
+        mark: What `scan` takes to go on behind them.
+    """
+
+    documents: tuple[tuple[str, str, Sketch | None], ...]
+    mark: str
+
+
+class Engine(Protocol):
+    """What whorl needs of a search engine. Every method raises EngineError or StoreError, and nothing else."""
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme of the tokens in this store."""
+        ...
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Store documents, replacing those of the same id; they are safe when this returns.
+
+        Raises:
+            DocumentError: At least one of them cannot be stored here.
+        """
+        ...
+
+    def refresh(self) -> None:
+        """Make everything stored so far searchable."""
+        ...
+
+    def delete(self, ids: Collection[str]) -> int:
+        """Forget documents, at once; return how many there were."""
+        ...
+
+    def digests(self, ids: Collection[str]) -> Mapping[str, str]:
+        """Return the digests that the documents were stored with, for those that have one."""
+        ...
+
+    def signatures(self, wanted: Mapping[str, bool], *, are_ids: bool = False) -> Mapping[str, Signature]:
+        """Return the signatures of the documents that references name.
+
+        Args:
+            wanted: References, each with whether the order of its tokens matters to the caller.
+            are_ids: Whether they are ids of hits, which name nothing else.
+
+        Returns:
+            By reference; a reference that names no document is absent, a text too short has no tokens.
+        """
+        ...
+
+    def texts(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, str]:
+        """Return the stored texts of documents, by id, of those that have one; an empty text is none.
+
+        Args:
+            ids: References, resolved as `signatures` resolves them: a DBID or a node reference does as well.
+            are_ids: Whether they are ids of hits, which name nothing else.
+
+        Raises:
+            SchemaError: No document of this store has its text in it.
+        """
+        ...
+
+    def identify(self, references: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of the documents that references name, by reference, resolved as `signatures` does."""
+        ...
+
+    @property
+    def sketch_scheme(self) -> SketchScheme | None:
+        """The scheme of the sketches beside the tokens, None where the documents of this store have none."""
+        ...
+
+    def largest_size(self) -> int | None:
+        """Return the distinct shingles of the largest document, None where that is not known or there is none.
+
+        It may be some seconds old.
+        """
+        ...
+
+    def sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch]]:
+        """Return ids and sketches of the documents that references name, of those that have a sketch.
+
+        Args:
+            references: Resolved as `signatures` resolves them.
+
+        Returns:
+            By reference.
+        """
+        ...
+
+    def scan(self, mark: str = "") -> Iterator[Scanned]:
+        """Yield all documents with their sketches, in the order of their ids, a portion at a time.
+
+        Args:
+            mark: Of the last portion that was taken, to go on behind it; "" to begin.
+        """
+        ...
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+        """Run a bound plan as `search` does, and return its hits with their sketches."""
+        ...
+
+    def sign(self, text: str) -> Signature:
+        """Return the signature that a text would have in this store, its tokens spelled as the store spells them."""
+        ...
+
+    def fields(self) -> Fields:
+        """Return the fields that documents have here; some seconds old at most, and never older than `refresh`."""
+        ...
+
+    def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
+        """Return what is stored of the documents of these ids, by id, of those that there are."""
+        ...
+
+    def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
+        """Run a bound plan; without an order, the best score comes first, and equal ones by their ids."""
+        ...
+
+    def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
+        """Return the request that `search` would run, as JSON values."""
+        ...
+
+    def count(self) -> int:
+        """Return how many documents the store holds."""
+        ...
+
+    def close(self) -> None:
+        """Release what the engine holds open."""
+        ...

@@ -1,0 +1,159 @@
+"""What an atomic update would lose: Solr makes the whole document again, from what it can read back.
+
+It reads stored fields, and docValues that it counts as stored; it fills copyField destinations from their sources,
+whatever was in them before. A field that holds values and is none of that would be empty afterwards, without a word.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from whorl.engine.solr.answer import Json
+from whorl.engine.solr.clauses import exists
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.schema import Collection, described
+from whorl.engine.solr.sketches import NEEDED
+from whorl.errors import EngineResponseError, SchemaError
+
+#: Fields that Solr fills itself, and those that the update sets.
+_NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", *NEEDED})
+#: In the names of the fields that a type of several parts keeps them in; they are made again with their parent.
+_PART_OF_A_FIELD = "___"
+#: Documents looked at one by one where a query cannot tell.
+_MOST_SUSPECTS = 1000
+
+
+def require_safe(client: SolrClient, collection: Collection) -> None:
+    """Raise unless an atomic update of any document leaves all fields as they are.
+
+    A document that brings a copyField destination values of its own beside those of its sources is not found out.
+
+    Raises:
+        SchemaError: The schema has no `_version_`, or documents have values that would be lost; all fields are named.
+    """
+    if "_version_" not in collection.fields:
+        raise SchemaError(
+            f"{client.url} has no field '_version_', without which Solr changes no document in part; add it to the "
+            "schema, or index the documents again (whorl index --all)"
+        )
+    losses = list(_Losses(client, collection).all())
+    if losses:
+        raise SchemaError(
+            f"a change of documents in part would lose what {client.url} has in other fields: {'; '.join(losses)}. "
+            "Make what is named stored and index the documents again (whorl index --all)"
+        )
+
+
+class _Losses:
+    def __init__(self, client: SolrClient, collection: Collection) -> None:
+        self._client, self._collection = client, collection
+        told = client.get("schema/dynamicfields", showDefaults="true")["dynamicFields"]
+        self._dynamic: Mapping[str, Json] = {each["name"]: each for each in told}
+        self._sources: dict[str, list[str]] = {}
+        for copy in client.get("schema/copyfields").get("copyFields", []):
+            self._sources.setdefault(copy["dest"], []).append(copy["source"])
+
+    def all(self) -> Iterator[str]:
+        """Yield what would be lost, each with its field and the reason."""
+        fields = self._collection.fields
+        yield from self._unreadable([name for name in fields if name != self._collection.names.key])
+        if any(not self._is_kept(each) and _holds(each) for each in self._dynamic.values()):
+            yield from self._unreadable([name for name in self._names_in_use if name not in fields])
+        for destination in self._sources:
+            yield from self._copied(destination)
+        yield from self._nested()
+
+    def _unreadable(self, names: list[str]) -> Iterator[str]:
+        for name in sorted(names):
+            about = self._about(name)
+            is_made = name in _NOT_LOST or _PART_OF_A_FIELD in name or self._is_destination(name)
+            if about is None or is_made or self._is_kept(about) or not _holds(about):
+                continue
+            if count := self._count(exists(name)):
+                yield f"{name!r} is neither stored nor docValues ({count})"
+
+    def _copied(self, destination: str) -> Iterator[str]:
+        """Yield a destination that its sources would not fill again."""
+        about = self._about(destination)
+        if destination in _NOT_LOST or about is None or not (_holds(about) or self._is_kept(about)):
+            return
+        sources = [name for pattern in self._sources[destination] for name in self._matching(pattern)]
+        unreadable = [name for name in sources if not self._is_kept(self._about(name) or {})]
+        if not _holds(about) or "*" in destination:
+            # Whether it is in use cannot be asked; what can be read back of its sources is all there is.
+            if unreadable:
+                yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored"
+        elif unreadable:
+            if count := self._count(exists(destination)):
+                yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored ({count})"
+        elif all(_holds(self._about(name) or {}) for name in sources) and (own := self._own(destination)):
+            yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
+
+    def _own(self, destination: str) -> str:
+        """Return how many documents have a destination filled and no source, or "" for none."""
+        if "*" in self._sources[destination]:
+            return ""
+        sources = [name for pattern in self._sources[destination] for name in self._matching(pattern)]
+        query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
+        body = {"query": query, "limit": _MOST_SUSPECTS, "fields": [self._collection.names.key, *sources]}
+        found = self._client.post("select", body)["response"]
+        # A source of which no word is left is not found, but read.
+        innocent = sum(any(name in document for name in sources) for document in found["docs"])
+        return _counted(int(found["numFound"]) - innocent)
+
+    def _nested(self) -> Iterator[str]:
+        """Yield the documents that are parts of others: their blocks would be torn."""
+        root, key = "_root_", self._collection.names.key
+        if not self._collection.fields.get(root, {}).get("indexed"):
+            return
+        roots = {"join": {"from": root, "to": key, "query": "*:*"}}
+        if count := self._count({"bool": {"filter": [exists(root)], "must_not": [roots]}}):
+            yield f"there are documents within documents ({count})"
+
+    def _count(self, query: Mapping[str, Any]) -> str:
+        """Say how many documents match, or "" for none; what cannot be asked may be any number."""
+        try:
+            return _counted(int(self._client.post("select", {"query": query, "limit": 0})["response"]["numFound"]))
+        except EngineResponseError as error:
+            if error.status != 400:
+                raise
+            return "some documents, perhaps: it cannot be searched"
+
+    def _about(self, name: str) -> Json | None:
+        return described(name, self._collection.fields, self._dynamic)
+
+    def _is_kept(self, about: Json) -> bool:
+        """Say whether Solr can read a field's values back as they were given."""
+        kind = str(self._collection.types.get(str(about.get("type")), {}).get("class"))
+        has_values = about.get("docValues") and about.get("useDocValuesAsStored") and "Collation" not in kind
+        return bool(about.get("stored") or has_values)
+
+    def _is_destination(self, name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self._sources)
+
+    def _matching(self, pattern: str) -> list[str]:
+        """Return the fields that a source of a copyField names."""
+        if "*" not in pattern:
+            return [pattern]
+        names = [*self._collection.fields, *self._names_in_use]
+        fitting = dict.fromkeys(name for name in names if fnmatch.fnmatchcase(name, pattern))
+        # What is copied is not copied on.
+        return [name for name in fitting if name not in _NOT_LOST and not self._is_destination(name)]
+
+    @cached_property
+    def _names_in_use(self) -> list[str]:
+        """The names of all fields that documents have or had, those of dynamic fields too."""
+        found = (core.get("admin/luke", numTerms=0)["fields"] for core in self._client.cores())
+        return sorted({name for fields in found for name in fields})
+
+
+def _holds(about: Json) -> bool:
+    """Say whether documents can have values in a field that a search can see."""
+    return bool(about.get("indexed") or about.get("docValues"))
+
+
+def _counted(count: int) -> str:
+    return f"{count:,} document{'' if count == 1 else 's'}" if count > 0 else ""

@@ -1,0 +1,138 @@
+"""Clauses on fields as Solr's JSON queries: pure, and with `request` the only place that spells queries.
+
+What a user typed is the value of a parser's argument. Where only a parser that reads syntax can say what is meant,
+every character of it but letters and digits is escaped, so that none is syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Pattern, Present, Test, Value, Words
+from whorl.planning.dates import written
+from whorl.planning.values import whole
+from whorl.query.ast import Joker
+
+#: What the names of the fields begin with that hold whole values beside a field of words.
+BESIDE: Mapping[Kind, str] = {
+    Kind.KEYWORD: "whorl_keyword_",
+    Kind.INTEGER: "whorl_integer_",
+    Kind.FLOAT: "whorl_float_",
+    Kind.DATE: "whorl_date_",
+    Kind.BOOLEAN: "whorl_boolean_",
+}
+#: Lucene's limit on the words that a misspelt one stands for (FuzzyQuery.defaultMaxExpansions).
+MOST_NEAR = 50
+#: Whatever the standard query parser reads as syntax.
+_SYNTAX = re.compile(r'[\\+\-!():^\[\]"{}~*?|&;/\s]')
+_NO_WORD = re.compile(r"[^0-9A-Za-z]", re.ASCII)
+
+_Json = dict[str, Any]
+
+
+def clause(test: Test, text_fields: Sequence[str]) -> _Json:
+    """Return the query of a clause; its score is for the caller to set.
+
+    Args:
+        test: The clause.
+        text_fields: What a clause without a field looks in.
+    """
+    match test:
+        case Words(field=None) | InOrder(field=None) | Near(field=None):
+            queries = [_in_field(test, name) for name in text_fields]
+            return queries[0] if len(queries) == 1 else {"bool": {"should": queries, "mm": "1"}}
+        case Words(field=str(field)) | InOrder(field=str(field)) | Near(field=str(field)):
+            return _in_field(test, field)
+        case Equal(field=field, kind=kind, value=value):
+            return {"term": {"f": field, "query": _value(field, kind, value)}}
+        case Like(field=field, pattern=pattern):
+            return {"lucene": {"df": field, "query": _pattern(pattern)}}
+        case Between(field=field, kind=kind, low=low, high=high):
+            ends = ("*" if end is None else _bound(_value(field, kind, end), kind) for end in (low, high))
+            opened, closed = "[" if test.includes_low else "{", "]" if test.includes_high else "}"
+            return {"lucene": {"df": field, "query": f"{opened}{' TO '.join(ends)}{closed}"}}
+        case Present(field=field):
+            return exists(field)
+        case _:
+            raise TypeError(f"no clause: {test!r}")
+
+
+def leaves(test: Test, text_fields: Sequence[str]) -> int:
+    """Return how many leaf clauses a clause becomes, at most."""
+    fields = len(text_fields) if test.field is None else 1
+    match test:
+        case InOrder(words=words):
+            return fields * len(words) + 1
+        case Near():
+            return fields * MOST_NEAR + 1
+        case _:
+            return fields + 1
+
+
+def exists(field: str) -> _Json:
+    """Return the query that matches the documents with any value in a field, of whatever type."""
+    return {"lucene": {"query": f"{_escaped(field)}:[* TO *]"}}
+
+
+def _in_field(test: Words | InOrder | Near, field: str) -> _Json:
+    match test:
+        case Words(text=text, slop=0):
+            return {"field": {"f": field, "query": text}}
+        case Words(text=text, slop=slop):
+            return {"lucene": {"df": field, "query": f'"{_coded(text)}"~{slop}'}}
+        case InOrder(words=(pattern,)):
+            return {"lucene": {"df": field, "query": _pattern(pattern)}}
+        case InOrder(words=words, slop=slop):
+            # Its argument is a phrase whose words are read as queries of their own.
+            row = _coded(" ".join(map(_pattern, words)))
+            return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{row}"~{slop}'}}
+        case Near(word=word, edits=edits):
+            return {"lucene": {"df": field, "query": f"{_coded(word, whole_word=True)}~{edits}"}}
+
+
+def _value(field: str, kind: Kind, value: Value) -> str:
+    match kind:
+        case Kind.DATE:
+            return written(int(value))
+        case Kind.BOOLEAN:
+            return "true" if value else "false"
+        case Kind.KEYWORD:
+            # Our own fields take no values of any length.
+            return whole(str(value)) if field.startswith(BESIDE[kind]) else str(value)
+        case _:
+            return repr(value)
+
+
+def _bound(value: str, kind: Kind) -> str:
+    return f'"{_coded(value)}"' if kind is Kind.KEYWORD else value
+
+
+def _pattern(pattern: Pattern) -> str:
+    return "".join(piece.value if isinstance(piece, Joker) else _escaped(piece) for piece in pattern)
+
+
+def _escaped(text: str) -> str:
+    """Put a backslash before whatever is syntax, which also keeps a * from being a joker."""
+    return _SYNTAX.sub(r"\\\g<0>", text)
+
+
+def _coded(text: str, *, whole_word: bool = False) -> str:
+    r"""Write what is no letter or digit as \uXXXX, for parsers that take escapes back before they use a text.
+
+    Args:
+        text: Any text.
+        whole_word: Whether it stands by itself: AND is then a word, too.
+    """
+    coded = _NO_WORD.sub(_units, text)
+    return _units_of(coded[0]) + coded[1:] if whole_word and coded[:1].isalnum() else coded
+
+
+def _units(found: re.Match[str]) -> str:
+    return _units_of(found[0])
+
+
+def _units_of(character: str) -> str:
+    encoded = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{int.from_bytes(encoded[at : at + 2]):04x}" for at in range(0, len(encoded), 2))

@@ -1,0 +1,397 @@
+"""`whorl solr check`: whether a collection can be searched by fingerprint, how, and what stands in the way.
+
+Every check reads; nothing is changed. A finding says what was seen, why it matters and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from whorl.engine.solr.answer import Json
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.request import lost_sketches
+from whorl.engine.solr.schema import (
+    Collection,
+    FieldNames,
+    TokenSource,
+    analyzer,
+    find_filter,
+    inspect,
+    minhash_chain,
+    minhash_filter,
+    truncate_filter,
+)
+from whorl.engine.solr.sketches import NEEDED, coverage, stored_name
+from whorl.errors import EngineResponseError, SchemaError
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+_OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
+_NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")
+
+
+class Level(Enum):
+    """How much a finding matters."""
+
+    OK = "ok"
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was seen.
+
+    Args:
+        level: How much it matters.
+        code: A name for programs; never reused for something else.
+        message: What was seen and why it matters.
+        remedy: What to do, or "".
+    """
+
+    level: Level
+    code: str
+    message: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        lines = f"{self.level.value:>7}  {self.message}"
+        return f"{lines}\n         → {self.remedy}" if self.remedy else lines
+
+    def as_json(self) -> dict[str, str]:
+        """Return the finding's parts as JSON values."""
+        return {"level": self.level.value, "code": self.code, "message": self.message, "remedy": self.remedy}
+
+
+def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
+    """Return everything worth saying about a collection, errors first."""
+    try:
+        collection = inspect(client, wanted)
+    except SchemaError as error:
+        return [Finding(Level.ERROR, "no-fingerprints", str(error), f"whorl solr init {client.url}")]
+    findings = [
+        *_token_source(client, collection),
+        *_field(collection),
+        *_analysis(collection),
+        *_content(client, collection, wanted),
+        *_identifiers(collection, wanted),
+        *_without_fingerprint(client, collection),
+        *_sketches(client, collection),
+        *_uncommitted(client),
+    ]
+    order = [Level.ERROR, Level.OK, Level.WARNING, Level.NOTE]
+    return sorted(findings, key=lambda finding: order.index(finding.level))
+
+
+def _token_source(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+    name = collection.names.minhash
+    yield Finding(
+        Level.OK,
+        "version",
+        f"Lucene {collection.lucene_version}, words broken as {collection.scheme.profile} "
+        f"({'as its analysis of a text shows' if collection.profile_is_seen else 'by its version'}); "
+        f"{name!r} holds {collection.spelling.value}",
+    )
+    if collection.is_text(name) and not collection.profile_is_seen:
+        yield Finding(
+            Level.WARNING,
+            "other-words",
+            f"the analysis of {name!r} makes other tokens of a text than whorl does under any word-break profile, or "
+            "/analysis/field cannot be asked: texts given to whorl (--source) may not find what they should",
+            "see 'whorl solr check --sample 200' for how many documents differ; whorl's own chain is in its configset",
+        )
+    if collection.sources:
+        others = ", then ".join(source.value for source in collection.sources[1:])
+        also = f" (also there: {others})" if others else ""
+        yield Finding(Level.OK, "token-source", f"a source's tokens are read from {collection.sources[0].value}{also}")
+    else:
+        yield Finding(
+            Level.ERROR,
+            "no-token-source",
+            f"no source of tokens: {name!r} has no term vectors with a handler to read them, is no stored string "
+            "field, and the text is not stored",
+            f"whorl solr init {client.url}, then set termVectors=true on {name!r} or stored=true on the text, "
+            "and index again (whorl index --all)",
+        )
+    if collection.sources == (TokenSource.TEXT,):
+        yield Finding(
+            Level.WARNING,
+            "text-only",
+            "the source's whole text is fetched and fingerprinted for every query, which takes longer for long texts",
+            f"set termVectors=true on {name!r} and index again (whorl index --all)",
+        )
+    if collection.fields[name].get("termVectors") and collection.vector_handler is None:
+        yield Finding(
+            Level.WARNING,
+            "no-vector-handler",
+            f"{name!r} has term vectors, but no request handler answers with them",
+            f"whorl solr init {client.url}",
+        )
+
+
+def _field(collection: Collection) -> Iterator[Finding]:
+    name = collection.names.minhash
+    described = collection.fields[name]
+    is_text = collection.is_text(name)
+    if not described.get("indexed"):
+        yield Finding(
+            Level.ERROR,
+            "not-indexed",
+            f"{name!r} is not indexed, so nothing can match",
+            "set indexed=true, index again (whorl index --all)",
+        )
+    if is_text and not described.get("omitNorms"):
+        yield Finding(
+            Level.WARNING,
+            "norms",
+            f"{name!r} keeps norms, which no fingerprint query reads",
+            "set omitNorms=true",
+        )
+    if is_text and not described.get("omitTermFreqAndPositions"):
+        yield Finding(
+            Level.WARNING,
+            "positions",
+            f"{name!r} keeps frequencies and positions: about a tenth more index for nothing",
+            "set omitTermFreqAndPositions=true",
+        )
+    if is_text and described.get("stored"):
+        yield Finding(
+            Level.WARNING,
+            "stored-text",
+            f"{name!r} is a stored text field: what is stored is the text once more, not its tokens",
+            "set stored=false",
+        )
+    if described.get("type") == "text_min_hash" and described.get("multiValued"):
+        yield Finding(
+            Level.NOTE,
+            "multi-valued",
+            f"{name!r} is multi-valued; several values make several fingerprints in one",
+        )
+
+
+def _analysis(collection: Collection) -> Iterator[Finding]:
+    name = collection.names.minhash
+    field_type = collection.types[collection.fields[name]["type"]]
+    if not collection.is_text(name):
+        yield Finding(
+            Level.NOTE,
+            "filled-outside",
+            f"{name!r} is a string field: something else, as Alfresco, fills in its tokens",
+        )
+        return
+    chain = minhash_chain(field_type)
+    minhash = minhash_filter(chain)
+    if minhash is None:
+        yield Finding(
+            Level.ERROR,
+            "wrong-analyzer",
+            f"the index analysis of {name!r} (type {field_type['name']!r}) makes no MinHash tokens",
+            _OUR_TYPE,
+        )
+        return
+    if minhash_filter(analyzer(field_type, "query").get("filters", [])) is not None:
+        yield Finding(
+            Level.WARNING,
+            "query-analyzer",
+            f"{name!r} makes MinHash tokens at query time as well; whorl sends tokens that are not analysed, other "
+            "clients' term queries will not match",
+            "give the type a query analyzer of one KeywordTokenizer",
+        )
+    tokenizer = analyzer(field_type, "index").get("tokenizer", {})
+    if "icu" not in str(tokenizer.get("name", tokenizer.get("class"))).lower():
+        yield Finding(
+            Level.WARNING,
+            "tokenizer",
+            f"the words come from {tokenizer.get('name', tokenizer.get('class'))}, not from ICU: fingerprints made by "
+            "whorl from a text do not match this index",
+            _OUR_TYPE,
+        )
+    yield from _filters(collection, chain, minhash)
+    if truncate_filter(chain) is None:
+        yield Finding(
+            Level.WARNING,
+            "no-truncation",
+            f"{name!r} keeps tokens of 128 bits; 64 find the same documents in half the index",
+            "add TruncateTokenFilterFactory prefixLength=4 after MinHashFilterFactory, then whorl index --all",
+        )
+
+
+def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterator[Finding]:
+    name = collection.names.minhash
+    normalizer = find_filter(chain, _NORMALIZER)
+    if normalizer is None or normalizer.get("form", normalizer.get("name")) != "nfkc_cf":
+        yield Finding(
+            Level.WARNING,
+            "no-folding",
+            f"{name!r} does not fold with nfkc_cf: capitals and ligatures make different fingerprints",
+            'add ICUNormalizer2FilterFactory form="nfkc_cf" mode="compose" before the shingles, then whorl index --all',
+        )
+    rotates = str(minhash.get("withRotation", "true")) == "true"
+    buckets = int(minhash.get("bucketCount", 512))
+    if rotates and not collection.fields[name].get("omitTermFreqAndPositions"):
+        yield Finding(
+            Level.WARNING,
+            "rotation",
+            f"{name!r} fills empty buckets by rotation and keeps frequencies: a short text's repeated tokens are "
+            "written down each time",
+            "set omitTermFreqAndPositions=true: the repeats are then free, and term vectors still count them",
+        )
+    elif rotates:
+        yield Finding(
+            Level.NOTE,
+            "rotation",
+            f"{name!r} fills empty buckets by rotation, as Alfresco does: a short text's tokens count several times. "
+            "With omitTermFreqAndPositions that costs no index",
+        )
+    else:
+        yield Finding(
+            Level.NOTE,
+            "no-rotation",
+            f"{name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, and "
+            "Solr's own parser counts each once",
+        )
+    if collection.scheme.shingle_size != 5:
+        yield Finding(
+            Level.NOTE,
+            "shingles",
+            f"{name!r} has shingles of {collection.scheme.shingle_size} words; 5 is what Alfresco and whorl use",
+        )
+    if buckets != 512:
+        yield Finding(Level.NOTE, "buckets", f"{name!r} has {buckets} buckets; 512 is what Alfresco and whorl use")
+
+
+def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
+    name = collection.names.minhash
+    if not collection.is_text(name):
+        return
+    copies = client.get("schema/copyfields").get("copyFields", [])
+    sources = [copy["source"] for copy in copies if copy.get("dest") == name]
+    if not sources:
+        yield Finding(
+            Level.WARNING,
+            "no-copy-field",
+            f"nothing is copied into {name!r}: only documents that bring the text twice have a fingerprint",
+            f"whorl solr init {client.url}",
+        )
+    elif wanted.content not in sources:
+        yield Finding(
+            Level.WARNING,
+            "other-copy-field",
+            f"{name!r} is filled from {', '.join(map(repr, sources))}, not from {wanted.content!r}, where whorl writes",
+            f'say content = "{sources[0]}" under [fields] in whorl.toml',
+        )
+    if collection.content is None:
+        yield Finding(
+            Level.NOTE,
+            "text-not-stored",
+            f"the text is not stored under {wanted.content!r}: the order of some tokens cannot be told, so banded "
+            "queries cut a few bands otherwise than Solr's own parser",
+        )
+
+
+def _identifiers(collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
+    if collection.dbid is None:
+        yield Finding(
+            Level.NOTE,
+            "no-dbid",
+            f"there is no field {wanted.dbid!r}: FINGERPRINT:1234 is looked up as the unique key "
+            f"{collection.names.key!r} instead",
+        )
+    if collection.noderef is None:
+        yield Finding(
+            Level.NOTE,
+            "no-noderef",
+            f"there is no field {wanted.noderef!r}: node references and UUIDs are looked up as unique keys",
+        )
+    if collection.names.name is None:
+        yield Finding(Level.NOTE, "no-name", f"there is no stored field {wanted.name!r} to show beside an id")
+
+
+def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+    has_tokens = {"prefix": {"f": collection.names.minhash, "query": ""}}
+    bare = {"bool": {"must": ["*:*"], "must_not": [has_tokens]}}
+    without = int(client.post("select", {"query": bare, "limit": 0})["response"]["numFound"])
+    if without:
+        yield Finding(
+            Level.NOTE,
+            "without-fingerprint",
+            f"{without:,} documents have no fingerprint: their text has fewer than {collection.scheme.shingle_size} "
+            f"words, or they were indexed before {collection.names.minhash!r} was filled",
+            "index those again (whorl index --all)",
+        )
+
+
+def _sketches(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+    there = [name for name in NEEDED if name in collection.fields]
+    if len(there) < len(NEEDED):
+        missing = ", ".join(repr(name) for name in NEEDED if name not in there)
+        yield Finding(
+            Level.NOTE,
+            "no-sketches",
+            f"there is no field {missing}: documents cannot carry the sketch that searches with a promised recall need",
+            f"whorl solr init {client.url}, then whorl solr backfill {client.url}",
+        )
+        return
+    if not collection.has_sketches:
+        wrong = [
+            f"{name!r} is not {part}"
+            for name, parts in NEEDED.items()
+            for part in parts
+            if not collection.fields[name].get(part)
+        ]
+        yield Finding(
+            Level.WARNING,
+            "sketch-fields",
+            f"{', '.join(wrong)}, so no sketches are kept or searched",
+            "define the field as solr/configset does and index again (whorl index --all)",
+        )
+        return
+    name = stored_name(collection.scheme, SketchScheme())
+    covered = coverage(client)
+    yield Finding(
+        Level.OK, "sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch"
+    )
+    remedy = f"whorl solr backfill {client.url}"
+    bare = covered.documents - sum(covered.by_scheme.values())
+    if bare:
+        yield Finding(
+            Level.NOTE,
+            "without-sketch",
+            f"{bare:,} documents have no sketch, so searches with a promised recall do not find them",
+            remedy,
+        )
+    for other, count in covered.by_scheme.items():
+        if other != name:
+            yield Finding(
+                Level.WARNING,
+                "other-sketch-scheme",
+                f"{count:,} documents have a sketch under {other}, which is not compared with those under {name}",
+                remedy,
+            )
+    lost = int(client.post("select", {"query": lost_sketches(name), "limit": 0})["response"]["numFound"])
+    if lost:
+        yield Finding(
+            Level.WARNING,
+            "lost-sketches",
+            f"{lost:,} documents have lost the tokens of their sketch, as an atomic update by somebody else leaves "
+            "them: no search finds them",
+            remedy,
+        )
+
+
+def _uncommitted(client: SolrClient) -> Iterator[Finding]:
+    try:
+        answer = client.get("admin/mbeans", cat="UPDATE", key="updateHandler", stats="true", **{"json.nl": "map"})
+    except EngineResponseError:
+        return
+    stats = answer.get("solr-mbeans", {}).get("UPDATE", {}).get("updateHandler", {}).get("stats", {})
+    pending = int(stats.get("UPDATE.updateHandler.docsPending", 0) or 0)
+    if pending:
+        yield Finding(
+            Level.WARNING,
+            "uncommitted",
+            f"{pending:,} documents are not committed on the node that answered, so no search finds them yet",
+            "commit, or set autoSoftCommit",
+        )

@@ -1,0 +1,459 @@
+"""The engine over Solr 9, a standalone core or a SolrCloud collection; `request` spells the requests.
+
+Nothing here asks which of the two it is: references are resolved by query, not by shard, and term vectors, stored
+fields and searches come back merged either way.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import time
+from collections.abc import Collection as Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
+from whorl.engine.references import candidates as meanings
+from whorl.engine.solr.answer import Json, first_text, vectors
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.commit import SharedCommit
+from whorl.engine.solr.fields import as_put_in, as_typed, fields_of, used_names, whole_values
+from whorl.engine.solr.paging import BEGINNING, pages
+from whorl.engine.solr.request import (
+    EVERYTHING,
+    contents_request,
+    documents_request,
+    largest_request,
+    search_request,
+    vector_parameters,
+)
+from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
+from whorl.engine.solr.sketches import SCHEME, SIZE, SKETCH, Coverage, coverage, read_sketch, sketch_fields, stored_name
+from whorl.errors import DocumentError, EngineResponseError, SchemaError
+from whorl.fingerprint.minhash.minima import Signature, sign
+from whorl.fingerprint.minhash.recovery import from_distinct
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sampling import text_sketch
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.words.tokenizer import tokens
+from whorl.model import Document, Hit, Order, Page, Stored
+from whorl.planning.build import BoundPlan, Nothing, PlanNode, mapped
+from whorl.planning.clauses import InOrder, Near, Words
+from whorl.planning.fields import Fields
+
+#: The field that holds what a document looked like when it was indexed, so that it is not indexed twice.
+DIGEST_FIELD = "whorl_digest"
+#: References resolved in one request; each is up to three clauses.
+_REFERENCES_AT_ONCE = 200
+#: What this version of whorl makes and searches.
+_SAMPLE_SCHEME = SketchScheme()
+#: How long an answer to how many documents have a sketch is good for: somebody may be adding them.
+_COVERAGE_SECONDS = 30.0
+#: And the names of the fields that documents have.
+_FIELDS_SECONDS = 30.0
+#: For how long the size of the largest document is taken to be what it was.
+_SECONDS_KNOWN = 60.0
+
+
+class SolrEngine:
+    """A core or collection behind the Engine protocol.
+
+    Args:
+        client: Where it is.
+        fields: What it calls its fields.
+    """
+
+    def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
+        self._client = client
+        self._commit = SharedCommit(client.commit)
+        self._wanted_fields = fields
+        self._largest: tuple[float, int | None] = (-math.inf, None)
+        self._coverage: tuple[float, Coverage] | None = None
+        self._fields: tuple[float, Fields] | None = None
+
+    @cached_property
+    def collection(self) -> Collection:
+        """What the collection offers, asked once."""
+        return inspect(self._client, self._wanted_fields)
+
+    @property
+    def scheme(self) -> Scheme:
+        return self.collection.scheme
+
+    def index(self, documents: Iterable[Document]) -> None:
+        batch = [self._solr_document(document) for document in documents]
+        if not batch:
+            return
+        try:
+            self._client.add(batch)
+        except EngineResponseError as error:
+            if error.status == 400:
+                raise DocumentError(f"Solr refuses it: {error.detail}") from error
+            raise
+
+    def refresh(self) -> None:
+        self._commit()
+        self._coverage = self._fields = None
+
+    def delete(self, ids: Sized[str]) -> int:
+        key = self.collection.names.key
+        found = self._documents({key: [*ids]}, [key])
+        if found:
+            self._client.post("update", {"delete": [str(each[key]) for each in found]}, commit="true")
+        return len(found)
+
+    def digests(self, ids: Sized[str]) -> Mapping[str, str]:
+        if DIGEST_FIELD not in self.collection.fields:
+            return {}
+        key = self.collection.names.key
+        found = self._documents({key: [*ids]}, [key, DIGEST_FIELD])
+        return {str(each[key]): each[DIGEST_FIELD] for each in found if DIGEST_FIELD in each}
+
+    def count(self) -> int:
+        body = {"query": EVERYTHING, "limit": 0}
+        return int(self._client.post("select", body)["response"]["numFound"])
+
+    def close(self) -> None:
+        self._client.close()
+
+    def fields(self) -> Fields:
+        now = time.monotonic()
+        if self._fields is None or now > self._fields[0] + _FIELDS_SECONDS:
+            used = used_names(self._client, self.collection)
+            self._fields = now, fields_of(self.collection, self._wanted_fields, used)
+        return self._fields[1]
+
+    def documents(self, ids: Sized[str]) -> Mapping[str, Stored]:
+        names, fields = self.collection.names, self.fields().known
+        wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._wanted_fields.content})
+        listed, found = list(ids), list[Json]()
+        for at in range(0, len(listed), _REFERENCES_AT_ONCE):
+            some = listed[at : at + _REFERENCES_AT_ONCE]
+            body = contents_request(names.key, some, [*([names.name] if names.name else []), *wanted])
+            found += self._client.post("select", body)["response"]["docs"]
+        return {str(each[names.key]): self._stored(each, wanted) for each in found}
+
+    def _stored(self, document: Json, wanted: list[str]) -> Stored:
+        names, fields = self.collection.names, self.fields().known
+        listed = {name: document[name] for name in wanted if name in document}
+        properties = {
+            name: tuple(as_put_in(each, fields.get(name, {})) for each in (told if isinstance(told, list) else [told]))
+            for name, told in listed.items()
+        }
+        return Stored(str(document[names.key]), first_text(document.get(names.name or "")), properties)
+
+    def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
+        prepared = self._prepared(plan)
+        names = self.collection.names
+        request = search_request(prepared, names, start=start, rows=rows, order=order)
+        answer = self._client.post("select", request)["response"]
+        hits = tuple(self._hit(each) for each in answer["docs"])
+        return Page(int(answer["numFound"]), hits, prepared.warnings)
+
+    @property
+    def sketch_scheme(self) -> SketchScheme | None:
+        """The scheme of the sketches; None where the fields are missing, or no document has a sketch of this scheme."""
+        if not self.collection.has_sketches:
+            return None
+        return _SAMPLE_SCHEME if self._sketch_name in self._covered().by_scheme else None
+
+    def identify(self, references: Sized[str]) -> Mapping[str, str]:
+        key = self.collection.names.key
+        found = self._referenced(references, [], are_ids=False)
+        return {reference: str(document[key]) for reference, document in found.items()}
+
+    def largest_size(self) -> int | None:
+        if not self.collection.has_sketches:
+            return None
+        known_at, size = self._largest
+        if time.monotonic() - known_at > _SECONDS_KNOWN:
+            answer = self._client.post("select", largest_request(self._sketch_name))["response"]
+            size = next((int(each[SIZE]) for each in answer["docs"]), None)
+            self._largest = time.monotonic(), size
+        return size
+
+    def sketches(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch]]:
+        if not self.collection.has_sketches:
+            return {}
+        key = self.collection.names.key
+        found = self._referenced(references, [SKETCH, SCHEME], are_ids=False)
+        sketches = {reference: (str(document[key]), self._sketch(document)) for reference, document in found.items()}
+        return {reference: (each, sketch) for reference, (each, sketch) in sketches.items() if sketch is not None}
+
+    def scan(self, mark: str = "") -> Iterator[Scanned]:
+        names = self.collection.names
+        fields = [name for name in (names.key, names.name, SKETCH, SCHEME) if name]
+        found = pages(self._client, EVERYTHING, names.key, fields, SCANNED_AT_ONCE, mark or BEGINNING)
+        for documents, following in found:
+            yield Scanned(
+                tuple(
+                    (str(each[names.key]), first_text(each.get(names.name or "")), self._sketch(each))
+                    for each in documents
+                ),
+                following,
+            )
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+        prepared = self._prepared(plan)
+        request = search_request(prepared, self.collection.names, start=start, rows=rows, with_sketches=True)
+        answer = self._client.post("select", request)["response"]
+        found = tuple((self._hit(each), self._sketch(each)) for each in answer["docs"])
+        return Candidates(int(answer["numFound"]), found, (*prepared.warnings, *self._uncovered()))
+
+    def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
+        body = search_request(self._prepared(plan), self.collection.names, start=start, rows=rows)
+        return {"method": "POST", "url": f"{self._client.url}/select", "json": body}
+
+    def signatures(self, wanted: Mapping[str, bool], *, are_ids: bool = False) -> Mapping[str, Signature]:
+        found: dict[str, Signature] = {}
+        references = list(wanted)
+        for at in range(0, len(references), _REFERENCES_AT_ONCE):
+            some = {reference: wanted[reference] for reference in references[at : at + _REFERENCES_AT_ONCE]}
+            found |= self._signatures(some, are_ids)
+        return found
+
+    def texts(self, ids: Sized[str], *, are_ids: bool = False) -> Mapping[str, str]:
+        collection = self.collection
+        if collection.content is None:
+            raise SchemaError(
+                f"{self._client.url} gives no texts back: {self._wanted_fields.content!r} is not a stored field; where "
+                "the texts are in another, name that in whorl.toml: [fields] content"
+            )
+        found = self._referenced(ids, [collection.content], are_ids=are_ids)
+        texts = {reference: first_text(document.get(collection.content)) for reference, document in found.items()}
+        return {reference: text for reference, text in texts.items() if text}
+
+    def sign(self, text: str) -> Signature:
+        return sign(text, self.collection.scheme, self.collection.spelling)
+
+    def _hit(self, document: Json) -> Hit:
+        names = self.collection.names
+        return Hit(str(document[names.key]), first_text(document.get(names.name or "")), float(document["score"]))
+
+    @property
+    def _sketch_name(self) -> str:
+        """What documents whose sketches can be searched hold in the field SCHEME."""
+        return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
+
+    def _sketch(self, document: Json) -> Sketch | None:
+        return read_sketch(document, self.collection.scheme, _SAMPLE_SCHEME)
+
+    def _covered(self) -> Coverage:
+        now = time.monotonic()
+        if self._coverage is None or now > self._coverage[0] + _COVERAGE_SECONDS:
+            self._coverage = now, coverage(self._client)
+        return self._coverage[1]
+
+    def _uncovered(self) -> list[str]:
+        """Say how many documents cannot be found by their sketch, if any cannot."""
+        covered = self._covered()
+        without = covered.without(self._sketch_name)
+        if not without:
+            return []
+        return [
+            f"{without:,} of {covered.documents:,} documents have no sketch and cannot be found so; "
+            f"'whorl solr backfill {self._client.url}' makes them"
+        ]
+
+    @property
+    def _handles(self) -> list[str]:
+        """The fields by which references name documents."""
+        collection = self.collection
+        return [name for name in (collection.names.key, collection.dbid, collection.noderef) if name]
+
+    def _referenced(self, ids: Sized[str], fields: list[str], *, are_ids: bool) -> dict[str, Json]:
+        """Return some fields of the documents that references name, by reference, of those that there are."""
+        found: dict[str, Json] = {}
+        references = list(dict.fromkeys(ids))
+        for at in range(0, len(references), _REFERENCES_AT_ONCE):
+            looked_up = {each: self._looked_up(each, are_ids) for each in references[at : at + _REFERENCES_AT_ONCE]}
+            values = _by_field(looked_up)
+            if not values:
+                continue
+            # All fields in one request: a number may be an id as well as a DBID.
+            body = documents_request(values, [*self._handles, *fields])
+            documents = self._client.post("select", body)["response"]["docs"]
+            for reference, meant in looked_up.items():
+                document = _resolved(meant, documents)
+                if document is not None:
+                    found[reference] = document
+        return found
+
+    def _signatures(self, wanted: Mapping[str, bool], are_ids: bool) -> dict[str, Signature]:
+        looked_up = {reference: self._looked_up(reference, are_ids) for reference in wanted}
+        documents, repeats_by_id = self._sources(looked_up, with_text=any(wanted.values()))
+        key = self.collection.names.key
+        signatures = {}
+        for reference, order_matters in wanted.items():
+            document = _resolved(looked_up[reference], documents)
+            if document is not None:
+                repeats = repeats_by_id.get(str(document[key]), {})
+                signatures[reference] = self._signature(document, repeats, order_matters)
+        return signatures
+
+    def _sources(
+        self, looked_up: Mapping[str, list[tuple[str, str]]], *, with_text: bool
+    ) -> tuple[list[Json], dict[str, dict[str, int]]]:
+        """Fetch the documents that references name, in one request, and their term vectors where those are read."""
+        collection, source = self.collection, self._token_source
+        names = collection.names
+        values = _by_field(looked_up)
+        if not values:
+            return [], {}
+        fields = self._handles
+        if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
+            fields.append(names.minhash)
+        elif collection.content and (source is TokenSource.TEXT or with_text):
+            fields.append(collection.content)
+        body = documents_request(values, fields)
+        if source is not TokenSource.TERM_VECTORS:
+            return self._client.post("select", body)["response"]["docs"], {}
+        answer = self._client.post(str(collection.vector_handler), body, **vector_parameters(names.minhash))
+        return answer["response"]["docs"], vectors(answer, names.minhash)
+
+    @property
+    def _token_source(self) -> TokenSource:
+        if not self.collection.sources:
+            raise SchemaError(
+                f"{self._client.url} gives no tokens back: {self.collection.names.minhash!r} has no term vectors, is "
+                "not a stored string field, and no text is stored to make them from; 'whorl solr check' says more"
+            )
+        return self.collection.sources[0]
+
+    def _signature(self, document: Json, repeats: Mapping[str, int], order_matters: bool) -> Signature:
+        """Return a document's signature from the cheapest source that is exact enough for the caller."""
+        collection, source = self.collection, self._token_source
+        scheme, names = collection.scheme, collection.names
+        if source is TokenSource.TEXT:
+            return sign(first_text(document.get(str(collection.content))), scheme, collection.spelling)
+        stored = document.get(names.minhash, [])
+        tokens_there = [str(each) for each in (stored if isinstance(stored, list) else [stored])]
+        if source is TokenSource.STORED and len(tokens_there) == scheme.bucket_count:
+            # A whole list, in order and with its repeats, as Alfresco writes it.
+            return Signature(scheme, tuple(tokens_there))
+        has_repeats = source is TokenSource.TERM_VECTORS
+        repeats = repeats if has_repeats else dict.fromkeys(tokens_there, 1)
+        if order_matters and (made := self._made(document, repeats)):
+            return made
+        recovered = from_distinct(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
+        return recovered if recovered.is_exact else self._made(document, repeats) or recovered
+
+    def _made(self, document: Json, indexed: Mapping[str, int]) -> Signature | None:
+        """Return the signature that the stored text gives, if it gives the very tokens that the index holds."""
+        collection = self.collection
+        if collection.content is None:
+            return None
+        text = document.get(collection.content)
+        if text is None:
+            text = self._text(str(document[collection.names.key]))
+        made = sign(first_text(text), collection.scheme, collection.spelling)
+        return made if set(made.tokens) == indexed.keys() else None
+
+    def _text(self, document_id: str) -> object:
+        content, key = str(self.collection.content), self.collection.names.key
+        found = self._documents({key: [document_id]}, [content])
+        return found[0].get(content) if found else None
+
+    def _looked_up(self, reference: str, is_id: bool) -> list[tuple[str, str]]:
+        """Return the fields and values under which a reference is looked for, the most telling first."""
+        key = self.collection.names.key
+        if is_id:
+            return [(key, reference)]
+        by_role = {"key": key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
+        fields = [(by_role[role], value) for role, value in meanings(reference)]
+        return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
+
+    def _documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Json]:
+        found: list[Json] = []
+        for field, wanted in values.items():
+            for at in range(0, len(wanted), _REFERENCES_AT_ONCE):
+                body = documents_request({field: wanted[at : at + _REFERENCES_AT_ONCE]}, fields)
+                found += self._client.post("select", body)["response"]["docs"]
+        return found
+
+    def _solr_document(self, document: Document) -> dict[str, Any]:
+        collection = self.collection
+        names, text_field = collection.names, self._wanted_fields.content
+        if collection.describe(text_field) is None:
+            raise SchemaError(
+                f"{self._client.url} has no field {text_field!r} for the text; "
+                f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
+            )
+        fields: dict[str, Any] = {names.key: document.id}
+        # What is empty is not there: Solr would tell no difference between the two afterwards.
+        if document.text:
+            fields[text_field] = document.text
+        if names.name and document.name:
+            fields[names.name] = document.name
+        if DIGEST_FIELD in collection.fields:
+            fields[DIGEST_FIELD] = document.digest
+        if not collection.is_text(names.minhash):
+            # Nothing in Solr makes the tokens of a string field.
+            fields[names.minhash] = list(self.sign(document.text).tokens)
+        if collection.has_sketches:
+            fields |= sketch_fields(text_sketch(document.text, collection.scheme, _SAMPLE_SCHEME), collection.scheme)
+        for name, values in document.values().items():
+            if collection.describe(name) is None:
+                raise DocumentError(
+                    f"the collection has no field {name!r} (document {document.id!r}){_nearest(name, collection)}; "
+                    "add the field, or a dynamic one, to its schema"
+                )
+            typed = [as_typed(name, value, collection) for value in values]
+            fields[name] = typed[0] if len(typed) == 1 else typed
+        called = {"name": names.name or "name"}
+        wholes = [(called.get(name, name), kind, value) for name, kind, value in document.wholes()]
+        return fields | whole_values(wholes, collection)
+
+    def _prepared(self, plan: BoundPlan) -> BoundPlan:
+        """Replace clauses that can match nothing here, and say so."""
+        warnings = list(plan.warnings)
+        root = mapped(plan.root, lambda node: self._checked(node, warnings))
+        return BoundPlan(root, tuple(dict.fromkeys(warnings)))
+
+    def _checked(self, node: PlanNode, warnings: list[str]) -> PlanNode:
+        if not isinstance(node, Words | InOrder | Near):
+            return node
+        collection = self.collection
+        in_text = node.field is None or collection.is_text(node.field)
+        if isinstance(node, Words) and in_text and not any(tokens(node.text)):
+            reason = f"{node.text!r} holds no words, so it matches nothing"
+        elif node.field is None and not collection.names.text:
+            reason = "the collection has no field to look for words without a field name in; write field:word"
+        else:
+            return node
+        warnings.append(reason)
+        return Nothing(reason)
+
+
+def _resolved(looked_up: list[tuple[str, str]], documents: list[Json]) -> Json | None:
+    """Return the document that the first field and value with any has found, or None."""
+    for field, value in looked_up:
+        for document in documents:
+            if first_text(document.get(field)) == value:
+                return document
+    return None
+
+
+def _by_field(looked_up: Mapping[str, list[tuple[str, str]]]) -> dict[str, list[str]]:
+    """Return what references are looked for under, by field."""
+    values: dict[str, list[str]] = {}
+    for field, value in (each for pairs in looked_up.values() for each in pairs):
+        values.setdefault(field, []).append(value)
+    return values
+
+
+def _fits(field: str, value: str, collection: Collection) -> bool:
+    """Say whether a field can hold a value: a field of whole numbers refuses anything else with an error."""
+    described = collection.describe(field)
+    if described is None:
+        return False
+    kind = collection.types[described["type"]]["class"]
+    is_number = any(name in kind for name in ("LongPoint", "IntPoint", "TrieLong", "TrieInt"))
+    return not is_number or (value.isascii() and value.isdigit() and int(value) < 1 << 63)
+
+
+def _nearest(name: str, collection: Collection) -> str:
+    near = difflib.get_close_matches(name, collection.fields, n=3)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -1,0 +1,347 @@
+"""A real Solr over HTTP without Docker: one process on this machine, for trying whorl and for its tests.
+
+Jetty's own XML configuration is the program that runs (`jetty/*.xml`), so neither a Solr installation nor a Java
+compiler is needed. Every listening socket is bound to the loopback address.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+
+from whorl.engine.solr.local.jars import fetch_jars, find_java
+from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterError
+
+_HOST = "127.0.0.1"
+_JETTY = Path(__file__).parent / "jetty"
+_READY = "whorl: ready at "
+_LOG_NAME = "solr.log"
+_TAIL_LINES = 30
+_POLL_SECONDS = 0.1
+_CORE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSolr:
+    """A Solr that this process started; it stops with this process, however that ends.
+
+    Attributes:
+        url: Base URL, `http://127.0.0.1:PORT/solr`.
+        directory: Where its cores and its log are.
+        process: The JVM; it stops when its standard input ends.
+    """
+
+    url: str
+    directory: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def log(self) -> Path:
+        """The file with Solr's warnings and errors since this start."""
+        return self.directory / _LOG_NAME
+
+    def stop(self, timeout_seconds: float = 30.0) -> None:
+        """Stop Solr, which commits what it was given, and wait until it is gone. A second call does nothing."""
+        _stop(self.process, timeout_seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def configset_directory() -> Path:
+    """Return whorl's configset, a folder that holds `conf/`: in the installed package, else in the source tree.
+
+    Raises:
+        EngineUnavailableError: It is in neither place.
+    """
+    installed = Path(__file__).parent / "configset"
+    source_tree = Path(__file__).parents[5] / "solr" / "configset"
+    for directory in (installed, source_tree):
+        if (directory / "conf").is_dir():
+            return directory
+    raise EngineUnavailableError(f"whorl's Solr configset is missing: neither {installed} nor {source_tree} exists")
+
+
+def start_standalone(
+    home: Path,
+    cores: Mapping[str, Path],
+    *,
+    port: int = 0,
+    heap: str = "768m",
+    cache: Path | None = None,
+    deadline_seconds: float = 120.0,
+) -> RunningSolr:
+    """Start one Solr on a home folder; cores and documents that are there already stay.
+
+    Args:
+        home: Solr's home folder, made where it is missing.
+        cores: Cores to make where they are missing, each from a configset folder (the one that holds `conf/`).
+        port: Port to listen on, 0 for a free one.
+        heap: The JVM's largest heap, as `-Xmx` takes it.
+        cache: Folder of the downloaded jars, see `fetch_jars`.
+        deadline_seconds: How long starting may take, the download not counted.
+
+    Raises:
+        EngineUnavailableError: No Java, no jars, the port is taken, or Solr does not start: the message shows the
+            end of its log.
+    """
+    home = home.absolute()
+    home.mkdir(parents=True, exist_ok=True)
+    if not (home / "solr.xml").exists():
+        shutil.copy(_JETTY / "solr.xml", home)
+    for name, configset in cores.items():
+        lay_core(home, name, configset)
+    properties = {"directory": str(home), "port": str(_free_to_bind(port))}
+    running = _start("standalone.xml", home, properties, heap, cache, deadline_seconds)
+    with _stopped_on_error(running):
+        failures = admin(running.url, "cores", action="STATUS")["initFailures"]
+        if failures:
+            raise EngineUnavailableError(f"Solr cannot open its cores: {failures}\n{_tail(running.log)}")
+    return running
+
+
+def start_cloud(
+    directory: Path,
+    *,
+    nodes: int = 2,
+    collections: Mapping[str, Path] | None = None,
+    shards: int = 2,
+    heap: str = "768m",
+    cache: Path | None = None,
+    deadline_seconds: float = 120.0,
+) -> RunningSolr:
+    """Start a SolrCloud, ZooKeeper and all nodes in one JVM on free ports, to try a distributed collection.
+
+    Args:
+        directory: An empty folder, or one to make: a cluster always starts empty.
+        nodes: How many Solr nodes, at least 1; the URL is the first one's.
+        collections: Collections to make, each from a configset folder (the one that holds `conf/`).
+        shards: Shards of each of these collections, at least 1.
+        heap: The JVM's largest heap, as `-Xmx` takes it.
+        cache: Folder of the downloaded jars, see `fetch_jars`.
+        deadline_seconds: How long starting may take, the download not counted.
+
+    Raises:
+        ParameterError: The folder is not empty, or there are no nodes.
+        EngineUnavailableError: No Java, no jars, or Solr does not start: the message shows the end of its log.
+    """
+    directory = directory.absolute()
+    directory.mkdir(parents=True, exist_ok=True)
+    if any(directory.iterdir()):
+        raise ParameterError(f"a SolrCloud starts in an empty folder, and {directory} is not empty")
+    if nodes < 1:
+        raise ParameterError(f"a SolrCloud needs at least 1 node, got {nodes}")
+    properties = {"directory": str(directory), "nodes": str(nodes), "solrxml": str(_JETTY / "solr.xml")}
+    running = _start("cloud.xml", directory, properties, heap, cache, deadline_seconds)
+    with _stopped_on_error(running):
+        for name, configset in (collections or {}).items():
+            create_collection(running.url, name, configset, shards=shards)
+    return running
+
+
+def lay_core(home: Path, name: str, configset: Path) -> None:
+    """Lay a core into a standalone Solr's home folder, where it is missing; Solr finds it when it starts."""
+    if not _CORE_NAME.fullmatch(name):
+        raise ParameterError(f"a core's name is made of letters, digits, '_', '-' and '.', got {name!r}")
+    # A copy for each core, because Solr rewrites the schema when a field is added.
+    core = home / name
+    if not (core / "core.properties").exists():
+        shutil.copytree(configset / "conf", core / "conf", dirs_exist_ok=True)
+        (core / "core.properties").write_text(f"name={name}\n", encoding="utf-8")
+
+
+def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, replicas: int = 1) -> None:
+    """Make a SolrCloud collection with a configset of its own, uploaded under the collection's name.
+
+    Args:
+        url: Base URL of any node, `http://host:8983/solr`.
+        name: Of the collection and of its configset.
+        configset: The folder that holds `conf/`.
+        shards: How many shards, at least 1.
+        replicas: Copies of each shard, at least 1.
+
+    Raises:
+        EngineUnavailableError: Solr gives no answer.
+        EngineResponseError: Solr refuses, for example because the collection exists.
+    """
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted((configset / "conf").rglob("*")):
+            archive.write(path, path.relative_to(configset / "conf"))
+    admin(url, "configs", packed.getvalue(), action="UPLOAD", name=name)
+    placement: dict[str, str | int | bool] = {
+        "collection.configName": name,
+        "numShards": shards,
+        "replicationFactor": replicas,
+    }
+    admin(url, "collections", None, action="CREATE", name=name, **placement)
+
+
+def delete_collection(url: str, name: str) -> None:
+    """Delete a SolrCloud collection and its configset; arguments and errors as for `create_collection`."""
+    admin(url, "collections", action="DELETE", name=name)
+    admin(url, "configs", action="DELETE", name=name)
+
+
+def admin(url: str, handler: str, body: bytes | None = None, **params: str | int | bool) -> dict[str, Any]:
+    """Ask one of Solr's administration handlers and return its answer.
+
+    Args:
+        url: Base URL, `http://host:8983/solr`.
+        handler: Its name under `/admin/`, for example `cores`.
+        body: Sent as it is where given.
+        params: The request's parameters.
+
+    Raises:
+        EngineUnavailableError: Solr gives no answer.
+        EngineResponseError: Solr answers with an error.
+    """
+    address = f"{url}/admin/{handler}"
+    try:
+        with requests.Session() as session:
+            # A proxy from the environment has no part in a talk with this machine.
+            session.trust_env = False
+            response = session.request(
+                "GET" if body is None else "POST", address, params={**params, "wt": "json"}, data=body,
+                headers={"Content-Type": "application/octet-stream"} if body is not None else None, timeout=180,
+            )  # fmt: skip
+    except requests.RequestException as error:
+        raise EngineUnavailableError(f"{address} gives no answer: {error}") from error
+    try:
+        answer = response.json()
+        detail = str(answer.get("error", {}).get("msg", ""))
+    except (ValueError, AttributeError):
+        answer, detail = None, response.text[:500]
+    if not response.ok or not isinstance(answer, dict):
+        raise EngineResponseError(
+            f"{address} answers {response.status_code} to {params.get('action', 'the request')}: {detail}",
+            status=response.status_code,
+            detail=detail,
+        )
+    return answer
+
+
+def _free_to_bind(port: int) -> int:
+    """Return the port, or raise: Solr's own message about a taken port is forty lines long."""
+    with socket.socket() as probe:
+        if os.name == "posix":
+            # Otherwise connections of a Solr that has just stopped would count.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_HOST, port))
+        except (OSError, OverflowError) as error:
+            raise EngineUnavailableError(
+                f"Solr cannot listen on port {port} of {_HOST} ({error}); choose another port, or 0 for a free one."
+            ) from error
+    return port
+
+
+def _start(
+    program: str,
+    directory: Path,
+    properties: Mapping[str, str],
+    heap: str,
+    cache: Path | None,
+    deadline_seconds: float,
+) -> RunningSolr:
+    """Run one of the XML programs in the directory until it says where Solr is."""
+    # `jar/*` is the JVM's own spelling of all jars of a folder: the command line stays short enough for any system.
+    jars = fetch_jars(cache)[0].parent / "*"
+    command = [
+        str(find_java()),
+        f"-Xmx{heap}",
+        "-Dfile.encoding=UTF-8",
+        "-Djava.awt.headless=true",
+        # Newer Javas warn, in six lines, about what Lucene does.
+        "--enable-native-access=ALL-UNNAMED",
+        f"-Dlog4j2.configurationFile={(_JETTY / 'log4j2.xml').as_uri()}",
+        f"-Dsolr.log.dir={directory}",
+        "-cp", str(jars),
+        "org.eclipse.jetty.xml.XmlConfiguration",
+        *(f"whorl.{name}={value}" for name, value in properties.items()),
+        str(_JETTY / program),
+    ]  # fmt: skip
+    log_file = directory / _LOG_NAME
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=directory, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT,
+            # Ctrl-C in a terminal is for whorl, which then stops Solr in order.
+            start_new_session=sys.platform != "win32",
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )  # fmt: skip
+    try:
+        url = _wait_until_ready(process, log_file, deadline_seconds)
+    except BaseException:
+        _stop(process, timeout_seconds=5.0)
+        raise
+    return RunningSolr(url, directory, process)
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, deadline_seconds: float) -> str:
+    """Return the URL that the program prints when Solr is up, once that URL answers."""
+    deadline = time.monotonic() + deadline_seconds
+    while time.monotonic() < deadline:
+        status = process.poll()
+        if status is not None:
+            raise EngineUnavailableError(f"Solr did not start (exit status {status}). {_tail(log)}")
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith(_READY):
+                url = line.removeprefix(_READY).strip()
+                with contextlib.suppress(EngineUnavailableError, EngineResponseError):
+                    admin(url, "info/system")
+                    return url
+        time.sleep(_POLL_SECONDS)
+    raise EngineUnavailableError(f"Solr did not start within {deadline_seconds:g} seconds. {_tail(log)}")
+
+
+def _tail(log: Path) -> str:
+    """Return the log's last lines, without the frames of stack traces, which would push the causes out."""
+    lines = [
+        line
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
+        if not line.lstrip().startswith(("at ", "... "))
+    ]
+    return f"The end of {log}:\n" + "\n".join(lines[-_TAIL_LINES:])
+
+
+def _stop(process: subprocess.Popen[bytes], timeout_seconds: float) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(timeout_seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def _stopped_on_error(running: RunningSolr) -> Iterator[None]:
+    try:
+        yield
+    except EngineResponseError as error:
+        running.stop()
+        # Solr names the cause in its log only.
+        raise EngineUnavailableError(f"{error}\n{_tail(running.log)}") from error
+    except BaseException:
+        running.stop()
+        raise

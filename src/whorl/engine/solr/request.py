@@ -1,0 +1,388 @@
+"""A bound plan as Solr's JSON request: pure, and the only place that spells queries.
+
+Every piece of user text is the value of an argument in Solr's JSON query language, which hands it to the parser as
+it is (`{"field": {"f": …, "query": …}}` becomes `{!field f=$a v=$b}`), so nothing a user types is read as syntax; see
+`clause_request` for what is escaped besides.
+
+Tokens go through Solr's own `{!min_hash}` parser with a token list it does not analyse: it scores one for each
+matching token or band, and is quicker to read than a clause for each token. It takes a similarity and a probability
+instead of the numbers a plan holds, so those are chosen here such that it computes the same numbers.
+
+What would pass Lucene's limit on clauses is put into functions, `query($part0,0)`: a query inside a function is
+counted for itself, and the scores of several add up to that of the whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from whorl.engine.solr.clauses import clause, exists, leaves
+from whorl.engine.solr.sketches import SAMPLE, SCHEME, SIZE, SKETCH, stored_name
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash.banding import band_match_probability
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import spelled
+from whorl.model import Order
+from whorl.planning.build import (
+    Bool,
+    BoundPlan,
+    Chosen,
+    MatchAll,
+    Nothing,
+    PlanNode,
+    SharedBands,
+    SharedTokens,
+    SketchTokens,
+    nodes,
+)
+from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present, Words
+
+#: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount); Solr's default, kept by most.
+MAX_CLAUSES = 1024
+#: Clauses of each query that is a part of another.
+_PART = 1000
+#: A fingerprint evaluated apart: functions to score and to match, and at most three filters.
+_LEAVES_APART = 5
+_FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, Chosen)
+#: Names that mean nothing but a field where Solr reads what to sort by.
+_SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
+_IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
+#: No id holds a control character; commas and blanks it may.
+_BETWEEN_IDS = "\x1f"
+
+#: Or Solr replaces ${…} in ids, words and tokens by the request's own parameters.
+_LITERALLY = {"expandMacros": "false"}
+_NO_DOCUMENT: dict[str, Any] = {"bool": {"must_not": ["*:*"]}}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a collection calls the fields that whorl needs.
+
+    Args:
+        key: The unique key.
+        minhash: The indexed tokens.
+        text: The fields that a word without a field name is looked for in.
+        name: What people know a document by, or None.
+        scheme: The name of the scheme of the tokens, on whose words and shingles sketches depend as well.
+    """
+
+    key: str = "id"
+    minhash: str = "MINHASH"
+    text: tuple[str, ...] = ("name", "content")
+    name: str | None = "name"
+    scheme: str = Scheme().name
+
+
+def search_request(
+    plan: BoundPlan,
+    names: Names,
+    *,
+    start: int,
+    rows: int,
+    with_sketches: bool = False,
+    order: Sequence[Order] = (),
+) -> dict[str, Any]:
+    """Return the JSON body that asks Solr for one page of a plan's hits, with their sketches where these are wanted.
+
+    Raises:
+        ParameterError: The query has too many clauses, or Solr can name no such field to sort by.
+    """
+    builder = _Builder(names, apart=_apart(plan.root, names))
+    query = builder.query(plan.root)
+    keys = [each for key in order for each in builder.sorted_by(key)] or ["score desc"]
+    named = {"queries": builder.named} if builder.named else {}
+    fields = ["score", names.key, *([names.name] if names.name else []), *([SKETCH, SCHEME] if with_sketches else [])]
+    return {
+        "query": query,
+        "offset": start,
+        "limit": rows,
+        "fields": fields,
+        "sort": ", ".join([*keys, f"{names.key} asc"]),
+        "params": _LITERALLY,
+        **named,
+    }
+
+
+def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dict[str, Any]:
+    """Return the JSON body that asks for all documents whose field holds one of some values.
+
+    Args:
+        values: By field name; compared whole, not analysed.
+        fields: What to fetch of each.
+    """
+    clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
+    # An id names one document; a collection that holds several under one number still answers in bounds.
+    return {
+        "query": {"bool": {"should": clauses, "mm": "1"}},
+        "limit": 2 * len(clauses),
+        "fields": fields,
+        "params": _LITERALLY,
+    }
+
+
+def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON body that asks for fields of the documents of some ids, and for others that look like these."""
+    # In a list of fields a colon and other characters are syntax; ? stands for any one.
+    asked = [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
+    return {"query": one_of(key, ids), "limit": len(ids), "fields": [key, *asked], "params": _LITERALLY}
+
+
+def largest_request(scheme: str) -> dict[str, Any]:
+    """Return the JSON body that asks for the largest size of a document whose sketch is of a scheme."""
+    return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
+
+
+#: Every document, whatever the handler takes a text for.
+EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
+
+
+def without_sketch(scheme: str) -> dict[str, Any]:
+    """Return the query that matches the documents without a sketch under a scheme."""
+    return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}]}}
+
+
+def lost_sketches(scheme: str) -> dict[str, Any]:
+    """Return the query that matches the documents that should have tokens of a sketch under a scheme and have none.
+
+    The tokens are neither stored nor docValues, so an atomic update that does not set them loses them. Every token of
+    the index is looked at: this takes seconds in a large collection.
+    """
+    is_there = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
+    return {"bool": {"filter": is_there, "must_not": [exists(SAMPLE)]}}
+
+
+def one_of(field: str, values: Sequence[str]) -> dict[str, Any]:
+    """Return the query that matches the documents that hold one of many values, each with the score 1.
+
+    Args:
+        field: Values are compared whole, not analysed.
+        values: Any number, none with a control character: all are counted as one clause.
+    """
+    return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
+
+
+def vector_parameters(field: str) -> dict[str, str]:
+    """Return the parameters that ask a handler for a field's term vectors, in the shape that `answer.vectors` reads."""
+    return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
+
+
+def _apart(root: PlanNode, names: Names) -> frozenset[int]:
+    """Choose the fingerprints that are evaluated apart, so that the query stays within Lucene's clause limit.
+
+    The largest fingerprints move into functions until the rest fits.
+    """
+    fingerprints = [(_leaves(node, names), id(node)) for node in nodes(root) if isinstance(node, _FINGERPRINTS)]
+    others = sum(
+        _leaves(node, names)
+        for node in nodes(root)
+        if not isinstance(node, Bool) and not isinstance(node, _FINGERPRINTS)
+    )
+    total = others + sum(size for size, _ in fingerprints)
+    moved = set()
+    for size, node in sorted(fingerprints, reverse=True):
+        if total <= MAX_CLAUSES or size <= _LEAVES_APART:
+            break
+        total += _LEAVES_APART - size
+        moved.add(node)
+    if total > MAX_CLAUSES:
+        raise ParameterError(
+            f"the query comes to {total:,} clauses, and Solr takes {MAX_CLAUSES:,} at once; ask in several queries"
+        )
+    return frozenset(moved)
+
+
+def _leaves(node: PlanNode, names: Names) -> int:
+    """Return how many leaf clauses a node without children becomes, at most."""
+    match node:
+        case SharedTokens(tokens=tokens):
+            return len(tokens)
+        case SharedBands(bands=bands):
+            return sum(map(len, bands))
+        case SketchTokens(numbers=numbers):
+            return len(numbers) + 2
+        case Chosen(groups=groups):
+            return len(groups)
+        case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+            return leaves(node, names.text)
+        case _:
+            return 2
+
+
+class _Builder:
+    """Turns plan nodes into JSON queries and collects the queries that functions refer to by name."""
+
+    def __init__(self, names: Names, apart: frozenset[int]) -> None:
+        self._names = names
+        self._apart = apart
+        self.named: dict[str, Any] = {}
+
+    def sorted_by(self, key: Order) -> list[str]:
+        """Return what Solr sorts by for one key, the weightiest first."""
+        direction = "asc" if key.is_ascending else "desc"
+        places = [place for _, place in key.places]
+        if key.field is None or places == [self._names.key]:
+            return [f"{'score' if key.field is None else self._names.key} {direction}"]
+        for place in places:
+            if not _SORTABLE.fullmatch(place):
+                raise ParameterError(f"Solr sorts by no field called {place!r}: only by letters, digits, _ . : and -")
+        name = f"present{len(self.named)}"
+        self.named[name] = _constant({"bool": {"should": [exists(place) for place in places]}}, 1.0)
+        best = "min" if key.is_ascending else "max"
+        each = [f'field("{place}",{best})' for place in places]
+        values = places[0] if len(places) == 1 else f"def({','.join(each)})"
+        # Else a document without a number or a date would have 0.
+        return [f"query(${name},0) desc", f"{values} {direction}"]
+
+    def query(self, node: PlanNode) -> dict[str, Any]:
+        match node:
+            case MatchAll(weight=weight):
+                return _constant({"bool": {"must": ["*:*"]}}, weight)
+            case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+                return _constant(clause(node, self._names.text), node.weight)
+            case SharedTokens(tokens=tokens, min_should_match=minimum):
+                if minimum > len(tokens):
+                    return _NO_DOCUMENT
+                return self._fingerprint(node, tokens, overlap_similarity(len(tokens), minimum), 1.0)
+            case SharedBands(bands=bands):
+                tokens = tuple(token for band in bands for token in band)
+                similarity, probability = band_parameters(len(bands), len(bands[0]))
+                return self._fingerprint(node, tokens, similarity, probability)
+            case SketchTokens():
+                return self._sketched(node)
+            case Chosen(groups=groups):
+                return self._chosen(groups, is_apart=id(node) in self._apart)
+            case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
+                clauses: dict[str, Any] = {
+                    occur: [self.query(child) for child in children]
+                    for occur, children in (("must", must), ("should", should), ("must_not", must_not))
+                    if children
+                }
+                return {"bool": {**clauses, "mm": str(minimum)} if minimum else clauses}
+            case Nothing():
+                return _NO_DOCUMENT
+            case _:
+                raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
+
+    def _fingerprint(
+        self, node: SharedTokens | SharedBands, tokens: tuple[str, ...], similarity: float, probability: float
+    ) -> dict[str, Any]:
+        query = _min_hash(self._names.minhash, tokens, similarity, probability)
+        if id(node) in self._apart:
+            query = self._in_functions([query])
+        if node.weight == 1.0:
+            return query
+        return {"boost": {"b": repr(node.weight), "query": query}}
+
+    def _sketched(self, node: SketchTokens) -> dict[str, Any]:
+        tokens, minimum = spelled(np.array(node.numbers, dtype=np.uint64), node.scheme), node.min_should_match
+        if minimum > len(tokens):
+            return _NO_DOCUMENT
+        largest = "*" if node.largest_size is None else node.largest_size
+        filters = [
+            {"term": {"f": SCHEME, "query": stored_name(self._names.scheme, node.scheme)}},
+            {"lucene": {"query": f"{SIZE}:[{node.smallest_size} TO {largest}]"}},
+        ]
+        if id(node) not in self._apart:
+            query = _min_hash(SAMPLE, tokens, overlap_similarity(len(tokens), minimum), 1.0)
+            return {"bool": {"must": [query], "filter": filters}}
+        # Each part asks for any of its tokens; how many there are in all is for the sum to say.
+        parts = [_min_hash(SAMPLE, tokens[at : at + _PART], 1.0, 1.0) for at in range(0, len(tokens), _PART)]
+        return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
+
+    def _chosen(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> dict[str, Any]:
+        scored = [
+            {"boost": {"b": _decimal(score), "query": one_of(self._names.key, ids)}} for score, ids in groups if ids
+        ]
+        if not scored:
+            return _NO_DOCUMENT
+        if not is_apart:
+            return {"bool": {"should": scored, "mm": "1"}}
+        parts = [{"bool": {"should": scored[at : at + _PART], "mm": "1"}} for at in range(0, len(scored), _PART)]
+        return self._in_functions(parts, [one_of(self._names.key, [each for _, ids in groups for each in ids])])
+
+    def _in_functions(
+        self, parts: Sequence[dict[str, Any]], filters: Sequence[dict[str, Any]] = (), least: int | None = None
+    ) -> dict[str, Any]:
+        """Match and score as the parts do together, their scores added; counted as few clauses.
+
+        Args:
+            parts: Each within Lucene's limit.
+            filters: What all hits match; without any, hits are what any part matches.
+            least: The least sum of scores of a hit.
+        """
+        queries = []
+        for part in parts:
+            name = f"fingerprint{len(self.named)}"
+            self.named[name] = part
+            queries.append(f"query(${name},0)")
+        # A sum exists, for a frange, only where all its parts do, and query() exists only where it matches.
+        total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({each},0)' for each in queries)})"
+        matching = [*filters]
+        if least is not None:
+            matching.append({"frange": {"l": str(least), "query": total}})
+        elif not filters:
+            matching.append({"frange": {"l": "0", "incl": "false", "query": total}})
+        return {"bool": {"must": [{"func": {"query": total}}], "filter": matching}}
+
+
+def _min_hash(field: str, tokens: Sequence[str], similarity: float, probability: float) -> dict[str, Any]:
+    separator = _separator(tokens)
+    return {
+        "min_hash": {
+            "field": field,
+            "sep": separator,
+            "sim": repr(similarity),
+            "tp": repr(probability),
+            "query": separator.join(tokens),
+        }
+    }
+
+
+def _constant(query: dict[str, Any], weight: float) -> dict[str, Any]:
+    """Match as `query` does, each document with the score `weight`."""
+    if weight == 0.0:
+        return {"bool": {"filter": [query]}}
+    return {"bool": {"must": [f"*:*^={_decimal(weight)}"], "filter": [query]}}
+
+
+def _decimal(number: float) -> str:
+    """Write a number without an exponent, which Lucene's syntax does not know."""
+    return f"{Decimal(repr(number)):f}"
+
+
+def _separator(tokens: Sequence[str]) -> str:
+    """Return a separator that no token holds and that means itself in a regular expression."""
+    joined = "\n\n\n\n".join(tokens)
+    return next(mark for mark in ("~~~", "%%%", "@@@", "=====", "~~~%%%@@@") if mark not in joined)
+
+
+def overlap_similarity(token_count: int, minimum: int) -> float:
+    """Return the `sim` for which `{!min_hash}` asks for exactly `minimum` tokens.
+
+    It computes ceil(count * sim) in 32-bit floats; aiming half a token below leaves no room for their rounding.
+    Never 1.0, for which it sets no minimum at all.
+    """
+    return (minimum - 0.5) / token_count
+
+
+def band_parameters(bands: int, rows: int) -> tuple[float, float]:
+    """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
+
+    It takes the first number of bands b, rows = count // b, whose chance to match exceeds tp. The chance grows with
+    b, so a tp between the last b with more rows and the first with these rows is enough. The tokens fill every band:
+    its own filling of a last short band looks for the wrong terms (it writes the bytes' hex dump) and never matches.
+    """
+    count = bands * rows
+    first = next(number for number in range(1, bands + 1) if count // number == rows)
+    # A similarity for which a band matches about one time in `first` keeps the two chances well apart.
+    similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
+    below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
+    reached = band_match_probability(similarity, first, rows)
+    return similarity, (below + reached) / 2

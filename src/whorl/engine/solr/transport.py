@@ -1,0 +1,98 @@
+"""How requests reach Solr: with how much time, over which connections, trusting whom, and how often again."""
+
+from __future__ import annotations
+
+import random
+import ssl
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+
+from whorl.context import seconds_left
+
+#: The pause before the first repetition is about this, before each further one twice as long, up to the other.
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The way to a Solr.
+
+    Args:
+        connect_seconds: How long connecting may take.
+        verify: Whether its certificate is checked, or the file with the authorities that may vouch for it.
+        retries: How often a request is repeated, at most.
+        connections: Those that are kept open, at most.
+    """
+
+    connect_seconds: float = 5.0
+    verify: bool | str = True
+    retries: int = 0
+    connections: int = 16
+
+    def pause_before(self, repetition: int) -> float | None:
+        """Return how long to wait before a repetition, counted from 1; None where there are no more.
+
+        Half of the pause is chance, so that those who failed together do not come back together. Source: Brooker,
+        "Exponential Backoff and Jitter", AWS Architecture Blog, 2015 ("equal jitter").
+        """
+        if repetition > self.retries:
+            return None
+        longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** (repetition - 1), _LONGEST_PAUSE_SECONDS)
+        return longest * random.uniform(0.5, 1.0)
+
+
+class Transport(HTTPAdapter):
+    """Gives each request its time: that of the settings, or what is left to whoever waits for the answer.
+
+    Args:
+        link: The way to Solr.
+        silence_seconds: How long Solr may be silent within one answer.
+    """
+
+    def __init__(self, link: Link, silence_seconds: float) -> None:
+        self._connect_seconds, self._silence_seconds = link.connect_seconds, silence_seconds
+        super().__init__(pool_connections=4, pool_maxsize=link.connections)
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **arguments: Any) -> requests.Response:
+        """Send a request; the time that is given beside it, if any, is not looked at."""
+        left = seconds_left()
+        if left is not None and left <= 0:
+            raise requests.Timeout("the time is up", request=request)
+        silence = self._silence_seconds if left is None else min(left, self._silence_seconds)
+        return super().send(request, *args, **{**arguments, "timeout": (min(self._connect_seconds, silence), silence)})
+
+
+def session(link: Link, silence_seconds: float, auth: tuple[str, str] | None) -> requests.Session:
+    """Return a session to one Solr, which threads may share.
+
+    Args:
+        link: The way to it.
+        silence_seconds: How long Solr may be silent within one answer.
+        auth: User and password.
+    """
+    made = requests.Session()
+    # Solr and its user sit on a trusted path that the user named; a proxy from the environment is not part of it.
+    made.trust_env = False
+    made.auth, made.verify = auth, link.verify
+    if not link.verify:
+        # It was asked for; the documentation says what it means.
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    for scheme in ("http://", "https://"):
+        made.mount(scheme, Transport(link, silence_seconds))
+    return made
+
+
+def distrust(error: BaseException | None) -> str | None:
+    """Return why a certificate was not trusted, in OpenSSL's words; None where an error is of another kind."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return error.verify_message
+        if isinstance(error, ssl.SSLError):
+            return error.reason or "no TLS"
+        reason = getattr(error, "reason", None) or next(iter(error.args), None)
+        error = reason if isinstance(reason, BaseException) else error.__cause__
+    return None

@@ -1,0 +1,209 @@
+"""The compiled loop that divides Chinese and Japanese: `dictionary.LeastCost` on ICU's serialized dictionary itself.
+
+What is rare there stays with the plain route: characters that compatibility normalization changes, characters beyond
+the first plane, characters of other dictionaries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whorl.fingerprint.compiled.jit import get, inlined, int64, kept, loop
+from whorl.fingerprint.compiled.tables import ASKS, DIVIDED_WORD, ENGINE, RARE
+from whorl.fingerprint.words.dictionary import (
+    CJK,
+    HANGUL,
+    KATAKANA_COST_LONG,
+    KATAKANA_COSTS,
+    KATAKANA_LIMIT,
+    LONGEST_WORD,
+    UNKNOWN_COST,
+)
+
+_COSTS = np.array(KATAKANA_COSTS, np.int64)
+_UNREACHED = 1 << 31
+
+
+@inlined
+def _number(trie: Any, place: int, lead: int, two: int, three: int) -> Any:
+    """Return a number of one to three units whose lead is already read, and the place after it."""
+    if lead < two:
+        return lead, place
+    if lead < three:
+        return (lead - two) << 16 | int64(get(trie, place)), place + 1
+    return int64(get(trie, place)) << 16 | int64(get(trie, place + 1)), place + 2
+
+
+@loop
+def _branch(trie: Any, place: int, size: int, unit: int) -> Any:
+    """Return where a unit leads from a node of several choices, or -1."""
+    while size > 5:
+        split = int64(get(trie, place))
+        delta, after = _number(trie, place + 2, int64(get(trie, place + 1)), 0xFC00, 0xFFFF)
+        if unit < split:
+            place, size = after + delta, size >> 1
+        else:
+            place, size = after, size - (size >> 1)
+    while size > 1:
+        lead = int64(get(trie, place + 1))
+        delta, after = _number(trie, place + 2, lead & 0x7FFF, 0x4000, 0x7FFF)
+        if int64(get(trie, place)) == unit:
+            return place + 1 if lead & 0x8000 else after + delta
+        place, size = after, size - 1
+    return place + 1 if int64(get(trie, place)) == unit else -1
+
+
+@loop
+def _reach_by_words(units: Any, origin: int, start: int, limit: int, trie: Any, cost: Any, before: Any) -> Any:
+    """Lower the costs of the places that words of the dictionary lead to; return whether one has a single unit."""
+    has_single = False
+    place, stretch = 0, 0
+    for length in range(1, limit - start + 1):
+        unit = int64(get(units, origin + start + length - 1))
+        if not stretch:
+            lead = int64(get(trie, place))
+            place += 1
+            if lead >= 0x40:  # the value of the word that ends here, already taken
+                high = lead & 0x7FC0
+                lead &= 0x3F
+                place += 0 if high < 0x4040 else 1 if high < 0x7FC0 else 2
+            if lead >= 0x30:
+                stretch = lead - 0x2F
+            else:
+                if lead == 0:
+                    lead = int64(get(trie, place))
+                    place += 1
+                place = _branch(trie, place, lead + 1, unit)
+                if place < 0:
+                    return has_single
+        if stretch:
+            if int64(get(trie, place)) != unit:
+                return has_single
+            place += 1
+            stretch -= 1
+        if not stretch:
+            lead = int64(get(trie, place))
+            if lead >= 0x40:
+                if lead & 0x8000:
+                    value, _ = _number(trie, place + 1, lead & 0x7FFF, 0x4000, 0x7FFF)
+                else:
+                    high = lead & 0x7FC0
+                    if high < 0x4040:
+                        value = (high >> 6) - 1
+                    elif high < 0x7FC0:
+                        value = (high - 0x4040) << 10 | int64(get(trie, place + 1))
+                    else:
+                        value = int64(get(trie, place + 1)) << 16 | int64(get(trie, place + 2))
+                has_single |= length == 1
+                if cost[start] + value < cost[start + length]:
+                    cost[start + length] = cost[start] + value
+                    before[start + length] = start
+                if lead & 0x8000:
+                    return has_single
+    return has_single
+
+
+@inlined
+def _is_katakana(code: int) -> Any:
+    return (0x30A1 <= code <= 0x30FE and code != 0x30FB) or 0xFF66 <= code <= 0xFF9F
+
+
+@loop
+def _least_cost(units: Any, origin: int, limit: int, trie: Any, cost: Any, before: Any) -> None:
+    """Write for each place of a span where the word that ends there in the cheapest division begins."""
+    cost[0] = 0
+    for place in range(1, limit + 1):
+        cost[place] = _UNREACHED
+    after_katakana = False
+    for start in range(limit):
+        if cost[start] == _UNREACHED:
+            continue
+        word_limit = min(start + LONGEST_WORD, limit)
+        has_single = _reach_by_words(units, origin, start, word_limit, trie, cost, before)
+        if not has_single and cost[start] + UNKNOWN_COST < cost[start + 1]:
+            cost[start + 1] = cost[start] + UNKNOWN_COST
+            before[start + 1] = start
+        katakana = _is_katakana(int64(units[origin + start]))
+        if katakana and not after_katakana:
+            run = 1
+            while run < KATAKANA_LIMIT and start + run < limit and _is_katakana(int64(units[origin + start + run])):
+                run += 1
+            if run < KATAKANA_LIMIT:
+                value = _COSTS[run] if run < _COSTS.size else KATAKANA_COST_LONG
+                if cost[start] + value < cost[start + run]:
+                    cost[start + run] = cost[start] + value
+                    before[start + run] = start
+        after_katakana = katakana
+
+
+@loop
+def _divide_one(
+    units: Any, start: int, stop: int, engines: Any, trie: Any, cost: Any, before: Any, ends: Any, count: int
+) -> Any:
+    """Write where one segment's words end; return how many ends are written then, or -1: `Dictionaries.divide`."""
+    place = start
+    while place < stop:
+        kind = int64(get(engines, int64(get(units, place))))
+        if kind & RARE:
+            return -1
+        if not kind & ASKS:
+            place += 1
+            continue
+        end = place + 1
+        while end < stop:
+            other = int64(get(engines, int64(get(units, end))))
+            if other & RARE:
+                return -1
+            if (other ^ kind) & ENGINE:
+                break
+            end += 1
+        if kind & ENGINE == CJK:
+            _least_cost(units, place, end - place, trie, cost, before)
+            # The ends of the span are none of words: what stands beside it in the segment belongs to its words.
+            inner, at = 0, int64(before[end - place])
+            while at > 0:
+                inner += 1
+                at = int64(before[at])
+            count += inner
+            slot, at = count, int64(before[end - place])
+            while at > 0:
+                slot -= 1
+                ends[slot] = place + at
+                at = int64(before[at])
+        elif kind & ENGINE != HANGUL:
+            return -1
+        place = end
+    ends[count] = stop
+    return count + 1
+
+
+@kept
+def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any, counts: Any) -> Any:
+    """Divide the segments that hold nothing but Chinese and Japanese.
+
+    Args:
+        units: uint16 array; the texts.
+        slow: int32 array of shape (segments, 4); as `kernel_words.scan` writes it.
+        engines: uint8 array of shape (65536,): what the dictionaries make of each unit.
+        trie: uint16 array: ICU's dictionary.
+        work: `kernel.Work`.
+        ends: int32 array, as long as all units; gets where the words of the divided segments end.
+        counts: int32 array of shape (segments,); gets how many words a segment has, or -1 where it is not divided.
+
+    Returns:
+        The number of words, of their units, and of segments not divided.
+    """
+    written, size, left = 0, 0, slow.shape[0]
+    for segment in range(slow.shape[0]):
+        counts[segment] = -1
+        if slow[segment, 3] == DIVIDED_WORD:
+            start, stop = int64(slow[segment, 1]), int64(slow[segment, 2])
+            count = _divide_one(units, start, stop, engines, trie, work.cost, work.before, ends, written)
+            if count >= 0:
+                counts[segment] = count - written
+                written = count
+                size += stop - start
+                left -= 1
+    return written, size, left

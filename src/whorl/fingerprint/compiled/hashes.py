@@ -1,0 +1,290 @@
+"""The compiled loop from folded words to bucket minima."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from whorl.fingerprint.compiled.jit import element, get, inlined, int64, kept, load8, loop, uint64
+
+#: Shingles that are put in order of length together, so that those hashed side by side are equally long.
+SHINGLE_BATCH = 2048
+LANES = 8
+#: Shingles this many 16-byte blocks long, or longer, share a class.
+LENGTH_CLASSES = 32
+_HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
+
+#: murmur3 x64 128 (Austin Appleby, public domain).
+_C1, _C2 = uint64(0x87C37B91114253D5), uint64(0x4CF5AD432745937F)
+_N1, _N2 = uint64(0x52DCE729), uint64(0x38495AB5)
+_M1, _M2 = uint64(0xFF51AFD7ED558CCD), uint64(0xC4CEB9FE1A85EC53)
+
+
+@inlined
+def _rotate(word: Any, by: int) -> Any:
+    return (word << uint64(by)) | (word >> uint64(64 - by))
+
+
+@inlined
+def _mix(word: Any) -> Any:
+    word ^= word >> uint64(33)
+    word *= _M1
+    word ^= word >> uint64(33)
+    word *= _M2
+    return word ^ (word >> uint64(33))
+
+
+@loop
+def _hash(words: Any, start: int, length: int, masks: Any, add: Any) -> Any:
+    """Return both halves of Lucene's hash of some units, the high half first: murmur3 x64 128, times 37, plus `add`."""
+    first, second = uint64(0), uint64(0)
+    for _ in range(length >> 3):
+        first ^= _rotate(load8(words, start) * _C1, 31) * _C2
+        first = (_rotate(first, 27) + second) * uint64(5) + _N1
+        second ^= _rotate(load8(words, start + 4) * _C2, 33) * _C1
+        second = (_rotate(second, 31) + first) * uint64(5) + _N2
+        start += 8
+    rest = length & 7
+    second ^= _rotate((load8(words, start + 4) & masks[rest, 1]) * _C2, 33) * _C1
+    first ^= _rotate((load8(words, start) & masks[rest, 0]) * _C1, 31) * _C2
+    first ^= uint64(2 * length)
+    second ^= uint64(2 * length)
+    first += second
+    second += first
+    first, second = _mix(first), _mix(second)
+    first += second
+    second += first
+    return second * uint64(37) + add[1], first * uint64(37) + add[0]
+
+
+@intrinsic
+def _hash8(
+    typing: Any, words: Any, places: Any, lengths: Any, lane: Any, blocks: Any, masks: Any, add: Any, hashes: Any
+) -> Any:
+    """Write Lucene's hashes of eight shingles of equally many 16-byte blocks to hashes[lane : lane + 8].
+
+    murmur3 x64 128 in lanes: eight shingles in one register of AVX-512, which multiplies 64-bit numbers; with less,
+    the compiler cuts the lanes up. LLVM does not find this by itself, since it cannot know that what is written is
+    not what is read.
+    """
+    lanes, number, pair = ir.VectorType(ir.IntType(64), LANES), ir.IntType(64), ir.VectorType(ir.IntType(64), 2)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        words, places, lengths, lane, blocks, masks, add, hashes = arguments
+
+        def splat(value: Any) -> Any:
+            vector = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+            return builder.shuffle_vector(
+                vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+            )
+
+        def every(value: int) -> Any:
+            return ir.Constant(lanes, [value] * LANES)
+
+        def rotated(value: Any, by: int) -> Any:
+            return builder.or_(builder.shl(value, every(by)), builder.lshr(value, every(64 - by)))
+
+        def place(position: int, array: Any, index: Any) -> Any:
+            return element(context, builder, signature.args[position], array, index)
+
+        def vector_at(position: int, array: Any, index: Any) -> Any:
+            value = builder.load(builder.bitcast(place(position, array, index), lanes.as_pointer()))
+            value.align = 8
+            return value
+
+        def columns(pointers: list[Any]) -> tuple[Any, Any]:
+            """Load 16 bytes from each place; the first halves, the second halves."""
+            rows = []
+            for pointer in pointers:
+                row = builder.load(builder.bitcast(pointer, pair.as_pointer()))
+                row.align = 2
+                rows.append(row)
+            while len(rows) > 2:
+                width = rows[0].type.count
+                joined = ir.Constant(ir.VectorType(ir.IntType(32), 2 * width), list(range(2 * width)))
+                rows = [builder.shuffle_vector(*two, joined) for two in zip(rows[::2], rows[1::2], strict=True)]
+            picks = (
+                ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(half, 2 * LANES, 2))) for half in (0, 1)
+            )
+            first, second = (builder.shuffle_vector(*rows, pick) for pick in picks)
+            return first, second
+
+        def mixed(value: Any) -> Any:
+            for factor in (_M1, _M2):
+                value = builder.xor(value, builder.lshr(value, every(33)))
+                value = builder.mul(value, every(int(factor)))
+            return builder.xor(value, builder.lshr(value, every(33)))
+
+        def scrambled(value: Any, one: Any, by: int, other: Any) -> Any:
+            return builder.mul(rotated(builder.mul(value, every(int(one))), by), every(int(other)))
+
+        size = vector_at(2, lengths, lane)
+        numbers = [builder.add(lane, ir.Constant(number, i)) for i in range(LANES)]
+        starts = [place(0, words, builder.load(place(1, places, index))) for index in numbers]
+        first_state, second_state = (cgutils.alloca_once(builder, lanes) for _ in range(2))
+        builder.store(every(0), first_state)
+        builder.store(every(0), second_state)
+        with cgutils.for_range(builder, blocks) as loop:
+            offset = builder.mul(loop.index, ir.Constant(number, 8))
+            low, high = columns([builder.gep(start, [offset]) for start in starts])
+            first, second = builder.load(first_state), builder.load(second_state)
+            first = builder.xor(first, scrambled(low, _C1, 31, _C2))
+            first = builder.add(rotated(first, 27), second)
+            first = builder.add(builder.mul(first, every(5)), every(int(_N1)))
+            second = builder.xor(second, scrambled(high, _C2, 33, _C1))
+            second = builder.add(rotated(second, 31), first)
+            second = builder.add(builder.mul(second, every(5)), every(int(_N2)))
+            builder.store(first, first_state)
+            builder.store(second, second_state)
+        first, second = builder.load(first_state), builder.load(second_state)
+        offset = builder.mul(blocks, ir.Constant(number, 8))
+        low, high = columns([builder.gep(start, [offset]) for start in starts])
+        rests = builder.shl(builder.and_(size, every(7)), every(1))
+        low_mask, high_mask = columns(
+            [place(5, masks, builder.extract_element(rests, ir.Constant(ir.IntType(32), i))) for i in range(LANES)]
+        )
+        second = builder.xor(second, scrambled(builder.and_(high, high_mask), _C2, 33, _C1))
+        first = builder.xor(first, scrambled(builder.and_(low, low_mask), _C1, 31, _C2))
+        size = builder.shl(size, every(1))
+        first, second = builder.xor(first, size), builder.xor(second, size)
+        first = builder.add(first, second)
+        second = builder.add(second, first)
+        first, second = mixed(first), mixed(second)
+        first = builder.add(first, second)
+        second = builder.add(second, first)
+        for half, value in enumerate((second, first)):
+            added = builder.load(place(6, add, ir.Constant(number, 1 - half)))
+            value = builder.add(builder.mul(value, every(37)), splat(added))
+            index = builder.add(lane, ir.Constant(number, half * _HASHES))
+            store = builder.store(value, builder.bitcast(place(7, hashes, index), lanes.as_pointer()))
+            store.align = 8
+        return context.get_dummy_value()
+
+    return types.void(words, places, lengths, types.int64, types.int64, masks, add, hashes), generate
+
+
+@kept
+def reduce(
+    words: Any,
+    starts: Any,
+    counts: Any,
+    size: int,
+    numbers: Any,
+    masks: Any,
+    minima: Any,
+    filled: Any,
+    kept: Any,
+    shingles: Any,
+    scratch: Any,
+) -> Any:
+    """Lower the bucket minima of some texts to the hashes of their shingles.
+
+    Args:
+        words: uint16 array, words each followed by a space, and PADDING more.
+        starts: int32 array; where each word begins, and the end.
+        counts: int64 array of shape (texts + 1,); how many words stand before each text.
+        size: Words in a shingle.
+        numbers: uint64 array: the two halves that Lucene adds to every hash, the 2^32nd part of a bucket's size, and
+            by how much to shift a hash to get its bucket, or 0 where that is a division.
+        masks: uint64 array of shape (8, 2), for the tail of 0 to 7 units: first and second eight bytes.
+        minima: uint64 array of shape (texts, buckets, 2): high half and low half.
+        filled: bool array of shape (texts, buckets).
+        kept: uint64 array, empty or long enough; gets the high half of every hash, in no order, some more than once.
+        shingles: int64 array of shape (texts,); gets the number of shingles added.
+        scratch: What `make_scratch` made.
+
+    Returns:
+        The number of hashes in `kept`.
+    """
+    places, lengths, hashes, slots = scratch
+    bucket_size, shift = numbers[2], numbers[3]
+    total = 0
+    for text in range(counts.size - 1):
+        smallest, full = minima[text], filled[text]
+        end = counts[text + 1] - size + 1
+        shingles[text] += max(0, end - counts[text])
+        for batch in range(counts[text], end, SHINGLE_BATCH):
+            batch_end = min(end, batch + SHINGLE_BATCH)
+            slots[:] = 0
+            for i in range(batch, batch_end):
+                blocks = (int64(get(starts, i + size)) - 1 - int64(get(starts, i))) >> 3
+                slots[uint64(min(blocks, LENGTH_CLASSES - 1) + 1)] += 1
+            # Each class fills whole lanes; what is left over stays a shingle of the class, hashed twice.
+            for i in range(1, LENGTH_CLASSES + 1):
+                slots[i] = slots[i - 1] + ((slots[i] + LANES - 1) & -LANES)
+            for i in range(batch, batch_end):
+                start = int64(get(starts, i))
+                length = int64(get(starts, i + size)) - 1 - start
+                kind = uint64(min(length >> 3, LENGTH_CLASSES - 1))
+                slot = uint64(slots[kind])
+                places[slot], lengths[slot] = start, length
+                slots[kind] += 1
+            slot = 0
+            for blocks in range(LENGTH_CLASSES - 1):
+                while slots[blocks] & (LANES - 1):
+                    places[slots[blocks]], lengths[slots[blocks]] = places[slot], lengths[slot]
+                    slots[blocks] += 1
+                while slot < slots[blocks]:
+                    _hash8(words, places, lengths, slot, blocks, masks, numbers, hashes)
+                    slot += LANES
+            while slot < slots[LENGTH_CLASSES - 1]:
+                hashes[slot], hashes[_HASHES + slot] = _hash(words, places[slot], lengths[slot], masks, numbers)
+                slot += 1
+            for i in range(slot):
+                high, low = get(hashes, i), get(hashes, _HASHES + i)
+                bucket = high >> shift if shift else (high >> uint64(32)) // bucket_size
+                old_high, old_low = smallest[bucket, 0], smallest[bucket, 1]
+                # Without a branch: on short texts nobody could foresee it.
+                is_lower = (high < old_high) | ((high == old_high) & (low < old_low))
+                smallest[bucket, 0] = high if is_lower else old_high
+                smallest[bucket, 1] = low if is_lower else old_low
+                full[bucket] = True
+            if kept.size:
+                for i in range(slot):
+                    kept[total + i] = hashes[i]
+            total += slot
+    return total
+
+
+@kept
+def rotate(minima: Any, filled: Any) -> None:
+    """Give every empty bucket the value of the next filled one, wrapping round; texts without one stay as they are.
+
+    Args:
+        minima: uint64 array of shape (texts, buckets, 2).
+        filled: bool array of shape (texts, buckets).
+    """
+    for text in range(minima.shape[0]):
+        buckets = minima.shape[1]
+        following = 0
+        while following < buckets and not filled[text, following]:
+            following += 1
+        if following == buckets:
+            continue
+        for bucket in range(buckets - 1, -1, -1):
+            if filled[text, bucket]:
+                following = bucket
+            else:
+                minima[text, bucket, 0] = minima[text, following, 0]
+                minima[text, bucket, 1] = minima[text, following, 1]
+
+
+def make_scratch() -> tuple[NDArray[Any], ...]:
+    """Make what `reduce` writes on: where shingles begin, how long they are, their hashes, and where classes stand."""
+    return (
+        np.zeros(_HASHES, np.int64),
+        np.zeros(_HASHES, np.int64),
+        np.empty(2 * _HASHES, np.uint64),
+        np.zeros(LENGTH_CLASSES + 1, np.int64),
+    )
+
+
+def kept_size(words: int) -> int:
+    """Return how long `kept` must be for the hashes of so many words: batches are filled up to whole lanes."""
+    return words + (words // SHINGLE_BATCH + 1) * LANES * LENGTH_CLASSES

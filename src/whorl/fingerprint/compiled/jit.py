@@ -1,0 +1,134 @@
+"""How the loops are compiled, and what they do that numba's language cannot say.
+
+Importing this module imports numba (half a second or more); nothing but the loops does.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.caching import NullCache
+from numba.extending import intrinsic
+
+#: No reference is counted: the loops make no arrays, and counting, which is atomic, would cost more than a script run
+#: does and make threads wait for each other. (`_nrt` is numba's name for its counting runtime.)
+_OPTIONS = {"_nrt": False, "nogil": True}
+
+#: numpy's types, of which mypy would make more than numba does.
+int64: Any = np.int64
+uint16: Any = np.uint16
+uint32: Any = np.uint32
+uint64: Any = np.uint64
+
+_KEPT: list[Any] = []
+
+loop = njit(**_OPTIONS)
+inlined = njit(**_OPTIONS, forceinline=True)
+
+
+def _sources_digest() -> str:
+    """Return a digest of every module whose code or constants are compiled in."""
+    folder = Path(__file__).parent
+    sources = [*sorted(folder.glob("*.py")), folder.with_name("words") / "dictionary.py"]
+    return sha256(b"".join(source.read_bytes() for source in sources if source.exists())).hexdigest()[:12]
+
+
+_DIGEST = _sources_digest()
+
+
+def kept(function: Callable[..., Any]) -> Any:
+    """Compile on first use, and keep what was compiled on disk if there is a place for it.
+
+    numba looks only at the module of a function to know whether what it kept is still right; the name that it keeps
+    it under says the rest.
+    """
+    function.__qualname__ += f"_{_DIGEST}"
+    try:
+        compiled = njit(**_OPTIONS, cache=True)(function)
+    except RuntimeError as problem:  # numba looks for a place at once
+        warn_of_cache(problem)
+        return loop(function)
+    _KEPT.append(compiled)
+    return compiled
+
+
+def warn_of_cache(problem: Exception) -> None:
+    """Say that each process will compile anew."""
+    warnings.warn(
+        f"what numba compiled cannot be kept, so every process compiles for some seconds ({problem}); "
+        "set NUMBA_CACHE_DIR to a folder that can be written",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
+def keep_nothing(problem: Exception) -> None:
+    """Write nothing to disk from now on, and say so."""
+    warn_of_cache(problem)
+    for function in _KEPT:
+        function._cache = NullCache()
+
+
+def element(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    """Generate the address of array[index]."""
+    data = cgutils.create_struct_proxy(array_type)(context, builder, array).data
+    return builder.gep(data, [index])
+
+
+@intrinsic
+def get(typing: Any, array: Any, index: Any) -> Any:
+    """array[index] without numba's test for negative indexes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(element(context, builder, signature.args[0], *arguments))
+
+    return array.dtype(array, types.int64), generate
+
+
+@intrinsic
+def load8(typing: Any, array: Any, index: Any) -> Any:
+    """The eight bytes from array[index] on, as one number; the array holds 16-bit units."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = element(context, builder, signature.args[0], *arguments)
+        word = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
+        word.align = 2
+        return word
+
+    return types.uint64(array, types.int64), generate
+
+
+@intrinsic
+def copy8(typing: Any, target: Any, to: Any, source: Any, start: Any) -> Any:
+    """Copy eight 16-bit units from source[start] to target[to]."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(16), 8).as_pointer()
+        from_ = builder.bitcast(element(context, builder, signature.args[2], *arguments[2:]), vector)
+        units = builder.load(from_)
+        units.align = 2
+        store = builder.store(
+            units, builder.bitcast(element(context, builder, signature.args[0], *arguments[:2]), vector)
+        )
+        store.align = 2
+        return context.get_dummy_value()
+
+    return types.void(target, types.int64, source, types.int64), generate
+
+
+@intrinsic
+def lowest_bit(typing: Any, bits: Any) -> Any:
+    """The place of the lowest set bit."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate

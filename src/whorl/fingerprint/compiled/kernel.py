@@ -1,0 +1,392 @@
+"""The fast route from text to bucket minima: the same numbers as ``minhash.full_minima(text.tokens(...))``.
+
+Compiled by numba, which the extra ``whorl[fast]`` installs; nothing is imported before the first `Kernel` is made. The
+first one on a machine compiles for some seconds. What was compiled is kept beside this file or, where that folder
+cannot be written, in the user's cache folder, or where ``NUMBA_CACHE_DIR`` says; where nothing can be written, every
+process compiles anew, and says so.
+
+The words of most text need nothing but tables, and Chinese and Japanese their dictionary besides. What is left (words
+whose characters act on each other, such as a letter and a combining mark; Thai, Lao, Khmer, Burmese) goes through the
+plain route, segment by segment, and is remembered.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib.util import find_spec
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.compiled.tables import PADDING, layout
+from whorl.fingerprint.hashing import JoinedWords, hash_of_number, java_utf16
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words import tokenizer as plain
+from whorl.fingerprint.words.shingles import distinct, sorted_distinct
+
+#: Characters that are read at a time, so that the memory needed does not depend on the size of a text. Calls between
+#: Python and the loops hold the interpreter's lock; smaller windows mean more of them, and threads that wait.
+WINDOW = 1 << 18
+#: Slow segments longer than this are not remembered, and no more of them than this.
+LONGEST_KEPT, MOST_KEPT = 64, 1 << 17
+DEFAULT_SCHEME = Scheme()
+
+
+_NOTHING = np.empty(0, np.uint64)
+#: What is left of the first and second eight bytes when 0 to 7 units remain.
+_MASKS = np.array(
+    [[(1 << 16 * min(max(units - skipped, 0), 4)) - 1 for skipped in (0, 4)] for units in range(8)], np.uint64
+)
+
+
+class Work(NamedTuple):
+    """What one thread writes on."""
+
+    words: npt.NDArray[np.uint16]
+    starts: npt.NDArray[np.int32]
+    slow: npt.NDArray[np.int32]
+    folded: npt.NDArray[np.uint16]
+    runs: npt.NDArray[np.uint64]
+    care: npt.NDArray[np.uint32]
+    edges: npt.NDArray[np.int64]
+    at: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int32]
+    cost: npt.NDArray[np.int64]
+    before: npt.NDArray[np.int32]
+
+
+class Kernel:
+    """Signatures of many texts under one scheme. One thread at a time may use it.
+
+    Raises:
+        ImportError: numba is not installed.
+        ParameterError: The scheme has no such profile, or does not keep one hash in each bucket.
+    """
+
+    def __init__(self, scheme: Scheme = DEFAULT_SCHEME) -> None:
+        if not scheme.fills_every_bucket:
+            raise ParameterError(f"the kernel keeps one hash in each bucket; {scheme.name} takes the plain route")
+        self.scheme = scheme
+        self._loops = _load_loops()
+        self._layout = layout(scheme.profile)
+        self._slow_words = _slow_words(scheme.profile)
+        units = 2 * WINDOW + plain.BUFFER_UNITS
+        self._work = Work(
+            words=np.zeros(2 * units + PADDING, np.uint16),
+            starts=np.empty(units + 1, np.int32),
+            slow=np.empty((units + 1, 4), np.int32),
+            folded=np.zeros(plain.BUFFER_UNITS + PADDING, np.uint16),
+            runs=np.empty(plain.BUFFER_UNITS // 64 + 1, np.uint64),
+            care=np.empty(plain.BUFFER_UNITS // 64 + 1, np.uint32),
+            edges=np.empty(plain.BUFFER_UNITS + 2, np.int64),
+            at=np.zeros(3, np.int64),
+            ends=np.empty(units, np.int32),
+            counts=np.empty(units, np.int32),
+            cost=np.empty(plain.BUFFER_UNITS + 1, np.int64),
+            before=np.empty(plain.BUFFER_UNITS + 1, np.int32),
+        )
+        self._scratch = self._loops.make_scratch()
+        bucket_size = -(-(1 << 32) // scheme.bucket_count)
+        shift = 31 + bucket_size.bit_length()
+        is_shift = bucket_size.bit_count() == 1 and shift < 64
+        self._numbers = np.array([*hash_of_number(0).tolist(), bucket_size, shift if is_shift else 0], np.uint64)
+        self._compile()
+
+    def _compile(self) -> None:
+        """Call every loop once, to know whether what is compiled can be kept."""
+        words = " ".join(["e\u0301 \u65e5"] * self.scheme.shingle_size)
+        try:
+            self.many([words])
+        except OSError as problem:  # the folder is there, but is full, or was closed meanwhile
+            self._loops.keep_nothing(problem)
+            self.many([words])
+
+    def minima(self, text: str) -> npt.NDArray[np.uint64]:
+        """Return what `minhash.minima(tokens(text, scheme.profile), scheme)` returns."""
+        return self.full_minima(text)[:, 0]
+
+    def full_minima(self, text: str) -> npt.NDArray[np.uint64]:
+        """Return what `minhash.full_minima(tokens(text, scheme.profile), scheme)` returns."""
+        minima, counts = self.many([text])
+        return minima[0] if counts[0] else np.empty((0, 2), dtype=np.uint64)
+
+    def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+        """Return the bucket minima of some texts, and of how many shingles they are.
+
+        Returns:
+            uint64 array of shape (texts, bucket_count, 2): high and low halves as `minhash.full_minima` has them, all
+            bits set for a text of fewer words than one shingle; and int64 array of shape (texts,).
+        """
+        minima, filled = self._nothing(len(texts))
+        counts = np.zeros(len(texts), np.int64)
+        first = 0
+        for stretch, words, starts, before in self._stretches(texts):
+            rows = slice(first, first + stretch.texts)
+            self._reduce(words, starts, before, minima[rows], filled[rows], counts[rows])
+            first += stretch.finished
+        self._loops.rotate(minima, filled)
+        return minima, counts
+
+    def many_sized(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], list[int]]:
+        """Return the bucket minima of some texts, as `many` does, and how many different shingles each has.
+
+        Takes 24 bytes a shingle of the longest text; shingles are told apart as `shingling.distinct` does.
+        """
+        minima, filled = self._nothing(len(texts))
+        sizes = [distinct(hashes) for hashes in self._all_hashes(texts, minima, filled)]
+        self._loops.rotate(minima, filled)
+        return minima, sizes
+
+    def many_hashes(self, texts: Sequence[str]) -> list[npt.NDArray[np.uint64]]:
+        """Return the high halves of all shingle hashes of each text: sorted distinct uint64 arrays."""
+        return [sorted_distinct(hashes) for hashes in self._all_hashes(texts, *self._nothing(len(texts)))]
+
+    def _all_hashes(
+        self, texts: Sequence[str], minima: npt.NDArray[np.uint64], filled: npt.NDArray[np.bool_]
+    ) -> Iterator[list[npt.NDArray[np.uint64]]]:
+        """Yield the high halves of each text's shingle hashes, in pieces and in no order, and lower its minima."""
+        finished = 0
+        hashes: list[npt.NDArray[np.uint64]] = []
+        for stretch, words, starts, before in self._stretches(texts):
+            for number in range(stretch.texts):
+                own, row = before[number : number + 2], slice(finished, finished + 1)
+                kept = np.empty(self._loops.kept_size(int(own[1] - own[0])), np.uint64)
+                count = self._reduce(words, starts, own, minima[row], filled[row], np.zeros(1, np.int64), kept)
+                hashes.append(kept[:count])
+                if stretch.finished:
+                    yield hashes
+                    finished += 1
+                    hashes = []
+
+    def _nothing(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+        """Return the bucket minima of texts that nothing has been seen of, and which buckets are filled."""
+        shape = texts, self.scheme.bucket_count
+        return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
+
+    def word_pieces(self, texts: Sequence[str]) -> Iterator[tuple[int, JoinedWords]]:
+        """Yield the words of texts, one text after the other, each in one piece or several, with the text's number.
+
+        For a scheme whose shingles are single words, so that no piece begins with the end of the one before it.
+        """
+        finished = 0
+        for stretch, words, starts, before in self._stretches(texts):
+            for number, (first, last) in enumerate(pairwise(before.tolist())):
+                own = starts[first : last + 1].astype(np.int64)
+                encoded = words[own[0] : max(own[0], own[-1] - 1)].copy()
+                yield finished + number, JoinedWords(encoded.view(np.uint8), 2 * (own - own[0]))
+            finished += stretch.finished
+
+    def tokens(self, text: str) -> list[str]:
+        """Return what `text.tokens(text, scheme.profile)` returns, lone surrogates replaced by U+FFFD."""
+        found: list[str] = []
+        overlap = 0
+        for stretch, words, starts, _ in self._stretches([text]):
+            raw, ends = words.tobytes(), (2 * starts).tolist()
+            spelled = [raw[start : end - 2].decode("utf-16-le") for start, end in pairwise(ends)]
+            found += spelled[overlap:]
+            overlap = 0 if stretch.finished else min(len(spelled), self.scheme.shingle_size - 1)
+        return found
+
+    def _stretches(self, texts: Sequence[str]) -> Iterator[tuple[_Stretch, _Words, _Starts, _Before]]:
+        """Yield the words of the texts, a window at a time.
+
+        With a window that does not begin its text come the last words of the one before it, one fewer than a shingle
+        holds, so that each shingle is found once.
+        """
+        rest, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
+        for stretch in _windows(texts):
+            raw = b"".join((rest, *stretch.parts)) if rest or stretch.texts > 1 else stretch.parts[0]
+            ends = list(accumulate(map(len, stretch.parts), initial=len(rest)))
+            ends[0] = 0
+            bounds = np.array(ends, np.int64) >> 1
+            words, starts, before, read = self._scan(raw, bounds, stretch.finished > 0)
+            rest = raw[2 * read :]
+            if lengths.size:
+                words = np.concatenate((carried, words))
+                starts = np.concatenate((np.cumsum(lengths) - lengths, starts + carried.size)).astype(np.int32)
+                before = before + np.array([0, lengths.size])
+            yield stretch, words, starts, before
+            if stretch.finished:
+                lengths = lengths[:0]
+                carried = carried[:0]
+            else:
+                kept = starts[-min(starts.size, self.scheme.shingle_size) :]
+                lengths = np.diff(kept)
+                carried = words[kept[0] : kept[-1]].copy()
+
+    def _scan(self, raw: bytes, bounds: _Before, is_whole: bool) -> tuple[_Words, _Starts, _Before, int]:
+        """Return the words of one window, where each begins and the last ends, how many stand before each text."""
+        work = self._work
+        before = np.empty((bounds.size, 2), np.int64)
+        units = np.frombuffer(raw, np.uint16)
+        length, count, slow_count, read = self._loops.scan(units, bounds, is_whole, self._layout, work, before)
+        work.starts[count] = length
+        words, starts = work.words, work.starts[: count + 1]
+        if not slow_count:
+            return words, starts, before[:, 0].copy(), read
+        slow, table = work.slow[:slow_count], self._layout.units
+        divided = work.ends, work.counts[:slow_count]
+        more_words, more_units, left = self._loops.divide(
+            units, slow, self._layout.engines, self._layout.trie, work, *divided
+        )
+        found = self._slow_words.of(raw, slow if left == slow_count else slow[divided[1] < 0])
+        filled = np.empty(length + more_units + more_words + found[0].size + PADDING, np.uint16)
+        filled_starts = np.empty(count + more_words + found[2].size + 1, np.int32)
+        self._loops.put_in(words, starts, before, slow, units, table, divided, found, filled, filled_starts)
+        return filled, filled_starts, before[:, 0].copy(), read
+
+    def _reduce(
+        self,
+        words: _Words,
+        starts: _Starts,
+        before: _Before,
+        minima: npt.NDArray[np.uint64],
+        filled: npt.NDArray[np.bool_],
+        counts: npt.NDArray[np.int64],
+        kept: npt.NDArray[np.uint64] = _NOTHING,
+    ) -> int:
+        size, numbers, scratch = self.scheme.shingle_size, self._numbers, self._scratch
+        return int(
+            self._loops.reduce(words, starts, before, size, numbers, _MASKS, minima, filled, kept, counts, scratch)
+        )
+
+
+_Words = npt.NDArray[np.uint16]
+_Starts = npt.NDArray[np.int32]
+_Before = npt.NDArray[np.int64]
+
+
+class _Stretch(NamedTuple):
+    """Texts that are read together, or a part of a long one.
+
+    Attributes:
+        parts: Their UTF-16LE bytes.
+        finished: How many of them end here: all, or of one none.
+    """
+
+    parts: list[bytes]
+    finished: int
+
+    @property
+    def texts(self) -> int:
+        return len(self.parts)
+
+
+def _windows(texts: Sequence[str]) -> Iterator[_Stretch]:
+    """Cut texts into stretches of at most WINDOW characters."""
+    parts: list[bytes] = []
+    size = 0
+    for text in texts:
+        if parts and size + len(text) > WINDOW:
+            yield _Stretch(parts, len(parts))
+            parts, size = [], 0
+        start = 0
+        while len(text) - start > WINDOW:
+            yield _Stretch([_utf_16(text[start : start + WINDOW])], 0)
+            start += WINDOW
+        parts.append(_utf_16(text[start:]))
+        size += len(text) - start
+        if start:  # what is left of a long text stands alone
+            yield _Stretch(parts, 1)
+            parts, size = [], 0
+    if parts:
+        yield _Stretch(parts, len(parts))
+
+
+def _utf_16(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass")
+
+
+class _SlowWords:
+    """Segments -> their folded words, by the plain route; shared by all threads."""
+
+    def __init__(self, profile: str) -> None:
+        segmenter = plain.segmenter_of(profile)
+        self._chunks = (segmenter.default, segmenter.cjk)
+        self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
+
+    def of(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
+        """Return the words of slow segments as `kernel_words.put_in` wants them."""
+        words, lengths = [], []
+        for _, start, end, bits in slow.tolist():
+            segment, machine = raw[2 * start : 2 * end], bits & 1
+            found = self._known[machine].get(segment) or self._find(segment, machine)
+            words.append(found[0])
+            lengths.append(found[1])
+        return (
+            np.frombuffer(b"".join(words), np.uint16),
+            np.array(list(accumulate(map(len, words))), np.int64) >> 1,
+            np.frombuffer(b"".join(lengths), np.int32),
+            np.array(list(accumulate(map(len, lengths))), np.int64) >> 2,
+        )
+
+    def _find(self, segment: bytes, machine: int) -> tuple[bytes, bytes]:
+        words = [java_utf16(word) for word in self._chunks[machine][segment.decode("utf-16-le", "surrogatepass")]]
+        found = (
+            b"".join([word + b" \0" for word in words]),
+            np.array([len(word) // 2 for word in words], np.int32).tobytes(),
+        )
+        if len(segment) <= 2 * LONGEST_KEPT:
+            known = self._known[machine]
+            if len(known) >= MOST_KEPT:
+                known.clear()
+            known[segment] = found
+        return found
+
+
+_slow_words = cache(_SlowWords)
+
+
+def is_available() -> bool:
+    """Return whether numba is installed; does not import it."""
+    return find_spec("numba") is not None
+
+
+def is_loaded() -> bool:
+    """Return whether this process has paid for importing numba and the loops already."""
+    return "whorl.fingerprint.compiled.jit" in sys.modules
+
+
+class _Loops(NamedTuple):
+    """What the modules hold that import numba."""
+
+    scan: Any
+    divide: Any
+    put_in: Any
+    reduce: Any
+    rotate: Any
+    make_scratch: Callable[[], tuple[npt.NDArray[Any], ...]]
+    kept_size: Callable[[int], int]
+    keep_nothing: Callable[[Exception], None]
+
+
+@cache
+def _load_loops() -> _Loops:
+    """Import the loops.
+
+    Raises:
+        ImportError: numba is not installed.
+    """
+    if not is_available():
+        raise ImportError("the fast route needs numba: pip install 'whorl[fast]'; the plain route gives the same")
+    from whorl.fingerprint.compiled import cjk as kernel_cjk
+    from whorl.fingerprint.compiled import hashes as kernel_hash
+    from whorl.fingerprint.compiled import jit as kernel_compile
+    from whorl.fingerprint.compiled import words as kernel_words
+
+    return _Loops(
+        kernel_words.scan,
+        kernel_cjk.divide,
+        kernel_words.put_in,
+        kernel_hash.reduce,
+        kernel_hash.rotate,
+        kernel_hash.make_scratch,
+        kernel_hash.kept_size,
+        kernel_compile.keep_nothing,
+    )

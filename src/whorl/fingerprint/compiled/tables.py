@@ -1,0 +1,207 @@
+"""The tables of a profile, laid out for the compiled loops. Imports no numba."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.fingerprint.words import tokenizer as plain
+from whorl.fingerprint.words.dictionary import load_trie
+from whorl.fingerprint.words.wordbreak import CODE_POINTS, FIRST_PLANE, INHERITED, JAPANESE, START, STOP, StateMachine
+
+#: Bits of an entry of the units' table; the folded unit is in bits 16 to 31, the category in bits 8 to 13.
+RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
+CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
+#: Bits of an entry of the code points' table.
+SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
+#: Beside SLOW: a dictionary says which words a segment holds.
+DIVIDED = 2
+#: What `scan` writes of a word that Chinese and Japanese rules give to a dictionary, and that needs nothing else.
+DIVIDED_WORD = 1 | DIVIDED << 1 | 8
+#: Bits of an entry of the engines' table: the engine's number; does the unit ask for a dictionary; is it one that the
+#: compiled loop leaves alone.
+ENGINE, ASKS, RARE = 7, 8, 16
+#: Bits of a state: a segment may end here, as a word.
+ACCEPTS, IS_WORD = 1, 2
+#: Entries of `Layout.numbers`.
+STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
+#: Units that loads may read past the end of a text's words, and stores write.
+PADDING = 64
+
+
+class Layout(NamedTuple):
+    """The tables of a profile as the loops read them; the second state machine's stand behind the first's.
+
+    Attributes:
+        units: uint32 array of shape (65536,): folded unit, category by the default rules, flags.
+        categories: uint8 array of shape (2 * 0x110000,).
+        characters: uint8 array of shape (0x110000,): flags.
+        scripts: uint8 array of shape (0x110000,).
+        unit_scripts: uint8 array of shape (65536,): the same, 255 for each surrogate.
+        joins: int64 array, ascending: `code point << 8 | script`, as in Tables.
+        following: uint16 array: the next state, by state and category.
+        states: uint8 array: what each state is.
+        begins: int64 array of shape (2,): the states in which the machines begin.
+        soft_ends: uint64 array of shape (64,): for the category of a unit after a word, those of the units behind it
+            (62: none) that make sure that the word has ended.
+        engines: uint8 array of shape (65536,): which dictionary knows each unit, by the second machine's rules.
+        trie: uint16 array: ICU's dictionary of Chinese and Japanese.
+        numbers: int64 array: STRIDE and so on.
+    """
+
+    units: npt.NDArray[np.uint32]
+    categories: npt.NDArray[np.uint8]
+    characters: npt.NDArray[np.uint8]
+    scripts: npt.NDArray[np.uint8]
+    unit_scripts: npt.NDArray[np.uint8]
+    joins: npt.NDArray[np.int64]
+    following: npt.NDArray[np.uint16]
+    states: npt.NDArray[np.uint8]
+    begins: npt.NDArray[np.int64]
+    soft_ends: npt.NDArray[np.uint64]
+    engines: npt.NDArray[np.uint8]
+    trie: npt.NDArray[np.uint16]
+    numbers: npt.NDArray[np.int64]
+
+
+@cache
+def layout(profile: str) -> Layout:
+    """Lay out the tables of a profile for the compiled loops."""
+    tables = plain.segmenter_of(profile).tables
+    default, cjk = tables.default, tables.cjk
+    characters = np.zeros(CODE_POINTS, np.uint8)
+    folded = np.arange(FIRST_PLANE, dtype=np.uint32)
+    slow = np.zeros(CODE_POINTS, np.bool_)
+    slow[list(map(ord, tables.joint))] = True
+    slow[0xD800:0xE000] = True
+    for code, form in tables.fold.items():
+        is_simple = len(form) == 1 and max(code, ord(form)) < FIRST_PLANE and form not in tables.joint
+        slow[code] = not is_simple
+        if is_simple:
+            folded[code] = ord(form)
+    characters |= np.where(slow, SLOW, 0).astype(np.uint8)
+    characters |= np.choose(tables.emoji, (0, EMOJI, EMOJI_IF_MARKED)).astype(np.uint8)
+    characters |= np.where(tables.mark == 1, COMBINING, 0).astype(np.uint8)
+    joins = np.array(sorted(tables.joins), np.int64)
+    characters[np.unique(joins >> 8)] |= JOINING
+    kinds = _Kinds(default)
+    categories = default.categories[:FIRST_PLANE]
+    surrogate = np.arange(FIRST_PLANE) // 0x800 == 0xD800 // 0x800
+    gap = np.isin(categories, kinds.gaps) & (tables.emoji[:FIRST_PLANE] != 1) & ~surrogate
+    inner = np.isin(categories, kinds.starts + kinds.inner) & ~surrogate
+    scripts = tables.script[:FIRST_PLANE]
+    spaces = [plain._SAFE_END.match(chr(code)) is not None for code in range(FIRST_PLANE)]
+    units = folded << FOLD_SHIFT | categories.astype(np.uint32) << CATEGORY_SHIFT
+    for flag, mask in (
+        (RUN, ~gap),
+        (CARE, ~gap & (~inner | slow[:FIRST_PLANE])),
+        (START_WORD, np.isin(categories, kinds.starts) & ~surrogate),
+        (HARD_END, gap & np.isin(categories, kinds.hard_ends)),
+        (OTHER_SCRIPT, (scripts > INHERITED) & (scripts != tables.script[ord("a")]) | surrogate),
+        (SPACE, np.array(spaces)),
+    ):
+        units |= np.where(mask, flag, 0).astype(np.uint32)
+    engines = tables.engine[:FIRST_PLANE].copy()
+    engines |= np.where(cjk.categories[:FIRST_PLANE] >= cjk.dictionary_start, ASKS, 0).astype(np.uint8)
+    changed = [code for code in (*tables.nfkc, *map(ord, tables.nfkc_joint)) if code < FIRST_PLANE]
+    trie = load_trie(tables.about["dictionaries"]["cjdict"])
+    engines[changed] |= RARE
+    engines[surrogate] |= RARE
+    if not trie.wide:
+        engines[:] |= RARE
+    stride = max(default.following.shape[1], cjk.following.shape[1])
+    shift = len(default.following)
+    following = np.zeros((shift + len(cjk.following), stride), np.uint16)
+    following[:shift, : default.following.shape[1]] = default.following
+    following[shift:, : cjk.following.shape[1]] = np.where(
+        cjk.following != STOP, cjk.following + np.uint16(shift), STOP
+    )
+    states = [
+        np.where(machine.accepting != 0, ACCEPTS, 0) | np.where(machine.word != 0, IS_WORD, 0)
+        for machine in (default, cjk)
+    ]
+    return Layout(
+        units=units.astype(np.uint32),
+        categories=np.concatenate((default.categories, cjk.categories)),
+        characters=characters,
+        scripts=tables.script,
+        unit_scripts=np.where(surrogate, np.uint8(255), scripts),
+        joins=joins,
+        following=following.ravel(),
+        states=np.concatenate(states).astype(np.uint8),
+        begins=np.array([START, START + shift], np.int64),
+        soft_ends=kinds.soft_ends,
+        engines=engines.astype(np.uint8),
+        trie=np.array(trie.data, np.uint16),
+        numbers=np.array(
+            [stride, default.dictionary_start, cjk.dictionary_start, JAPANESE, plain.BUFFER_UNITS], np.int64
+        ),
+    )
+
+
+class _Kinds:
+    """What a state machine's table says about whole categories; no category is known here by its name.
+
+    Attributes:
+        starts: Categories that words begin with: however characters of these follow each other, they are one word.
+        inner: Categories that may stand anywhere in such a word but at its start.
+        gaps: Categories that, among themselves, make no word and take nothing of `starts` into a segment.
+        hard_ends: Gaps that no such word goes on with.
+        soft_ends: As in Layout.
+    """
+
+    def __init__(self, machine: StateMachine) -> None:
+        self._machine = machine
+        following = machine.following
+        plain_categories = range(machine.dictionary_start)
+        # Marks that make emoji of what they follow are never in a gap, nor what joins emoji. The category of the
+        # letters that are emoji too can follow a joiner, so it may not begin a word here.
+        joiners = {int(machine.categories[code]) for code in (0x200D, 0x20E3, 0xFE0F)}
+        letter_emoji = int(machine.categories[0x2139])
+        first = [int(machine.categories[ord(character)]) for character in "a0"]
+        self.starts: list[int] = []
+        for category in [*first, *plain_categories]:
+            if category not in (*self.starts, letter_emoji) and self._is_word([*self.starts, category], []):
+                self.starts.append(category)
+        self.inner: list[int] = []
+        for category in plain_categories:
+            if category not in self.starts and self._is_word(self.starts, [*self.inner, category]):
+                self.inner.append(category)
+        gaps = [c for c in plain_categories if c not in {*self.starts, *self.inner, *joiners}]
+        while True:
+            kept = [c for c in gaps if self._is_gap(c, gaps)]
+            if kept == gaps:
+                break
+            gaps = kept
+        self.gaps = gaps
+        ends = sorted(self._reached(self.starts, [*self.starts, *self.inner]))
+        self.hard_ends = [c for c in gaps if not following[ends, c].any()]
+        self.soft_ends = np.zeros(64, np.uint64)
+        for category in gaps:
+            after = following[ends, category]
+            after = after[after != STOP]
+            if not machine.accepting[after].any():
+                sure = [c for c in range(following.shape[1]) if not following[after, c].any()]
+                self.soft_ends[category] = sum(1 << c for c in (*sure, 62))
+
+    def _reached(self, begin: Sequence[int], go_on: Sequence[int]) -> set[int]:
+        """Return the states that texts reach whose first category is of `begin` and the others of `go_on`."""
+        following = self._machine.following
+        found: set[int] = set()
+        waiting = set(following[START, list(begin)].tolist())
+        while waiting:
+            found |= waiting
+            waiting = set(following[np.ix_(sorted(waiting - {STOP}), list(go_on))].ravel().tolist()) - found
+        return found
+
+    def _is_word(self, starts: Sequence[int], inner: Sequence[int]) -> bool:
+        states = self._reached(starts, [*starts, *inner])
+        return STOP not in states and all(self._machine.accepting[s] and self._machine.word[s] for s in states)
+
+    def _is_gap(self, category: int, gaps: Sequence[int]) -> bool:
+        states = sorted(self._reached([category], gaps) - {STOP})
+        return not self._machine.word[states].any() and not self._machine.following[np.ix_(states, self.starts)].any()

@@ -1,0 +1,232 @@
+"""Lucene's MinHashFilter: shingle hashes to bucket minima, and the tokens they become in an index.
+
+Source: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8, 9 and 10).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.fingerprint.hashing import LONE_SURROGATE, murmur_halves, numbered
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.shingles import murmur_pieces, pieces
+
+_LARGEST = np.iinfo(np.uint64).max
+#: Hashes that are taken at a time where each of them becomes a number of Python's.
+_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A document's tokens as Lucene spells them, in the order in which it gives them.
+
+    Args:
+        scheme: What the tokens depend on.
+        tokens: One token a bucket (`scheme.bucket_count` of them) in the order of the buckets, empty ones filled by
+            rotation, or what other schemes keep; none for a text of fewer words than one shingle. A token is text
+            of four UTF-16 units, lone surrogates replaced by U+FFFD, as in the index; an existing collection may
+            hold other spellings (sixteen bytes, Alfresco's hex).
+        is_exact: False where an index could not tell the order or the repeats of some tokens.
+    """
+
+    scheme: Scheme
+    tokens: tuple[str, ...]
+    is_exact: bool = True
+
+
+def minima(words: Sequence[str], scheme: Scheme) -> npt.NDArray[np.uint64]:
+    """Return the high halves of `full_minima`: the 64 bits of a token that are kept and compared.
+
+    Args:
+        words: The folded words of a text, in order.
+        scheme: What the tokens depend on.
+
+    Returns:
+        uint64 array of shape (tokens,): one for each bucket, or none when there are fewer words than one shingle;
+        under other schemes as in `full_minima`.
+    """
+    return full_minima(words, scheme)[:, 0]
+
+
+def full_minima(words: Sequence[str], scheme: Scheme) -> npt.NDArray[np.uint64]:
+    """Return the smallest hashes of each bucket, empty buckets filled from the next one that is not.
+
+    Args:
+        words: The folded words of a text, in order.
+        scheme: What the tokens depend on.
+
+    Returns:
+        uint64 array of shape (tokens, 2), the tokens' 128 bits in the order in which Lucene gives them: (bucket_count,
+        2) under the usual scheme, fewer rows without rotation, hash_count times as many with several hash functions,
+        and up to hash_set_size times as many with several hashes in a bucket; (0, 2) when there are fewer words than
+        one shingle. With one hash function the high half is that of Lucene's hash, whose top bits are the bucket, and
+        the low half is its low one.
+
+    Source: MinHashFilter.incrementToken.
+    """
+    return minima_of([murmur_halves(words, scheme.shingle_size)], scheme)
+
+
+def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
+    """Return what `full_minima` returns for the words of a text.
+
+    Raises:
+        ParameterError: There is no such profile.
+    """
+    return minima_of(murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size), scheme)
+
+
+def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
+    """Return what `full_minima` returns for the words whose shingles have these hashes.
+
+    Args:
+        murmur: uint64 arrays of shape (shingles, 2), murmur's two halves; one after the other they are all shingles.
+        scheme: What the tokens depend on.
+    """
+    kind = _Smallest if scheme.hash_set_size == 1 else _SmallestSeveral
+    functions = [kind(scheme, number) for number in range(scheme.hash_count)]
+    # Piece by piece through all of them, so that the hashes of a long text are never there at once.
+    for piece in murmur:
+        for function in functions:
+            function.add(piece)
+    if scheme.hash_count == 1:
+        return functions[0].kept()
+    return np.concatenate([_with_number(function.kept(), number) for number, function in enumerate(functions)])
+
+
+def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
+    """Return the buckets of hashes: equal ranges of their top 32 bits, rounded up, so that the last may be smaller."""
+    bucket_size = -(-(1 << 32) // bucket_count)
+    return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
+
+
+class _Smallest:
+    """The smallest hash of each bucket, of one hash function."""
+
+    def __init__(self, scheme: Scheme, number: int) -> None:
+        self.scheme, self.number = scheme, number
+        self.high, self.low = np.full((2, scheme.bucket_count), _LARGEST, dtype=np.uint64)
+        self.is_filled = np.zeros(scheme.bucket_count, dtype=np.bool_)
+
+    def add(self, piece: npt.NDArray[np.uint64]) -> None:
+        """Take in hashes, given as murmur's halves."""
+        high, low = numbered(piece, self.number)
+        buckets = bucket_of(high, self.scheme.bucket_count)
+        before = self.high.copy()
+        np.minimum.at(self.high, buckets, high)
+        self.low[self.high < before] = _LARGEST
+        best = np.flatnonzero(high == self.high[buckets])
+        np.minimum.at(self.low, buckets[best], low[best])
+        self.is_filled[buckets] = True
+
+    def kept(self) -> npt.NDArray[np.uint64]:
+        """Return a hash for each bucket or, if the scheme has it so, for the filled ones; none if nothing came in."""
+        filled = np.flatnonzero(self.is_filled)
+        smallest = np.stack((self.high, self.low), axis=1)
+        return rotate(smallest, filled) if self.scheme.rotation and filled.size else smallest[filled]
+
+
+class _SmallestSeveral:
+    """The hashes that each bucket keeps, ascending, as Lucene's FixedSizeTreeSet comes to them, of one hash function.
+
+    A full set drops its largest before it looks whether the smaller one is there already, so that a repeated shingle
+    shrinks it: what is kept depends on order and repeats, and is found by going through the hashes as they come.
+    """
+
+    def __init__(self, scheme: Scheme, number: int) -> None:
+        self.scheme, self.number = scheme, number
+        self.members: dict[int, list[tuple[int, int]]] = {}
+
+    def add(self, piece: npt.NDArray[np.uint64]) -> None:
+        """Take in hashes, given as murmur's halves."""
+        for at in range(0, len(piece), _AT_ONCE):
+            high, low = numbered(piece[at : at + _AT_ONCE], self.number)
+            buckets = bucket_of(high, self.scheme.bucket_count).tolist()
+            for bucket, value in zip(buckets, zip(high.tolist(), low.tolist(), strict=True), strict=True):
+                members = self.members.setdefault(bucket, [])
+                if len(members) == self.scheme.hash_set_size:
+                    if value >= members[-1]:
+                        continue
+                    members.pop()
+                place = bisect_left(members, value)
+                if members[place : place + 1] != [value]:
+                    members.insert(place, value)
+
+    def kept(self) -> npt.NDArray[np.uint64]:
+        """Return the hashes of all buckets, in order."""
+        kept = [pair for bucket in sorted(self.members) for pair in self.members[bucket]]
+        return np.array(kept, dtype=np.uint64).reshape(-1, 2)
+
+
+def _with_number(kept: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.uint64]:
+    """Put the hash function's number into 32 bits before the hash, whose last 32 bits are cut off for it."""
+    half = np.uint64(32)
+    high = (kept[:, 0] >> half) | np.uint64(number << 32)
+    low = (kept[:, 0] << half) | (kept[:, 1] >> half)
+    return np.stack((high, low), axis=1)
+
+
+def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
+    """Give every empty bucket the value of the next filled one, wrapping round.
+
+    Args:
+        smallest: uint64 array of shape (buckets, halves).
+        filled: The numbers of the filled buckets, ascending, at least one.
+    """
+    following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
+    return smallest[following]
+
+
+#: Alfresco's spelling of a token: eight units of up to four digits, of which few begin with zeros.
+ALFRESCO_TOKEN = re.compile(r"[0-9a-f]{20,32}")
+
+
+class Spelling(Enum):
+    """How an index writes a token."""
+
+    UNITS_4 = "64-bit tokens, four UTF-16 units"
+    UNITS_8 = "128-bit tokens, eight UTF-16 units"
+    HEX = "Alfresco's hexadecimal, units without leading zeros"
+
+
+def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
+    """Write hashes as tokens.
+
+    Args:
+        hashes: uint64 array of shape (n, 2), or (n,) where only high halves are written.
+        spelling: UNITS_4 is MinHashFilter's term cut by TruncateTokenFilter(prefixLength=4), UNITS_8 the whole
+            term, both with U+FFFD for lone surrogates as the index holds them (UnicodeUtil.UTF16toUTF8); HEX is
+            what Alfresco stores (SolrInformationServer: Integer.toHexString of each unit).
+    """
+    if not len(hashes):
+        return ()
+    halves = hashes[:, :1] if hashes.ndim == 2 and spelling is Spelling.UNITS_4 else hashes
+    if spelling is Spelling.HEX:
+        units = halves.astype(">u8").view(">u2").reshape(len(halves), -1)
+        return tuple("".join(f"{unit:x}" for unit in row) for row in units.tolist())
+    raw = halves.astype(">u8").tobytes()
+    size = len(raw) // len(halves)
+    # Token by token: a high surrogate that ends one token must not pair with the next token's first unit.
+    cut = (raw[at : at + size].decode("utf-16-be", "surrogatepass") for at in range(0, len(raw), size))
+    return tuple(LONE_SURROGATE.sub("\ufffd", token) for token in cut)
+
+
+def token_number(token: str) -> int:
+    r"""Return a four-unit token's 64 bits as an integer, U+FFFD where a unit was lost.
+
+    >>> hex(token_number("ab\U0001f600"))
+    '0x610062d83dde00'
+    """
+    return int.from_bytes(token.encode("utf-16-be"), "big")
+
+
+def sign(text: str, scheme: Scheme, spelling: Spelling = Spelling.UNITS_4) -> Signature:
+    """Return the signature of a text, its tokens written as an index writes them."""
+    return Signature(scheme, spell(text_minima(text, scheme), spelling))

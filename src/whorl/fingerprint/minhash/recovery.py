@@ -1,0 +1,177 @@
+"""A signature put together again from what an index gives back: its distinct tokens, in the index's order.
+
+An index keeps each token once and forgets its bucket. The bucket stands in a token's first unit (and, where the number
+of buckets is no power of two, now and then in its second), and a token that rotation repeated stands in its own bucket
+and in the run of empty buckets before it. What cannot be told: a unit that was half of a surrogate pair was written as
+U+FFFD, so tokens that begin with one (buckets 432 to 447 of 512, now and then 511) have lost their order among
+themselves, and where they stand the repeats are not sure.
+
+Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby, pairwise
+
+import numpy as np
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash.buckets import Buckets, buckets_of
+from whorl.fingerprint.minhash.minima import ALFRESCO_TOKEN, Signature, token_number
+from whorl.fingerprint.scheme import Scheme
+
+#: UTF-16 units that cannot stand alone; a token that begins with one is written with U+FFFD instead.
+_SURROGATES = (0xD800, 0xDFFF)
+_REPLACEMENT = "\ufffd"
+_LOST = 0xFFFD
+
+
+def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool) -> Signature:
+    """Return the signature whose distinct tokens an index gave.
+
+    Args:
+        repeats: How often each token stands in the signature, as far as the index knows.
+        scheme: Of the collection.
+        has_repeats: Whether the numbers are the signature's (an index made with rotation), or all 1.
+        order_matters: Whether the caller cuts bands: a guessed order then makes the signature inexact, and else the
+            tokens may come in any order.
+    """
+    if not repeats:
+        return Signature(scheme, ())
+    if scheme.hash_count > 1 or scheme.hash_set_size > 1:
+        return _in_order_of_terms(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
+    counts_known = has_repeats and sum(repeats.values()) == scheme.bucket_count
+    if counts_known and not order_matters:
+        return Signature(scheme, tuple(token for token, count in repeats.items() for _ in range(count)))
+    known, unsure = {}, []
+    for token in repeats:
+        bucket = _bucket(token, scheme.bucket_count)
+        if bucket is None:
+            unsure.append(token)
+        else:
+            known[token] = bucket
+    buckets = known | _guessed(unsure, set(known.values()), scheme.bucket_count)
+    placed = sorted(repeats, key=lambda token: (buckets[token], token))
+    if not counts_known:
+        repeats = _runs([buckets[token] for token in placed], placed, scheme.bucket_count)
+    # Several values of one field make a signature each, so that a bucket holds several tokens.
+    is_one_signature = len(set(buckets.values())) == len(buckets)
+    is_whole = len(repeats) == scheme.bucket_count and not order_matters
+    is_exact = is_one_signature and (not unsure or is_whole)
+    ordered = [token for token in placed for _ in range(repeats[token])]
+    # The buckets behind the last filled one are empty and repeat the first token: rotation wraps round.
+    behind = max(0, repeats[placed[0]] - buckets[placed[0]] - 1)
+    return Signature(scheme, (*ordered[behind:], *ordered[:behind]), is_exact)
+
+
+def buckets_from(tokens: Iterable[str], scheme: Scheme) -> Buckets:
+    """Return the buckets of a document from its tokens as an index spells them, in any order, repeats or none.
+
+    A bucket that may have lost its token (written from half of a surrogate pair on, or without leading zeros) counts as
+    unknown; a later unit that was lost is U+FFFD in every document.
+
+    Raises:
+        ParameterError: The scheme does not keep one hash in each bucket.
+    """
+    count = scheme.bucket_count
+    if not scheme.fills_every_bucket:
+        raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
+    # An empty bucket holds what cannot be its own: where the next one starts.
+    minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
+    is_known = np.ones(count, dtype=np.bool_)
+    is_known[_buckets_between(_SURROGATES[0] << 16, (_SURROGATES[1] << 16) + 0xFFFF, count)] = False
+    for token in dict.fromkeys(tokens):
+        bucket = _bucket(token, count)
+        if bucket is None:
+            is_known[_possible(token, count)] = False
+        elif is_known[bucket]:
+            is_hex = ALFRESCO_TOKEN.fullmatch(token) is not None
+            minima[bucket] = int(token[:16], 16) if is_hex else token_number(token) >> (64 if _is_whole(token) else 0)
+    return buckets_of(minima, is_known)
+
+
+def _is_whole(token: str) -> bool:
+    return len(token.encode("utf-16-be")) == 16
+
+
+def _in_order_of_terms(
+    repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
+) -> Signature:
+    """Return the signature of a scheme whose buckets do not keep one token each: it is in the order of the units."""
+    has_all_units = not any(_REPLACEMENT in token for token in repeats)
+    if scheme.hash_set_size > 1:
+        # No token repeats another, but of four units two are the function's number, and the others may be lost.
+        counts_known = has_repeats or has_all_units or scheme.hash_count == 1
+    else:
+        counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
+    is_exact = counts_known and (not order_matters or has_all_units)
+    placed = sorted(repeats, key=_raw)
+    if scheme.hash_set_size > 1 or not is_exact or not order_matters:
+        return Signature(scheme, tuple(token for token in placed for _ in range(repeats[token])), is_exact)
+    tokens: list[str] = []
+    # Each hash function has buckets of its own, and rotation wraps round in them; its number is in the first two units.
+    for _, group in groupby(placed, key=lambda token: _raw(token)[:4]):
+        same = list(group)
+        ordered = [token for token in same for _ in range(repeats[token])]
+        first_bucket = _bucket_of_bits(int.from_bytes(_raw(same[0])[4:8], "big"), scheme.bucket_count)
+        behind = max(0, repeats[same[0]] - first_bucket - 1)
+        tokens += [*ordered[behind:], *ordered[:behind]]
+    return Signature(scheme, tuple(tokens), is_exact)
+
+
+def _raw(token: str) -> bytes:
+    return token.encode("utf-16-be")
+
+
+def _bucket_of_bits(bits: int, bucket_count: int) -> int:
+    """Return the bucket of a hash by its top 32 bits, as `minhash.bucket_of` does."""
+    return bits // -(-(1 << 32) // bucket_count)
+
+
+def _buckets_between(first: int, last: int, bucket_count: int) -> range:
+    """Return the buckets of hashes whose top 32 bits are in a range, both ends included."""
+    return range(_bucket_of_bits(first, bucket_count), _bucket_of_bits(last, bucket_count) + 1)
+
+
+def _bucket(token: str, bucket_count: int) -> int | None:
+    """Return the bucket that a token's first units name, or None where they cannot be read."""
+    if ALFRESCO_TOKEN.fullmatch(token):
+        # With a leading zero gone somewhere the units' borders are unknown.
+        return _bucket_of_bits(int(token[:8], 16), bucket_count) if len(token) == 32 else None
+    if token.startswith(_REPLACEMENT):
+        return None
+    possible = _possible(token, bucket_count)
+    return possible[0] if len(possible) == 1 else None
+
+
+def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
+    """Place tokens whose bucket is lost, each in a free bucket: one it can be from, as long as there are any."""
+    free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
+    guessed = {}
+    for token in sorted(tokens):
+        possible = _possible(token, bucket_count)
+        guessed[token] = next((bucket for bucket in possible if bucket in free), next(iter(free), bucket_count - 1))
+        free.pop(guessed[token], None)
+    return guessed
+
+
+def _possible(token: str, bucket_count: int) -> list[int]:
+    """Return the buckets that a token with lost units can be from, the likeliest first."""
+    if ALFRESCO_TOKEN.fullmatch(token):
+        # The first unit has four digits unless it is the one that lost a zero.
+        return [_bucket_of_bits(int(token[:digits], 16) << 16, bucket_count) for digits in (4, 3, 2, 1)]
+    first, second = (int.from_bytes(_raw(token)[at : at + 2], "big") for at in (0, 2))
+    lowest, highest = _SURROGATES
+    if first == _LOST:
+        surrogates = _buckets_between(lowest << 16, (highest << 16) + 0xFFFF, bucket_count)
+        return [*surrogates, *_buckets_between(_LOST << 16, (_LOST << 16) + 0xFFFF, bucket_count)]
+    bits = first << 16
+    is_lost = second == _LOST
+    return [*_buckets_between(bits + (lowest if is_lost else second), bits + second, bucket_count)]
+
+
+def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
+    """Return how often rotation repeats each token: for its own bucket and for the empty ones before it."""
+    borders = pairwise([buckets[-1] - bucket_count, *buckets])
+    return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}

@@ -1,0 +1,144 @@
+r"""The SimHash codes that published libraries make, bit for bit, so that codes which were stored can be gone on with.
+
+===============  ============================  ========================  ================================
+scheme           words                         hash of a feature         features
+===============  ============================  ========================  ================================
+simhash-py-0.4   what ``\W+`` separates        MD5, its first 8 bytes,   four words, joined by a blank
+                                               the highest first
+simhash-py-0.1   what ``\W+`` separates,       lookup3                   a rolling hash of three words
+                 empty ones left out
+simhash-cpp-0.1  runs of ``[A-Za-z]``          lookup3                   a rolling hash of three words
+simhash-1e0ng-2  none: letters, lower case,    MD5, its last 8 bytes,    four characters
+                 one after the other           the highest first
+===============  ============================  ========================  ================================
+
+All count a feature as often as it occurs; bits of which as many votes are for as against are not set. The two with
+lookup3 give the bits in reverse order. simhash-py 0.4 leaves words and features to its caller; here they are those of
+its tests. `shingle`, `unsigned_hash` and `voting` make codes of any others.
+
+Sources: seomoz/simhash-py 0.4.0 and 0.1.1, seomoz/simhash-cpp v0.1.0 (all MIT), 1e0ng/simhash 2.1.2 (MIT).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import md5
+from itertools import chain
+from typing import TypeVar
+
+import numpy as np
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.simhash.lookup3 import lookup3
+from whorl.fingerprint.simhash.voting import Hashes, elect, tally
+
+#: Words whose hashes the rolling one holds.
+_ROLLED = 3
+_SEPARATORS = re.compile(r"\W+")
+_LETTERS = re.compile("[A-Za-z]+")
+_NOT_SPACED = re.compile("[\\w\u4e00-\u9fcc]+")
+
+_Token = TypeVar("_Token")
+
+
+def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
+    """Yield every window of tokens: none for fewer tokens than one window. simhash-py 0.4's ``shingle``.
+
+    Raises:
+        ParameterError: The window is less than 1.
+
+    >>> list(shingle("to be or not".split(), 3))
+    [['to', 'be', 'or'], ['be', 'or', 'not']]
+    """
+    if window < 1:
+        raise ParameterError(f"Window size must be positive, got {window}")
+    return _windows(tokens, window)
+
+
+def _windows(tokens: Iterable[_Token], size: int) -> Iterator[list[_Token]]:
+    last: deque[_Token] = deque(maxlen=size)
+    for token in tokens:
+        last.append(token)
+        if len(last) == size:
+            yield list(last)
+
+
+def unsigned_hash(raw: bytes) -> int:
+    """Return the first 8 bytes of MD5 as a number, the highest first. simhash-py 0.4's ``unsigned_hash``.
+
+    >>> hex(unsigned_hash(b""))
+    '0xd41d8cd98f00b204'
+    """
+    return int.from_bytes(_md5(raw)[:8], "big")
+
+
+def hash_fp(numbers: Iterable[int]) -> int:
+    """Return the code of a list of numbers. simhash-py 0.1's ``hash_fp``.
+
+    Args:
+        numbers: Integers from -2**63 to 2**63 - 1, in order.
+
+    Raises:
+        ParameterError: One is outside that range.
+    """
+    try:
+        raw = [number.to_bytes(8, "little", signed=True) for number in numbers]
+    except OverflowError:
+        raise ParameterError("the numbers are 64-bit integers with a sign: -2**63 to 2**63 - 1") from None
+    return int(_rolling([raw])[0])
+
+
+def md5_of_four_words(texts: Sequence[str]) -> Hashes:
+    """Return the codes of texts under simhash-py-0.4, a uint64 array of shape (texts,)."""
+    phrases = [list(map(" ".join, _windows(_SEPARATORS.split(well_formed(text)), 4))) for text in texts]
+    raw = b"".join([_md5(phrase.encode())[:8] for phrase in chain.from_iterable(phrases)])
+    return elect(tally(np.frombuffer(raw, ">u8").astype(np.uint64), list(map(len, phrases))))
+
+
+def rolling_unicode_words(texts: Sequence[str]) -> Hashes:
+    """Return the codes of texts under simhash-py-0.1, a uint64 array of shape (texts,)."""
+    return _rolling([[word.encode() for word in _SEPARATORS.split(well_formed(text)) if word] for text in texts])
+
+
+def rolling_ascii_words(texts: Sequence[str]) -> Hashes:
+    """Return the codes of texts under simhash-cpp-0.1, a uint64 array of shape (texts,).
+
+    The original reads on behind a text that ends in a letter; this is what it gives where nothing stands there.
+    """
+    return _rolling([[word.encode() for word in _LETTERS.findall(text)] for text in texts])
+
+
+def md5_of_four_characters(texts: Sequence[str]) -> Hashes:
+    """Return the codes of texts under simhash-1e0ng-2, a uint64 array of shape (texts,)."""
+    counts = []
+    for text in texts:
+        content = "".join(_NOT_SPACED.findall(well_formed(text).lower()))
+        # A text of fewer characters is one feature, even one of none.
+        counts.append(Counter(content[at : at + 4] for at in range(max(1, len(content) - 3))))
+    raw = b"".join([_md5(feature.encode())[8:] for feature in chain.from_iterable(counts)])
+    weights = [weight for count in counts for weight in count.values()]
+    return elect(tally(np.frombuffer(raw, ">u8").astype(np.uint64), list(map(len, counts)), weights))
+
+
+def _md5(raw: bytes) -> bytes:
+    return md5(raw, usedforsecurity=False).digest()
+
+
+def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
+    """Return the codes of texts whose features are rolling hashes of words."""
+    sizes = np.array([len(each) for each in words], np.int64)
+    numbers: dict[bytes, int] = {}
+    order = [numbers.setdefault(word, len(numbers)) for word in chain.from_iterable(words)]
+    hashes = lookup3(list(numbers))[np.array(order, np.intp)]
+    place = np.arange(hashes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rolled = hashes.copy()
+    # A word's hash turns by one bit with each word after it, until it drops out. The first words of a text, which have
+    # fewer before them, count as well.
+    for back in range(1, min(_ROLLED, hashes.size)):
+        earlier = hashes[:-back]
+        turned = (earlier << np.uint64(back)) | (earlier >> np.uint64(64 - back))
+        rolled[back:] ^= np.where(place[back:] >= back, turned, np.uint64(0))
+    return elect(tally(rolled, sizes)[:, ::-1])

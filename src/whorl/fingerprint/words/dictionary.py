@@ -1,0 +1,408 @@
+"""Words in scripts that are written without spaces: ICU4J's dictionary break engines.
+
+Chinese and Japanese take the division of least cost; Thai, Lao, Khmer and Burmese take the longest word, unless a
+shorter one lets the two words after it be found. The dictionaries are ICU's own files, packed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import takewhile
+from typing import Protocol
+
+from whorl.fingerprint.words.wordbreak import TABLES, Tables
+
+#: Engine numbers of ``Tables.engine``.
+THAI, LAO, KHMER, BURMESE, CJK, HANGUL = range(1, 7)
+#: Bits of ``Tables.role``.
+BEGINS_WORD, ENDS_WORD, MARK, SUFFIX = 1, 2, 4, 8
+
+#: ICU4J CjkBreakEngine: the longest word looked up, the cost of a character that no word explains, and the cost of a
+#: run of Katakana by its length (longer ones cost what a single character does; from 20 on a run is not a candidate).
+LONGEST_WORD, UNKNOWN_COST = 20, 255
+KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 252, 300, 372, 480), 8192, 20
+
+#: ICU4J ThaiBreakEngine and its three siblings: a word this long is not lengthened by what follows it, and characters
+#: that share this much with a word of the dictionary are not appended to the word before them.
+ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
+#: ICU4J DictionaryBreakEngine.PossibleWord: how many words that begin in one place are looked at.
+POSSIBLE_WORDS = 20
+PAIYANNOI, MAIYAMOK = "\u0e2f", "\u0e46"
+
+
+class Engine(Protocol):
+    """Finds the words in a span of characters that all belong to it."""
+
+    def breaks(self, span: str) -> list[int]:
+        """Return where words end inside the span, its own end left out."""
+
+
+class Dictionaries:
+    """The dictionary engines of one profile, each made when a text first asks for it."""
+
+    def __init__(self, tables: Tables, compose: Callable[[str], str]) -> None:
+        self.tables, self.compose = tables, compose
+        self.engine = cache(self._make_engine)
+        self._number = tables.engine.tobytes()
+
+    def divide(self, segment: str, asks: Callable[[str], bool]) -> list[int]:
+        """Return where words end inside a segment: RuleBasedBreakIterator.DictionaryCache.populateDictionary.
+
+        A span begins at a character that asks for a dictionary (its category says so) and reaches as far as the engine
+        knows the characters. A character that no engine knows is left alone with what follows of its script.
+
+        ICU4J goes on leaving characters of such a script alone, whatever text they stand in, until the process ends.
+        Here the words of a text are its own. The difference takes a span that begins with the prolonged sound mark
+        (U+30FC, U+FF70), in a process that has met a voiced sound mark standing by itself (U+309B), say.
+        """
+        number = [self._number[ord(character)] for character in segment]
+        breaks: list[int] = []
+        start, limit = 0, len(segment)
+        while start < limit:
+            if not asks(segment[start]):
+                start += 1
+                continue
+            end = start + 1
+            if number[start]:
+                while end < limit and number[end] == number[start]:
+                    end += 1
+                breaks.extend(start + place for place in self.engine(number[start]).breaks(segment[start:end]))
+            else:
+                script = self.tables.script
+                while end < limit and script[ord(segment[end])] == script[ord(segment[start])]:
+                    end += 1
+            start = end
+        return breaks
+
+    def _make_engine(self, number: int) -> Engine:
+        if number == HANGUL:
+            return _Undivided()
+        name = {THAI: "thaidict", LAO: "laodict", KHMER: "khmerdict", BURMESE: "burmesedict", CJK: "cjdict"}[number]
+        trie = load_trie(self.tables.about["dictionaries"][name])
+        if number == CJK:
+            return LeastCost(trie, self.tables, self.compose)
+        # Thai and Khmer want room for two words of two characters before they look, Lao and Burmese for one.
+        return LookAhead(trie, self.tables, shortest=4 if number in (THAI, KHMER) else 2)
+
+
+class _Undivided:
+    """Hangul: ICU's engine looks it up in a dictionary that has no Hangul words, and so leaves it whole."""
+
+    def breaks(self, span: str) -> list[int]:
+        return []
+
+
+class LeastCost:
+    """Chinese and Japanese: ICU4J's CjkBreakEngine."""
+
+    def __init__(self, trie: Trie, tables: Tables, compose: Callable[[str], str]) -> None:
+        self.trie, self.tables, self.compose = trie, tables, compose
+
+    def breaks(self, span: str) -> list[int]:
+        """Return where words end inside the span: the division whose words cost least together."""
+        text, origins = self.normalize(span)
+        ends = self.word_ends(text)
+        # A character such as U+337F stands for several; a boundary inside it falls on its start.
+        places = dict.fromkeys(origins[end] for end in ends)
+        return [place for place in places if 0 < place < len(span)]
+
+    def word_ends(self, text: str) -> list[int]:
+        """Return where each word of the cheapest division of a normalized text ends."""
+        codes = self.trie.units(text)
+        limit = len(codes)
+        unreached = 1 << 31
+        cost, before = [0] + [unreached] * limit, [-1] * (limit + 1)
+        after_katakana = False
+        for start in range(limit):
+            if cost[start] == unreached:
+                continue
+            words, _ = self.trie.words(codes, start, min(start + LONGEST_WORD, limit))
+            if not words or words[0][0] != 1:
+                words.append((1, UNKNOWN_COST))
+            katakana = is_katakana(codes[start])
+            if katakana and not after_katakana:
+                run = sum(1 for _ in takewhile(is_katakana, codes[start : start + KATAKANA_LIMIT]))
+                if run < KATAKANA_LIMIT:
+                    known = run < len(KATAKANA_COSTS)
+                    words.append((run, KATAKANA_COSTS[run] if known else KATAKANA_COST_LONG))
+            after_katakana = katakana
+            for length, word_cost in words:
+                if cost[start] + word_cost < cost[start + length]:
+                    cost[start + length] = cost[start] + word_cost
+                    before[start + length] = start
+        ends = []
+        end = limit
+        while end > 0:
+            ends.append(end)
+            end = before[end]
+        return ends[::-1]
+
+    def normalize(self, span: str) -> tuple[str, Sequence[int]]:
+        """Return the NFKC of the span, and for each place in it the place in the span it comes from.
+
+        ICU4J's Normalizer in iteration: the span is normalized piece by piece, and until a piece is used up the place
+        is the piece's start.
+        """
+        mapping, joint = self.tables.nfkc, self.tables.nfkc_joint
+        if joint.isdisjoint(span) and mapping.keys().isdisjoint(map(ord, span)):
+            return span, range(len(span) + 1)
+        pieces: list[str] = []
+        for character in span:
+            if character in joint and pieces:
+                pieces[-1] += character
+            else:
+                pieces.append(character)
+        normalized = [self.compose(piece.translate(mapping)) for piece in pieces]
+        if "".join(normalized) == span:
+            return span, range(len(span) + 1)
+        origins, start = [0], 0
+        for piece, form in zip(pieces, normalized, strict=True):
+            origins += [start] * (len(form) - 1)
+            start += len(piece)
+            origins.append(start)
+        return "".join(normalized), origins
+
+
+class LookAhead:
+    """Thai, Lao, Khmer and Burmese: ICU4J's ThaiBreakEngine, LaoBreakEngine, KhmerBreakEngine, BurmeseBreakEngine."""
+
+    def __init__(self, trie: Trie, tables: Tables, *, shortest: int) -> None:
+        self.trie, self.shortest = trie, shortest
+        self._role = tables.role.tobytes()
+
+    def breaks(self, span: str) -> list[int]:
+        """Return where words end inside the span."""
+        if len(span) < self.shortest:
+            return []
+        words = _Words(self.trie, span)
+        roles = [self._role[ord(character)] for character in span]
+        ends: list[int] = []
+        start, limit = 0, len(span)
+        while start < limit:
+            end = words.best(start)
+            if end < limit and end - start < ROOT_COMBINE_THRESHOLD:
+                lengths, prefix = words.at(end)
+                if not lengths and (end == start or prefix < PREFIX_COMBINE_THRESHOLD):
+                    end = self.plausible_end(words, roles, end)
+            while end < limit and roles[end] & MARK:
+                end += 1
+            if end < limit and roles[end] & SUFFIX and not words.at(end)[0]:
+                end = suffixed(span, roles, end)
+            ends.append(end)
+            start = end
+        return ends[:-1]
+
+    def plausible_end(self, words: _Words, roles: Sequence[int], start: int) -> int:
+        """Return the next place where one word may end, another may begin, and the dictionary has one that does."""
+        for place in range(start + 1, len(roles)):
+            if roles[place - 1] & ENDS_WORD and roles[place] & BEGINS_WORD and words.at(place)[0]:
+                return place
+        return len(roles)
+
+
+def suffixed(span: str, roles: Sequence[int], end: int) -> int:
+    """Return the end of a word with its suffixes: Thai's sign of abbreviation, then its sign of repetition."""
+    if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
+        end += 1
+    # One sign of repetition, and none after one; after an abbreviation sign that was not taken, nothing.
+    if span[end : end + 1] == MAIYAMOK and span[end - 1] != MAIYAMOK:
+        end += 1
+    return end
+
+
+class _Words:
+    """The words of the dictionary that begin at each place of a span: ICU4J's PossibleWord."""
+
+    def __init__(self, trie: Trie, span: str) -> None:
+        self.trie, self.units, self.limit = trie, trie.units(span), len(span)
+        self._known: dict[int, tuple[list[int], int]] = {}
+
+    def at(self, start: int) -> tuple[list[int], int]:
+        """Return the lengths of the words at a place, shortest first, and the length of the prefix looked at."""
+        known = self._known.get(start)
+        if known is None:
+            words, prefix = self.trie.words(self.units, start, self.limit)
+            known = self._known[start] = [length for length, _ in words[:POSSIBLE_WORDS]], prefix
+        return known
+
+    def best(self, start: int) -> int:
+        """Return the end of the word to take at a place, which is the place itself if no word begins there.
+
+        The longest that two more words can follow; else the shortest that one can follow, unless that one ends the
+        span; else the longest.
+        """
+        ends = [start + length for length in self.at(start)[0]]
+        if len(ends) < 2 or ends[-1] >= self.limit:
+            return ends[-1] if ends else start
+        chosen = ends[-1]
+        for end in reversed(ends):
+            followers = self.at(end)[0]
+            if followers:
+                chosen = end
+                if end + followers[-1] >= self.limit or any(self.at(end + length)[0] for length in followers[::-1]):
+                    break
+        return chosen
+
+
+class Trie:
+    """A dictionary in ICU's serialized form: ICU4J's BytesTrie (with an offset) or CharsTrie, walked from the root.
+
+    Nodes are read when a text first comes by. A node is its value, if a word ends there; then the characters that may
+    follow and where they lead; or, for a stretch without choice, where its characters stand and how many they are.
+    """
+
+    def __init__(self, packed: bytes) -> None:
+        body = packed[struct.unpack(">H", packed[:2])[0] :]
+        offset, _, _, total, kind, transform, _, _ = struct.unpack(">8i", body[:32])
+        self.wide = kind & 7 == 1
+        self.offset = transform & 0x1FFFFF
+        self.data: Sequence[int] = body[offset:total]
+        if self.wide:
+            self.data = array("H", struct.unpack(f">{(total - offset) // 2}H", body[offset:total]))
+        self.nodes: dict[int, tuple[int | None, Mapping[int, int], int, int]] = {}
+
+    def units(self, text: str) -> Sequence[int]:
+        """Return a text in the units that words are stored in: BytesDictionaryMatcher.transform.
+
+        The joiners that ICU4J treats apart stand in no span, and foreign characters have units that no word has.
+        """
+        return [ord(character) - self.offset for character in text]
+
+    def words(self, units: Sequence[int], start: int, limit: int) -> tuple[list[tuple[int, int]], int]:
+        """Return length and value of each word that stands at a place, shortest first, and the prefix length.
+
+        The prefix is what ICU4J's matches() returns: how many units were read, the one that failed included.
+        """
+        found: list[tuple[int, int]] = []
+        nodes, data = self.nodes, self.data
+        _, choices, place, stretch = nodes.get(0) or self._read(0)
+        for count in range(1, limit - start + 1):
+            unit = units[start + count - 1]
+            if stretch:
+                if data[place] != unit:
+                    return found, count
+                place += 1
+                stretch -= 1
+            else:
+                place = choices.get(unit, -1)
+                if place < 0:
+                    return found, count
+            if not stretch:
+                value, choices, begin, stretch = nodes.get(place) or self._read(place)
+                if value is not None:
+                    found.append((count, value))
+                    if not choices and not stretch:
+                        return found, count
+                place = begin
+        return found, limit - start
+
+    def _read(self, place: int) -> tuple[int | None, Mapping[int, int], int, int]:
+        node = self.nodes[place] = (_read_chars_node if self.wide else _read_bytes_node)(self.data, place)
+        return node
+
+
+_Node = tuple[int | None, Mapping[int, int], int, int]
+
+
+def _read_chars_node(data: Sequence[int], place: int) -> _Node:
+    """Read a node of ICU4J's CharsTrie."""
+    lead, place, value = data[place], place + 1, None
+    if lead >= 0x40:
+        if lead & 0x8000:
+            value, _ = _number(data, place, lead & 0x7FFF, 0x4000, 0x7FFF)
+            return value, {}, 0, 0
+        high, lead = lead & 0x7FC0, lead & 0x3F
+        if high < 0x4040:
+            value = (high >> 6) - 1
+        elif high < 0x7FC0:
+            value, place = (high - 0x4040) << 10 | data[place], place + 1
+        else:
+            value, place = data[place] << 16 | data[place + 1], place + 2
+    if lead >= 0x30:
+        return value, {}, place, lead - 0x2F
+    choices: dict[int, int] = {}
+    if lead == 0:
+        lead, place = data[place], place + 1
+    waiting = [(place, lead + 1)]
+    while waiting:
+        place, size = waiting.pop()
+        while size > 5:
+            delta, after = _number(data, place + 2, data[place + 1], 0xFC00, 0xFFFF)
+            waiting.append((after + delta, size >> 1))
+            place, size = after, size - (size >> 1)
+        for _ in range(size - 1):
+            unit, lead = data[place], data[place + 1]
+            delta, after = _number(data, place + 2, lead & 0x7FFF, 0x4000, 0x7FFF)
+            choices[unit] = place + 1 if lead & 0x8000 else after + delta
+            place = after
+        choices[data[place]] = place + 1
+    return value, choices, 0, 0
+
+
+def _number(data: Sequence[int], place: int, lead: int, two: int, three: int) -> tuple[int, int]:
+    """Return a number of one to three 16-bit units whose lead is already read, and the place after it."""
+    if lead < two:
+        return lead, place
+    if lead < three:
+        return (lead - two) << 16 | data[place], place + 1
+    return data[place] << 16 | data[place + 1], place + 2
+
+
+def _read_bytes_node(data: Sequence[int], place: int) -> _Node:
+    """Read a node of ICU4J's BytesTrie."""
+    lead, place, value = data[place], place + 1, None
+    if lead >= 0x20:
+        value, place = _compact(data, place, lead >> 1, 0x10, (0x51, 0x6C, 0x7E))
+        if lead & 1:
+            return value, {}, 0, 0
+        lead, place = data[place], place + 1
+    if lead >= 0x10:
+        return value, {}, place, lead - 0x0F
+    choices: dict[int, int] = {}
+    if lead == 0:
+        lead, place = data[place], place + 1
+    waiting = [(place, lead + 1)]
+    while waiting:
+        place, size = waiting.pop()
+        while size > 5:
+            delta, after = _compact(data, place + 2, data[place + 1], 0, (0xC0, 0xF0, 0xFE))
+            waiting.append((after + delta, size >> 1))
+            place, size = after, size - (size >> 1)
+        for _ in range(size - 1):
+            unit, lead = data[place], data[place + 1]
+            delta, after = _compact(data, place + 2, lead >> 1, 0x10, (0x51, 0x6C, 0x7E))
+            choices[unit] = place + 1 if lead & 1 else after + delta
+            place = after
+        choices[data[place]] = place + 1
+    return value, choices, 0, 0
+
+
+def _compact(data: Sequence[int], place: int, lead: int, one: int, limits: tuple[int, int, int]) -> tuple[int, int]:
+    """Return a number of one to five bytes whose lead is already read, and the place after it."""
+    two, three, four = limits
+    if lead < two:
+        return lead - one, place
+    if lead < three:
+        base, size = lead - two, 1
+    elif lead < four:
+        base, size = lead - three, 2
+    else:
+        base, size = 0, 3 + (lead - four)
+    for byte in data[place : place + size]:
+        base = base << 8 | byte
+    return base, place + size
+
+
+@cache
+def load_trie(name: str) -> Trie:
+    """Return the dictionary in a packed file of the tables' folder, read once."""
+    return Trie(gzip.decompress((TABLES / name).read_bytes()))
+
+
+def is_katakana(code: int) -> bool:
+    """ICU4J's CjkBreakEngine.isKatakana."""
+    return (0x30A1 <= code <= 0x30FE and code != 0x30FB) or 0xFF66 <= code <= 0xFF9F

@@ -1,0 +1,372 @@
+"""Text to folded words and shingles, as Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory give them.
+
+The words of a text decide its fingerprint, and they differ between Lucene releases. A *profile* names the releases
+whose words are the same, by the ICU they carry:
+
+=======  ===================  ==================  ====================
+profile  Lucene               Solr                ``a:b`` is
+=======  ===================  ==================  ====================
+icu70    9.1 to 9.10          9.1 to 9.6          one word
+icu74    9.11 to 9.12, 10.0,  9.7 to 9.10         two words
+         10.1
+icu77    10.2 on              10.0 on             one word
+=======  ===================  ==================  ====================
+
+The words of Chinese, Japanese, Thai and Lao, whose dictionaries change, and of new scripts and emoji differ as well.
+
+>>> tokens("Straße: don't PANIC")
+['strasse', "don't", 'panic']
+>>> shingles(["to", "be", "or", "not", "to", "be"])
+['to be or not to', 'be or not to be']
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
+from itertools import accumulate, chain
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.words.dictionary import Dictionaries
+from whorl.fingerprint.words.wordbreak import (
+    FIRST_PLANE,
+    JAPANESE,
+    LONGEST_KEPT,
+    StateMachine,
+    Tables,
+    character_class,
+    tables,
+)
+
+PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
+DEFAULT_PROFILE = "icu74"
+
+#: Lucene's ICUTokenizer reads this many UTF-16 units at a time (IOBUFFER).
+BUFFER_UNITS = 4096
+#: Characters that are turned into UTF-16 at a time.
+_ENCODED_AT_ONCE = 1 << 18
+#: All but the last line of a buffer, as ICUTokenizer.findSafeEnd cuts it: up to the last white space, which is what
+#: ICU4J's UCharacter.isWhitespace calls so.
+_SAFE_END = re.compile("(?s:.*)[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
+#: Where these stand, characters are not UTF-16 units.
+_SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
+#: How many chunks are remembered: some 20 MB at most.
+_MOST_KEPT = 1 << 16
+
+
+def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
+    """Return the folded words of a text, in order.
+
+    The same words as Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf). A word may be empty: a
+    Hangul filler that stands alone is a word to the tokenizer, and folding removes it. Lone surrogates stay.
+
+    Args:
+        text: Any text.
+        profile: Which Lucene releases to follow, one of ``PROFILES``.
+
+    Raises:
+        ParameterError: There is no such profile.
+
+    >>> tokens("3,000 ﬁles at http://x", "icu77")
+    ['3,000', 'files', 'at', 'http', 'x']
+    """
+    segmenter = segmenter_of(profile)
+    return list(chain.from_iterable(map(segmenter.words, buffers(text))))
+
+
+def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
+    """Return where the words of a text stand in it: as many as `tokens` returns, in the same order.
+
+    Args:
+        text: Any text.
+        profile: As for `tokens`.
+
+    Returns:
+        int64 array of shape (words, 2), a row being the half-open range [start, end) of a word in the text, in
+        characters as Python counts them. What stands there folds to the token.
+
+    Raises:
+        ParameterError: There is no such profile.
+
+    >>> spans("ﬁne  Straße").tolist()
+    [[0, 3], [5, 11]]
+    """
+    return tokens_and_spans(text, profile)[1]
+
+
+def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Return `tokens` and `spans` of a text, read once."""
+    placed = _Placed()
+    segmenter, offset = segmenter_of(profile), 0
+    for buffer in buffers(text):
+        segmenter.place(buffer, offset, placed)
+        offset += len(buffer)
+    starts = np.repeat(np.frombuffer(placed.starts, np.int64), np.frombuffer(placed.counts, np.int64))
+    found = np.frombuffer(placed.relative, np.int64).reshape(-1, 2) + starts[:, None]
+    return placed.words, _as_typed(found, text) if _SURROGATE_OR_PAIR.search(text) else found
+
+
+def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
+    """Return every window of ``size`` tokens, joined by one space: none for a text with fewer tokens.
+
+    Lucene's ``ShingleFilter`` with outputUnigrams false.
+
+    Raises:
+        ParameterError: The size is less than 1.
+    """
+    if size < 1:
+        raise ParameterError(f"a shingle holds at least 1 token, got size {size}")
+    return [" ".join(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]
+
+
+def buffers(text: str) -> Iterator[str]:
+    """Yield the pieces in which Lucene's ICUTokenizer.refill sees a text: no word reaches from one into the next."""
+    encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
+    units = b""
+    for start in range(0, len(text), _ENCODED_AT_ONCE):
+        # Through the encoder, because the cut is counted in UTF-16 units and may fall inside a surrogate pair.
+        units += text[start : start + _ENCODED_AT_ONCE].encode(encoding, "surrogatepass")
+        begin = 0
+        while len(units) - begin >= BUFFER_UNITS * width:
+            buffer = units[begin : begin + BUFFER_UNITS * width].decode(encoding, "surrogatepass")
+            if safe := _SAFE_END.match(buffer):
+                buffer = safe.group()
+            yield buffer
+            begin += len(buffer.encode(encoding, "surrogatepass"))
+        units = units[begin:]
+    yield units.decode(encoding, "surrogatepass")
+
+
+def _as_typed(found: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
+    """Return ranges within the buffers of a text as ranges in the text itself.
+
+    The two agree, counted in UTF-16 units, but not in characters: a buffer may hold one half of a surrogate pair, and
+    two halves that stand apart in a Python string are one character in a buffer.
+    """
+    pairs_in_buffers, pairs = _pairs("".join(buffers(text))), _pairs(text)
+    second_halves = pairs + np.arange(len(pairs)) + 1
+    units = found + np.searchsorted(pairs_in_buffers, found)
+    units[:, 1] -= 1  # from the end to the last unit
+    characters = units - np.searchsorted(second_halves, units, side="right")
+    characters[:, 1] += 1
+    return characters
+
+
+def _pairs(text: str) -> npt.NDArray[np.int64]:
+    """Return which characters take two UTF-16 units."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return np.flatnonzero(codes >= FIRST_PLANE).astype(np.int64)
+
+
+@cache
+def segmenter_of(profile: str) -> Segmenter:
+    """Return the segmenter of a profile, made once.
+
+    Raises:
+        ParameterError: There is no such profile.
+    """
+    if profile not in PROFILES:
+        raise ParameterError(f"no word-break profile {profile!r}; there are {', '.join(PROFILES)}")
+    return Segmenter(tables(profile))
+
+
+class _Placed:
+    """Words with their places, as they are gathered: each chunk's start, and the words' ranges relative to that.
+
+    Attributes:
+        words: The folded words.
+        relative: Start and end of each word in its chunk, in turn.
+        starts: Where each chunk starts.
+        counts: How many words each chunk has.
+    """
+
+    __slots__ = ("counts", "relative", "starts", "words")
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.relative, self.starts, self.counts = array("q"), array("q"), array("q")
+
+
+class Segmenter:
+    """Lucene's CompositeBreakIterator and ICUNormalizer2Filter for one profile."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self._fold = _Fold(tables)
+        self._dictionaries = Dictionaries(tables, self._fold.compose)
+        self.default = _Chunks(tables, tables.default, self._dictionaries, self._fold)
+
+    @cached_property
+    def cjk(self) -> _Chunks:
+        """Chunks of Han, Hiragana and Katakana; made when the first of them is met."""
+        return _Chunks(self.tables, self.tables.cjk, self._dictionaries, self._fold)
+
+    def words(self, buffer: str) -> Iterator[str]:
+        """Return the folded words of one buffer."""
+        if buffer.isascii():  # one run, of script Latin or Common
+            return self.default.words(buffer)
+        runs = self.tables.script_runs(buffer)
+        return chain.from_iterable(
+            (self.cjk if script == JAPANESE else self.default).words(buffer[start:end]) for start, end, script in runs
+        )
+
+    def place(self, buffer: str, offset: int, placed: _Placed) -> None:
+        """Add the words of one buffer, which starts at an offset, to those that are gathered."""
+        if buffer.isascii():
+            self.default.place(buffer, offset, placed)
+            return
+        for start, end, script in self.tables.script_runs(buffer):
+            (self.cjk if script == JAPANESE else self.default).place(buffer[start:end], offset + start, placed)
+
+
+class _Chunks(dict[str, tuple[str, ...]]):
+    """Chunk of text -> its folded words: one state machine, and a memory of what it said.
+
+    A chunk is what stands between separators, so that its words depend on nothing around it, and most chunks of a text
+    have been seen before.
+    """
+
+    def __init__(self, tables: Tables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:
+        super().__init__()
+        self.machine, self.dictionaries, self.fold = machine, dictionaries, fold
+        self.places = _Places(self)
+        self.emoji = {chr(c): int(tables.emoji[c]) for c in tables.emoji.nonzero()[0].tolist()}
+        separator, joiner = map(character_class, machine.separators(tables.emoji))
+        # A joiner (a combining mark, say) makes one segment with the separators before it, so a chunk holds them too.
+        joiner += "\U00010000-\U0010ffff"
+        chunk = f"[^{separator}]++(?:[{separator}]++[{joiner}][^{separator}]*+)*+"
+        self.chunks, self.divided = re.compile(chunk).findall, re.compile(f"({chunk})").split
+        self.leading_joiner = re.compile(f"[{separator}]++[{joiner}]").match
+
+    def words(self, run: str) -> Iterator[str]:
+        """Return the folded words of one script run."""
+        chunks = [run] if self.leading_joiner(run) else self.chunks(run)
+        return chain.from_iterable(map(self.__getitem__, chunks))
+
+    def __missing__(self, chunk: str) -> tuple[str, ...]:
+        words = tuple(map(self.fold, self.raw_words(chunk)))
+        if len(chunk) <= LONGEST_KEPT:
+            if len(self) >= _MOST_KEPT:
+                self.clear()
+            self[chunk] = words
+        return words
+
+    def place(self, run: str, offset: int, placed: _Placed) -> None:
+        """Add the words of one script run, which starts at an offset, to those that are gathered."""
+        # What stands between chunks, and chunks, by turns.
+        parts = ["", run, ""] if self.leading_joiner(run) else self.divided(run)
+        found = list(map(self.places.__getitem__, parts[1::2]))
+        placed.words.extend(chain.from_iterable([words for words, _ in found]))
+        placed.relative.extend(chain.from_iterable([ranges for _, ranges in found]))
+        placed.counts.extend([len(words) for words, _ in found])
+        placed.starts.extend(list(accumulate(map(len, parts), initial=offset))[1:-1:2])
+
+    def raw_words(self, chunk: str) -> list[str]:
+        """Return the words of a chunk as written: segments with a rule status, and emoji."""
+        return [chunk[start:end] for start, end in self.ranges(chunk)]
+
+    def ranges(self, chunk: str) -> list[tuple[int, int]]:
+        """Return where the words of a chunk stand in it."""
+        emoji = self.emoji
+        return [
+            (start, end)
+            for start, end, is_word in self.machine.segments(chunk, self.divide)
+            if is_word or (chunk[start] in emoji and is_emoji(chunk[start:end], emoji[chunk[start]]))
+        ]
+
+    def divide(self, segment: str) -> list[int]:
+        """Return where words end inside a segment that a dictionary may divide."""
+        return self.dictionaries.divide(segment, self.machine.asks)
+
+
+class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
+    """Chunk of text -> its folded words, and start and end of each in turn; remembers as `_Chunks` does.
+
+    Beside that, because most texts are read for their words alone.
+    """
+
+    def __init__(self, chunks: _Chunks) -> None:
+        super().__init__()
+        self.chunks = chunks
+
+    def __missing__(self, chunk: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        ranges = self.chunks.ranges(chunk)
+        words = tuple([self.chunks.fold(chunk[start:end]) for start, end in ranges])
+        found = words, tuple(chain.from_iterable(ranges))
+        if len(chunk) <= LONGEST_KEPT:
+            if len(self) >= _MOST_KEPT:
+                self.clear()
+            self[chunk] = found
+        return found
+
+
+def is_emoji(segment: str, kind: int) -> bool:
+    """Return whether a segment is an emoji, by its first character's kind: Lucene's BreakIteratorWrapper.isEmoji."""
+    return kind == 1 or segment[1:2] in ("\ufe0f", "\u20e3")
+
+
+class _Fold:
+    """ICU4J's Normalizer2 nfkc_cf, composed: compatibility forms, case folding, ignorable characters out, NFC."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+
+    def __call__(self, word: str) -> str:
+        """Return the folded form of a word."""
+        if word.isascii():
+            return word.lower()
+        folded = word.translate(self.tables.fold)
+        return folded if self.tables.joint.isdisjoint(folded) else self.compose(folded)
+
+    def compose(self, text: str) -> str:
+        """Return the NFC of a text: Unicode Standard Annex 15, with the profile's own tables.
+
+        Not ``unicodedata``: its Unicode version is Python's, not the profile's.
+        """
+        classes, compositions = self.tables.classes, self.tables.compositions
+        composed: list[str] = []
+        starter, between = -1, -1  # where the last starter stands; the class of what came after it
+        for character in self.in_order(text.translate(self.tables.decompositions)):
+            combining_class = classes.get(character, 0)
+            if starter >= 0 and between < combining_class:
+                first = composed[starter]
+                together = compositions.get((first, character)) or compose_hangul(first, character)
+                if together:
+                    composed[starter] = together
+                    continue
+            if combining_class:
+                between = combining_class
+            else:
+                starter, between = len(composed), -1
+            composed.append(character)
+        return "".join(composed)
+
+    def in_order(self, text: str) -> list[str]:
+        """Return the characters in canonical order: marks between two starters by combining class."""
+        classes = self.tables.classes
+        keys, starters = [], 0
+        for character in text:
+            combining_class = classes.get(character, 0)
+            starters += not combining_class
+            keys.append((starters, combining_class))
+        return [text[i] for i in sorted(range(len(text)), key=keys.__getitem__)]
+
+
+def compose_hangul(first: str, second: str) -> str | None:
+    """Return the Hangul syllable of two jamo or of a syllable and a last consonant (Unicode Standard, section 3.12)."""
+    lead, vowel, tail, syllable = (
+        ord(first) - 0x1100,
+        ord(second) - 0x1161,
+        ord(second) - 0x11A7,
+        ord(first) - 0xAC00,
+    )
+    if 0 <= lead < 19 and 0 <= vowel < 21:
+        return chr(0xAC00 + (lead * 21 + vowel) * 28)
+    if 0 <= syllable < 11172 and syllable % 28 == 0 and 0 < tail < 28:
+        return chr(ord(first) + tail)
+    return None

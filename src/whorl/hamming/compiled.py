@@ -1,0 +1,392 @@
+"""Compiled loops over 64-bit codes: radix sort, search in buckets, pairs, decimal text. Importing it imports numba.
+
+Where a loop reads eight codes at a time, its arrays have PADDING codes more than there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from whorl.fingerprint.compiled.jit import element, get, int64, keep_nothing, kept, lowest_bit, uint64
+
+#: Codes read at a time.
+PADDING = 8
+_LANES = ir.VectorType(ir.IntType(64), 8)
+
+
+@intrinsic
+def _near(typing: Any, array: Any, index: Any, code: Any, distance: Any) -> Any:
+    """Which of array[index : index + 8] lie within a distance of a code, as eight bits.
+
+    One instruction a step where the processor counts bits in vectors; elsewhere the compiler finds several.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, index, code, distance = arguments
+
+        def splat(value: Any) -> Any:
+            vector = builder.insert_element(ir.Constant(_LANES, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+            return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8))
+
+        place = element(context, builder, signature.args[0], array, index)
+        codes = builder.load(builder.bitcast(place, _LANES.as_pointer()))
+        codes.align = 8
+        count = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_LANES, [_LANES]), "llvm.ctpop.v8i64")
+        differing = builder.call(count, [builder.xor(codes, splat(code))])
+        near = builder.icmp_unsigned("<=", differing, splat(distance))
+        return builder.zext(builder.bitcast(near, ir.IntType(8)), ir.IntType(64))
+
+    return types.uint64(array, types.int64, types.uint64, types.uint64), generate
+
+
+@intrinsic
+def _prefetch(typing: Any, array: Any, index: Any) -> Any:
+    """Ask for array[index], to be read soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        place = builder.bitcast(element(context, builder, signature.args[0], *arguments), pointer)
+        fetch = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [pointer, number, number, number]), "llvm.prefetch.p0"
+        )
+        builder.call(fetch, [place, ir.Constant(number, 0), ir.Constant(number, 3), ir.Constant(number, 1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+@intrinsic
+def _ones(typing: Any, bits: Any) -> Any:
+    """How many bits are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@kept
+def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> None:
+    """Sort codes in place by `width` bits from bit `low` on; equal ones keep their order.
+
+    Args:
+        codes: uint64 array.
+        scratch: uint64 array as long.
+        low: The lowest of the bits.
+        width: How many.
+        counts: int64 array of 2**11 numbers to work with.
+    """
+    # An even number of passes, so that the last one writes to `codes`; of 8 bits for all, of 11 at most for a block.
+    passes = 2 if width <= 22 else 2 * ((width + 15) // 16)
+    digit = (width + passes - 1) // passes
+    done = 0
+    source, target = codes, scratch
+    for _ in range(passes):
+        bits = max(0, min(digit, width - done))
+        shift, mask = uint64(min(low + done, 63)), (uint64(1) << uint64(bits)) - uint64(1)
+        counts[: (1 << bits)] = 0
+        for i in range(source.size):
+            counts[int64((source[i] >> shift) & mask)] += 1
+        before = 0
+        for value in range(1 << bits):
+            before, counts[value] = before + counts[value], before
+        for i in range(source.size):
+            code = source[i]
+            value = int64((code >> shift) & mask)
+            target[counts[value]] = code
+            counts[value] += 1
+        source, target = target, source
+        done += bits
+
+
+@kept
+def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
+    """Write where each bucket begins, and the end of the last.
+
+    Args:
+        codes: uint64 array, sorted by the bits of the bucket.
+        low: Its lowest bit.
+        width: Its number of bits.
+        ends: int32 or int64 array of 2**width + 1 numbers.
+    """
+    shift, mask = uint64(low), (uint64(1) << uint64(width)) - uint64(1)
+    filled = 0
+    for i in range(codes.size):
+        bucket = int64((codes[i] >> shift) & mask)
+        while filled <= bucket:
+            ends[filled] = i
+            filled += 1
+    while filled < ends.size:
+        ends[filled] = codes.size
+        filled += 1
+
+
+#: How many queries ahead their buckets are asked for.
+_AHEAD = 4
+
+
+@kept
+def find(
+    queries: Any,
+    begin: int,
+    tables: Any,
+    ends: Any,
+    lows: Any,
+    masks: Any,
+    flips: Any,
+    numbers: Any,
+    found: Any,
+    counts: Any,
+) -> Any:
+    """Find all codes near each query, in ascending order.
+
+    Args:
+        queries: uint64 array.
+        begin: The first query to answer.
+        tables: uint64 array, all tables behind each other, and PADDING.
+        ends: Of the buckets of each table, behind each other.
+        lows: int64 array; the lowest bit of each table's buckets.
+        masks: uint64 array; the bits of each table's buckets.
+        flips: int64 array; what to change of a query's bucket to get those that are searched.
+        numbers: int64 array: distance, radius, codes in a table, highest bucket.
+        found: uint64 array; gets the codes.
+        counts: int64 array, one more than there are queries; gets how many are found for all queries before one.
+
+    Returns:
+        The first query that is not answered, because `found` is full.
+    """
+    distance, radius, size, last_bucket = uint64(numbers[0]), numbers[1], numbers[2], uint64(numbers[3])
+    buckets = int64(last_bucket) + 2
+    total = counts[begin]
+    for number in range(begin, queries.size):
+        if number + _AHEAD < queries.size:
+            query = get(queries, number + _AHEAD)
+            for table in range(lows.size):
+                bucket = int64((query >> uint64(lows[table])) & last_bucket)
+                start = table * size + int64(get(ends, table * buckets + bucket))
+                _prefetch(tables, start)
+                _prefetch(tables, start + 8)
+                _prefetch(tables, start + 16)
+        query = get(queries, number)
+        first = total
+        for table in range(lows.size):
+            own = int64((query >> uint64(lows[table])) & last_bucket)
+            for flip in range(flips.size):
+                bucket = table * buckets + (own ^ flips[flip])
+                place = table * size + int64(get(ends, bucket))
+                end = table * size + int64(get(ends, bucket + 1))
+                while place < end:
+                    near = _near(tables, place, query, distance)
+                    if end - place < 8:
+                        near &= (uint64(1) << uint64(end - place)) - uint64(1)
+                    while near:
+                        code = get(tables, place + lowest_bit(near))
+                        near &= near - uint64(1)
+                        is_new = True
+                        for earlier in range(table):
+                            if _ones((code ^ query) & masks[earlier]) <= radius:
+                                is_new = False
+                        if is_new:
+                            if total == found.size:
+                                return number
+                            slot = total
+                            while slot > first and found[slot - 1] > code:
+                                found[slot] = found[slot - 1]
+                                slot -= 1
+                            found[slot] = code
+                            total += 1
+                    place += 8
+        counts[number + 1] = total
+    return queries.size
+
+
+@kept
+def find_recent(query: Any, codes: Any, heads: Any, nexts: Any, lows: Any, numbers: Any, found: Any) -> Any:
+    """Find all codes near a query by following chains of those that share a bucket, in no order.
+
+    Args:
+        query: uint64 array of one code.
+        codes: uint64 array.
+        heads: int32 array of shape (tables, buckets); the first code of each chain, -1 where there is none.
+        nexts: int32 array of shape (tables, codes); what follows a code, -1 where nothing does.
+        lows: int64 array; the lowest bit of each table's buckets.
+        numbers: int64 array: distance, highest bucket.
+        found: uint64 array; gets the codes.
+
+    Returns:
+        How many there are, or -1 if there is no room for all.
+    """
+    total = 0
+    for table in range(lows.size):
+        place = heads[table, int64((query[0] >> uint64(lows[table])) & uint64(numbers[1]))]
+        while place >= 0:
+            code = get(codes, int64(place))
+            if _ones(code ^ query[0]) <= numbers[0]:
+                is_new = True
+                for earlier in range(total):
+                    if found[earlier] == code:
+                        is_new = False
+                if is_new:
+                    if total == found.size:
+                        return -1
+                    found[total] = code
+                    total += 1
+            place = nexts[table, place]
+    return total
+
+
+@kept
+def pairs(codes: Any, begin: int, numbers: Any, differing: Any, found: Any, told: Any) -> Any:
+    """Find the pairs within runs of codes that agree on some bits.
+
+    Args:
+        codes: uint64 array, codes of a run behind each other, and PADDING.
+        begin: The first code whose pairs with later ones are wanted.
+        numbers: uint64 array: the bits that runs agree on, distance, the longest run that is looked into.
+        differing: uint64 array; on each of these bits a pair must differ somewhere.
+        found: uint64 array of shape (some, 2), of room for as many pairs as a run has codes; gets pairs, the smaller
+            code first.
+        told: int64 array of 2; gets the number of pairs, and 1 if there are longer runs.
+
+    Returns:
+        The code to begin with next.
+    """
+    lead, distance, longest = numbers[0], numbers[1], int64(numbers[2])
+    total, end, size = 0, begin, codes.size - PADDING
+    i = begin
+    while i < size:
+        code = get(codes, i)
+        if end <= i:
+            end = i + 1
+            while end < size and (get(codes, end) ^ code) & lead == uint64(0):
+                end += 1
+            if end - i > longest:
+                told[1] = 1
+                i = end
+                continue
+        before = total
+        place = i + 1
+        while place < end:
+            near = _near(codes, place, code, distance)
+            if end - place < 8:
+                near &= (uint64(1) << uint64(end - place)) - uint64(1)
+            while near:
+                other = get(codes, place + lowest_bit(near))
+                near &= near - uint64(1)
+                is_new = True
+                for mask in range(differing.size):
+                    if (other ^ code) & differing[mask] == uint64(0):
+                        is_new = False
+                if is_new:
+                    if total == found.shape[0]:
+                        told[0] = before
+                        return i
+                    found[total, 0] = min(code, other)
+                    found[total, 1] = max(code, other)
+                    total += 1
+            place += 8
+        i += 1
+    told[0] = total
+    return size
+
+
+@kept
+def read_numbers(text: Any, codes: Any) -> Any:
+    """Read lines of one decimal number each, with blanks around it.
+
+    Args:
+        text: uint8 array; the last line ends in a newline.
+        codes: uint64 array with room for a number a line; gets the numbers.
+
+    Returns:
+        How many lines were read, and the place of the first that is none such, or the end.
+    """
+    most, count, i = uint64(0xFFFFFFFFFFFFFFFF), 0, 0
+    while i < text.size:
+        start = i
+        while text[i] == 32 or (9 <= text[i] <= 13 and text[i] != 10):
+            i += 1
+        number, digits, fits = uint64(0), 0, True
+        while 48 <= text[i] <= 57:
+            digit = uint64(text[i] - 48)
+            if digits > 18 and (number > most // uint64(10) or number * uint64(10) > most - digit):
+                fits = False
+            number = number * uint64(10) + digit
+            digits += 1 if number else 0
+            i += 1
+        has_digits = i > start and 48 <= text[i - 1] <= 57
+        while text[i] == 32 or (9 <= text[i] <= 13 and text[i] != 10):
+            i += 1
+        if text[i] != 10 or not has_digits or not fits:
+            return count, start
+        codes[count] = number
+        count += 1
+        i += 1
+    return count, i
+
+
+@kept
+def write_groups(codes: Any, ends: Any, text: Any) -> Any:
+    """Write groups of numbers as lines: [1, 2, 3].
+
+    Args:
+        codes: uint64 array.
+        ends: int64 array; where groups begin, and the end of the last.
+        text: uint8 array with room for 22 bytes a number, and 3 a group.
+
+    Returns:
+        How many bytes were written.
+    """
+    at = 0
+    for group in range(ends.size - 1):
+        text[at] = 91  # [
+        at += 1
+        for i in range(ends[group], ends[group + 1]):
+            if i > ends[group]:
+                text[at] = 44  # a comma and a blank
+                text[at + 1] = 32
+                at += 2
+            left, digits = codes[i], 1
+            power = uint64(10)
+            while digits < 20 and left >= power:
+                digits += 1
+                power *= uint64(10)
+            for place in range(digits - 1, -1, -1):
+                quotient = left // uint64(10)
+                text[at + place] = 48 + int64(left - quotient * uint64(10))
+                left = quotient
+            at += digits
+        text[at] = 93
+        text[at + 1] = 10
+        at += 2
+    return at
+
+
+def warm_up() -> None:
+    """Call every loop once, to know whether what is compiled can be kept."""
+    try:
+        _call_all()
+    except OSError as problem:  # the folder is there, but is full, or was closed meanwhile
+        keep_nothing(problem)
+        _call_all()
+
+
+def _call_all() -> None:
+    codes, counts = np.zeros(PADDING, np.uint64), np.zeros(1 << 11, np.int64)
+    ends, masks = np.zeros(2, np.int32), np.zeros(1, np.uint64)
+    radix_sort(codes[:0], codes[:0], 0, 0, counts)
+    bucket_ends(codes[:0], 0, 0, ends)
+    lows, numbers = np.zeros(1, np.int64), np.zeros(4, np.int64)
+    find(codes[:1], 0, codes, ends, lows, masks, lows, numbers, codes[:0], counts[:2])
+    places = np.full((1, 1), -1, np.int32)
+    find_recent(codes[:1], codes, places, places, lows, numbers, codes)
+    pairs(codes, 0, np.zeros(3, np.uint64), masks, np.empty((1, 2), np.uint64), counts[:2])
+    text = np.array([10], np.uint8)
+    read_numbers(text, codes)
+    write_groups(codes[:0], counts[:1], text)

@@ -1,0 +1,318 @@
+"""All pairs of codes within a Hamming distance, and the clusters that they connect.
+
+The bits are cut into more blocks than may differ, so that two near codes agree on some of them. For each choice of so
+many blocks the codes are put in order of these bits, and those that agree on them compared with each other. A pair is
+reported for the first blocks on which it agrees, so that no set of pairs need be kept. Where many codes agree, the same
+is done again with them and their other bits: without that, twenty thousand codes that share a block would take as long
+as a million that do not.
+
+Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007), section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, groupby
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whorl.hamming.codes import (
+    LARGEST,
+    Codes,
+    CodesLike,
+    Groups,
+    Permutation,
+    as_codes,
+    as_distance,
+    bits_of,
+    blocks_of,
+    candidates,
+)
+from whorl.hamming.routes import loops
+from whorl.hamming.tables import PADDING, order_by, sort_codes
+
+#: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
+Pairs = NDArray[np.uint64]
+#: Reports how much is done, from 0 to 1.
+Progress = Callable[[float], None]
+
+#: Pairs that are handed on together, roughly, and codes that the plain route compares together.
+_AT_ONCE = 1 << 18
+#: No more blocks than so many beyond the number of bits that may differ: each adds many tables.
+_MOST_SPARE = 3
+#: So often codes that agree are searched by their other bits; then they are compared each with each.
+_DEEPEST = 4
+#: Seconds that the plain route takes for a code in a table.
+_PLAIN_SECONDS = 60e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """Nanoseconds of a route.
+
+    Args:
+        sort: To put a code in its place of a table.
+        block: What that takes more for each block of bits that it is sorted by.
+        compare: To compare two codes.
+        table: For each table, however small.
+    """
+
+    sort: float
+    block: float
+    compare: float
+    table: float
+
+    @cache  # noqa: B019  # two routes, few numbers of bits
+    def blocks(self, count: int, bits: int, distance: int) -> int:
+        """Return into how many blocks to cut some bits to find the pairs of `count` codes soonest; 0 if not at all.
+
+        For codes that are spread evenly.
+        """
+        best, least = 0, self.compare * count * count / 2
+        for blocks in range(distance + 1, min(distance + 1 + _MOST_SPARE, bits) + 1):
+            agreed = bits * (blocks - distance) // blocks
+            each_code = self.sort + self.block * (blocks - distance) + self.compare * count / 2 ** (1 + agreed)
+            cost = comb(blocks, distance) * (self.table + count * each_code)
+            if cost < least:
+                best, least = blocks, cost
+        return best
+
+    @cache  # noqa: B019
+    def longest_run(self, bits: int, distance: int) -> int:
+        """Return how many codes that agree on all but some bits are compared each with each."""
+        count = 128
+        while not self.blocks(count, bits, distance) and count < 2**40:
+            count *= 2
+        return count
+
+
+_PLAIN = _Costs(sort=60.0, block=0.0, compare=15.0, table=100_000.0)
+_COMPILED = _Costs(sort=1.0, block=5.0, compare=0.13, table=20_000.0)
+
+
+def find_pairs(codes: CodesLike, distance: int) -> Pairs:
+    """Return all pairs of different codes that differ in at most `distance` bits.
+
+    Args:
+        codes: In any order; a code that comes twice counts once.
+        distance: Bits that may differ, 0 to 64.
+
+    Returns:
+        uint64 of shape (pairs, 2); the smaller code first, in ascending order.
+
+    Raises:
+        ParameterError: A distance or a code outside its range.
+    """
+    pairs = np.concatenate([np.empty((0, 2), np.uint64), *stream_pairs(codes, distance)])
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def stream_pairs(codes: CodesLike, distance: int, progress: Progress | None = None) -> Iterator[Pairs]:
+    """Yield what `find_pairs` returns, some pairs at a time.
+
+    Takes 16 bytes a code (without numba about 50) and the pairs that are yielded. Each pair comes once, in no order,
+    but always in the same.
+
+    Args:
+        codes: As in `find_pairs`.
+        distance: As in `find_pairs`.
+        progress: Is told how much is done.
+    """
+    distance = as_distance(distance)
+    own = sort_codes(as_codes(codes).copy())
+    padded = np.empty(own.size + PADDING, np.uint64)
+    padded[: own.size] = own
+    del own
+    return _pairs_of(padded, np.empty(0, np.uint64), distance, _DEEPEST, progress or (lambda _: None))
+
+
+def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int, progress: Progress) -> Iterator[Pairs]:
+    """Yield the pairs of codes.
+
+    Args:
+        codes: PADDING longer than there are; their order is changed.
+        differing: On each of these bits a pair must differ somewhere.
+        distance: In how many bits at most.
+        depth: How often those that agree on some bits may be searched by their others.
+        progress: Is told how much is done.
+    """
+    codes[codes.size - PADDING :] = 0
+    count = codes.size - PADDING
+    if not distance or count < 2:
+        return
+    # Blocks are cut from the bits that tell the codes apart.
+    free = int(np.bitwise_or.reduce(codes[:count]) ^ np.bitwise_and.reduce(codes[:count]))
+    bits = free.bit_count()
+    compiled = loops(count * comb(distance + 2, distance) * _PLAIN_SECONDS)
+    costs = _COMPILED if compiled else _PLAIN
+    blocks = costs.blocks(1 << count.bit_length(), bits, distance) if depth else 0
+    if not blocks:
+        yield from _pairs_in_runs(codes, 0, differing, distance, count, [], progress)
+        return
+    masks = blocks_of(free, blocks)
+    scratch = np.empty(count if compiled else 0, np.uint64)
+    choices = list(combinations(range(blocks), blocks - distance))
+    for done, chosen in enumerate(choices):
+        lead = sum(masks[block] for block in chosen)
+        earlier = [masks[block] for block in range(chosen[-1]) if block not in chosen]
+        must = np.concatenate((differing, np.array(earlier, np.uint64)))
+        _sort_by(codes[:count], lead, scratch)
+        longest = costs.longest_run(bits - lead.bit_count(), distance)
+        long: list[tuple[int, int]] = []
+        yield from _pairs_in_runs(codes, lead, must, distance, longest, long, _part(progress, done, len(choices)))
+        for start, end in long:
+            run = codes[start : end + PADDING].copy()
+            yield from _pairs_of(run, must, distance, depth - 1, lambda _: None)
+        progress((done + 1) / len(choices))
+
+
+def _part(progress: Progress, done: int, parts: int) -> Progress:
+    """Return what reports the progress of one of several parts."""
+    return lambda share: progress((done + share) / parts)
+
+
+def _sort_by(codes: Codes, lead: int, scratch: Codes) -> None:
+    """Put codes in an order in which those that agree on some bits stand together, in place."""
+    if scratch.size:
+        for low, width in _stretches(lead):
+            order_by(codes, low, width, scratch)
+    else:
+        permutation = Permutation.leading(lead)
+        permuted = permutation.apply_all(codes)
+        permuted.sort()
+        codes[:] = permutation.undo_all(permuted)
+
+
+def _stretches(mask: int) -> list[tuple[int, int]]:
+    """Return the lowest bit and the number of the bits of each stretch of set bits."""
+    stretches = []
+    for _, stretch in groupby(enumerate(reversed(bits_of(mask))), key=lambda numbered: numbered[1] - numbered[0]):
+        bits = [bit for _, bit in stretch]
+        stretches.append((bits[0], len(bits)))
+    return stretches
+
+
+def _run_starts(codes: Codes, lead: int) -> NDArray[np.int64]:
+    """Return where runs of codes that agree on some bits begin, and the end of the last."""
+    changes = np.flatnonzero((codes[1:] ^ codes[:-1]) & np.uint64(lead)) + 1
+    return np.concatenate(([0], changes, [codes.size])) if codes.size else np.zeros(1, np.int64)
+
+
+def _long_runs(starts: NDArray[np.int64], longest: int) -> list[tuple[int, int]]:
+    long = np.flatnonzero(np.diff(starts) > longest)
+    return list(zip(starts[long].tolist(), starts[long + 1].tolist(), strict=True))
+
+
+def _pairs_in_runs(
+    codes: Codes,
+    lead: int,
+    differing: Codes,
+    distance: int,
+    longest: int,
+    long: list[tuple[int, int]],
+    progress: Progress,
+) -> Iterator[Pairs]:
+    """Yield the pairs of codes that agree on the leading bits, but for runs longer than some number.
+
+    Args:
+        codes: PADDING longer than there are; those that agree stand together.
+        lead: The bits to agree on.
+        differing: On each of these bits a pair must differ somewhere.
+        distance: In how many bits at most.
+        longest: Longer runs are left out.
+        long: Gets where these begin and end.
+        progress: Is told how much is done.
+    """
+    count = codes.size - PADDING
+    compiled = loops(0)
+    if compiled:
+        numbers = np.array([lead, distance, longest], np.uint64)
+        found, told = np.empty((max(_AT_ONCE, min(longest, count)), 2), np.uint64), np.zeros(2, np.int64)
+        begin = 0
+        while begin < count:
+            begin = compiled.pairs(codes, begin, numbers, differing, found, told)
+            if told[0]:
+                yield found[: told[0]].copy()
+            progress(begin / count)
+        if told[1]:
+            long += _long_runs(_run_starts(codes[:count], lead), longest)
+        return
+    starts = _run_starts(codes[:count], lead)
+    long += _long_runs(starts, longest)
+    sizes = np.diff(starts)
+    # The end of its run for each code; 0, that is no place, for those of long runs.
+    ends = np.repeat(np.where(sizes > longest, 0, starts[1:]), sizes)
+    for first, second in candidates(np.arange(1, count + 1), ends, _AT_ONCE):
+        one, other = codes[first], codes[second]
+        change = one ^ other
+        near = np.flatnonzero(np.bitwise_count(change) <= distance)
+        for mask in differing:
+            near = near[change[near] & mask != 0]
+        if near.size:
+            pairs = np.stack((one[near], other[near]), axis=1)
+            pairs.sort(axis=1)
+            yield pairs
+        progress(int(first[-1]) / count)
+
+
+def find_clusters(codes: CodesLike, distance: int) -> Groups:
+    """Return the groups of codes that chains of pairs within `distance` bits connect.
+
+    Args:
+        codes: In any order; a code that comes twice counts once.
+        distance: Bits that may differ, 0 to 64.
+
+    Returns:
+        Each group in ascending order, the groups in the order of their smallest codes; a code that is near no other
+        is in none.
+
+    Raises:
+        ParameterError: A distance or a code outside its range.
+    """
+    return clusters_of(stream_pairs(codes, distance))
+
+
+def clusters_of(pairs: Iterable[Pairs]) -> Groups:
+    """Return what pairs connect, as `find_clusters` does; keeps as many pairs as there are codes, at most."""
+    forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
+    for several in pairs:
+        waiting.append(several)
+        size += len(several)
+        if size > max(_AT_ONCE, len(forest)):
+            forest, size = _forest(np.concatenate((forest, *waiting))), 0
+            waiting.clear()
+    forest = _forest(np.concatenate((forest, *waiting)))
+    smallest, others = forest[:, 0], forest[:, 1]
+    roots = sort_codes(smallest.copy())
+    owners, members = np.concatenate((roots, smallest)), np.concatenate((roots, others))
+    order = np.lexsort((members, owners))
+    return Groups(members[order], _run_starts(owners[order], LARGEST))
+
+
+def _forest(pairs: Pairs) -> Pairs:
+    """Return, for what pairs connect, the smallest code of each group with each of its others.
+
+    Every round hooks the roots of trees to smaller ones and then has all point to their roots; the number of rounds
+    grows with the logarithm of a group's size.
+
+    Source: Y. Shiloach, U. Vishkin, An O(log n) parallel connectivity algorithm (Journal of Algorithms 3, 1982).
+    """
+    codes = sort_codes(pairs.ravel().copy())
+    one, other = (np.searchsorted(codes, column) for column in (pairs[:, 0], pairs[:, 1]))
+    root = np.arange(codes.size)
+    while one.size:
+        one, other = root[one], root[other]
+        apart = one != other
+        one, other = np.minimum(one[apart], other[apart]), np.maximum(one[apart], other[apart])
+        root[other] = one
+        while True:
+            above = root[root]
+            if np.array_equal(above, root):
+                break
+            root = above
+    others = np.flatnonzero(root != np.arange(codes.size))
+    return np.stack((codes[root[others]], codes[others]), axis=1)

@@ -1,0 +1,234 @@
+"""The `Corpus` of simhash-py before 0.4, for programs that used it: the same names, the same answers.
+
+Behind it is a `HammingIndex`: the number of blocks decides the order of the answers, and how often each comes, but not
+how they are found. What is different is told in docs/hamming.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whorl.arrays import run_starts
+from whorl.errors import ParameterError
+from whorl.hamming.codes import (
+    BITS,
+    LARGEST,
+    Codes,
+    CodesLike,
+    Groups,
+    Permutation,
+    as_codes,
+    bits_of,
+    blocks_of,
+    uncollected,
+)
+from whorl.hamming.index import HammingIndex
+
+#: Choices of blocks that are still listed; simhash-py takes memory and time for each with every code.
+_MOST_TABLES = 1 << 16
+
+_Places = NDArray[np.int64]
+
+
+class Corpus:
+    """A set of 64-bit codes that differ from queries in few bits.
+
+    Args:
+        num_blocks: Blocks of bits, 1 to 64.
+        diff_bits: Bits that may differ, 0 to `num_blocks`.
+        repeats: Whether `find_all` gives a match once for each table that shows it, as simhash-py does; if not, for the
+            first such table alone.
+        zero_is_none: Whether 0 stands for "nothing found" in the answers of `find_first`, as in simhash-py: then the
+            code 0 is never found there, and where it comes first in a table it hides the others. If not, None does.
+
+    Raises:
+        ParameterError: Here and in all methods, a number outside its range.
+    """
+
+    def __init__(self, num_blocks: int, diff_bits: int, *, repeats: bool = True, zero_is_none: bool = True) -> None:
+        if not 1 <= num_blocks <= BITS:
+            raise ParameterError(f"num_blocks must be 1 to {BITS}, got {num_blocks}")
+        if not 0 <= diff_bits <= num_blocks:
+            raise ParameterError(f"diff_bits must be 0 to num_blocks ({num_blocks}), got {diff_bits}")
+        if comb(num_blocks, diff_bits) > _MOST_TABLES:
+            raise ParameterError(
+                f"{num_blocks} blocks with {diff_bits} bits that may differ are {comb(num_blocks, diff_bits):,} "
+                f"tables, at most {_MOST_TABLES:,} can be; use fewer blocks, or whorl.hamming.index, which has none"
+            )
+        self.differing_bits = diff_bits
+        self._num_blocks, self._repeats, self._zero_is_none = num_blocks, repeats, zero_is_none
+        self._index = HammingIndex(diff_bits)
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The tables that simhash-py would keep, in its order."""
+        blocks = blocks_of(LARGEST, self._num_blocks)
+        chosen = combinations(blocks, self._num_blocks - self.differing_bits)
+        return [Table(self._index, leading, [each for each in blocks if each not in leading]) for leading in chosen]
+
+    def insert(self, h: int) -> None:
+        """Add a code; nothing happens if it is there already."""
+        self._index.insert(h)
+
+    def insert_bulk(self, hashes: CodesLike) -> None:
+        """Add codes."""
+        self._index.insert_bulk(hashes)
+
+    def remove(self, h: int) -> None:
+        """Take a code out; nothing happens if it is not there."""
+        self._index.remove(h)
+
+    def remove_bulk(self, hashes: CodesLike) -> None:
+        """Take codes out."""
+        self._index.remove_bulk(hashes)
+
+    def find_first(self, query: int) -> int | None:
+        """Return the first match of the first table that has one."""
+        return self._first(query, self._index.find_all(query))
+
+    def find_first_bulk(self, queries: CodesLike) -> list[int | None]:
+        """Return the first match for each query."""
+        queries = as_codes(queries)
+        hits = _Hits(queries, self._index.find_all_bulk(queries))
+        first, found = np.zeros(queries.size, np.uint64), np.zeros(queries.size, np.bool_)
+        for table in self.tables if hits.codes.size else []:
+            open_ = hits.shown_by(table)
+            open_ = open_[~found[hits.owners[open_]]]
+            starts = run_starts(hits.owners[open_])
+            if starts.size:
+                owners = hits.owners[open_[starts]]
+                smallest = np.minimum.reduceat(table.permutation.apply_all(hits.codes[open_]), starts)
+                if self._zero_is_none:
+                    owners, smallest = owners[smallest > 0], smallest[smallest > 0]
+                first[owners] = table.permutation.undo_all(smallest)
+                found[owners] = True
+        answers: list[int | None] = [*first.tolist()]
+        if not self._zero_is_none:
+            for nothing in np.flatnonzero(~found).tolist():
+                answers[nothing] = None
+        return answers
+
+    def find_all(self, query: int) -> list[int]:
+        """Return all matches, table by table."""
+        found = self._index.find_all(query)
+        shown = [code for table in self.tables for code in table.select(query, found)] if found else []
+        return shown if self._repeats else list(dict.fromkeys(shown))
+
+    def find_all_bulk(self, queries: CodesLike) -> list[list[int]]:
+        """Return all matches for each query."""
+        queries = as_codes(queries)
+        hits = _Hits(queries, self._index.find_all_bulk(queries))
+        with uncollected():
+            answers: list[list[int]] = [[] for _ in range(queries.size)]
+            if hits.codes.size:
+                hits.fill(answers, self.tables, repeats=self._repeats)
+        return answers
+
+    def hashes(self) -> list[int]:
+        """Return all codes, in the order of the first table."""
+        return self.tables[0].hashes()
+
+    def distance(self, a: int, b: int) -> int:
+        """Return in how many bits two codes differ."""
+        one, other = as_codes([a, b]).tolist()
+        return int(one ^ other).bit_count()
+
+    def _first(self, query: int, found: list[int]) -> int | None:
+        for table in self.tables if found else []:
+            shown = table.select(query, found)
+            if shown and (shown[0] or not self._zero_is_none):
+                return shown[0]
+        return 0 if self._zero_is_none else None
+
+
+class Table:
+    """One choice of blocks, as simhash-py would keep a table for it; of a `Corpus`, and changed through that alone.
+
+    Args:
+        index: The codes.
+        leading: Blocks on which a code agrees with the queries it is shown for, as masks.
+        others: The other blocks.
+    """
+
+    def __init__(self, index: HammingIndex, leading: Sequence[int], others: Sequence[int]) -> None:
+        self._index = index
+        #: The bits of the leading blocks, where they are in a code.
+        self.lead = sum(leading)
+        #: The same bits in a permuted code: on top.
+        self.search_mask = LARGEST >> BITS - self.lead.bit_count() << BITS - self.lead.bit_count()
+        self.permutation = Permutation([bit for mask in (*leading, *others) for bit in bits_of(mask)])
+
+    def permute(self, query: int) -> int:
+        """Return a code with the bits of the leading blocks on top."""
+        return self.permutation.apply(query)
+
+    def unpermute(self, query: int) -> int:
+        """Return the code that `permute` made this one of."""
+        return self.permutation.undo(query)
+
+    def select(self, query: int, found: list[int]) -> list[int]:
+        """Return those of the codes found for a query that this table shows, in its order."""
+        shown = [code for code in found if not (code ^ query) & self.lead]
+        return sorted(shown, key=self.permute) if len(shown) > 1 else shown
+
+    def find_all(self, query: int) -> list[int]:
+        """Return the matches that this table shows, in its order."""
+        return self.select(query, self._index.find_all(query))
+
+    def find_first(self, query: int) -> int:
+        """Return the first of them, or 0."""
+        return next(iter(self.find_all(query)), 0)
+
+    def hashes(self) -> list[int]:
+        """Return all codes, in the order of this table."""
+        codes: list[int] = self.permutation.undo_all(np.sort(self.permutation.apply_all(self._index.codes()))).tolist()
+        return codes
+
+
+class _Hits:
+    """The codes found for several queries.
+
+    Attributes:
+        owners: Number of the query of each hit, ascending.
+        codes: The code of each.
+    """
+
+    def __init__(self, queries: Codes, found: Groups) -> None:
+        sizes = np.diff(found.ends)
+        self.owners: _Places = np.repeat(np.arange(queries.size), sizes)
+        self.codes = found.codes
+        self._is_alone = sizes[self.owners] == 1
+        self._differing = found.codes ^ queries[self.owners]
+
+    def shown_by(self, table: Table) -> _Places:
+        """Return the hits that a table shows."""
+        return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
+
+    def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
+        """Put the codes of each query into its answer, in the order of the tables that show them, and of each table."""
+        times = np.zeros(self.codes.size, np.int64)  # how often the only hit of a query comes
+        several: list[_Places] = []
+        for table in tables:
+            places = self.shown_by(table)
+            if not repeats:
+                places = places[times[places] == 0]
+            times[places] += 1
+            places = places[~self._is_alone[places]]
+            order = np.lexsort((table.permutation.apply_all(self.codes[places]), self.owners[places]))
+            several.append(places[order])
+        alone = np.flatnonzero(self._is_alone)
+        each = zip(self.owners[alone].tolist(), self.codes[alone].tolist(), times[alone].tolist(), strict=True)
+        for owner, code, number in each:
+            answers[owner] = [code] * number
+        places = np.concatenate(several)
+        places = places[np.argsort(self.owners[places], kind="stable")]
+        starts, codes = run_starts(self.owners[places]), self.codes[places].tolist()
+        ends = [*starts[1:].tolist(), places.size]
+        for owner, start, end in zip(self.owners[places[starts]].tolist(), starts.tolist(), ends, strict=False):
+            answers[owner] = codes[start:end]

@@ -1,0 +1,255 @@
+"""Tables that show which of many codes lie near one: Multi-Index Hashing.
+
+The 64 bits are cut into blocks. Two codes that differ in at most `distance` bits differ in at most a `radius` of
+``distance // blocks`` bits in one of the blocks at least (pigeonhole), so that it is enough to look, for each block,
+at the codes that have the query's bits there or nearly so. A table keeps all codes in the order of one block, and
+where each value of the block begins.
+
+Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
+(arXiv:1307.2982); with a radius of 0 the tables of G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for
+Web Crawling (WWW 2007) for one block more than bits.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whorl.hamming.codes import BITS, Codes, Groups, Permutation, candidates, distinct
+from whorl.hamming.routes import loops
+
+#: Codes that the compiled loops may read behind the last.
+PADDING = 8
+#: More buckets than this in a table, and its offsets leave the processor's cache.
+_WIDEST = 22
+_LARGEST_RADIUS = 2
+#: Nanoseconds that a look into a bucket takes, and each code there; they only choose the layout.
+_PROBE, _CODE = 25.0, 0.3
+#: Nanoseconds of the plain route: a code in a batch, a query in a batch, a code that is sorted into a table.
+_PLAIN_CODE, _PLAIN_QUERY, _PLAIN_SORT = 15, 500, 60
+#: And microseconds of one query alone.
+_PLAIN_LOOK = 8e-6
+#: Codes that the plain route compares together.
+_AT_ONCE = 1 << 18
+#: Up to so many codes in a bucket Python's own integers are faster than numpy.
+_FEW = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which bits the tables are in order of.
+
+    Args:
+        distance: How many bits of a code and a query may differ.
+        lows: The lowest bit of each table's block, that of the highest bits first.
+        width: Bits of a block that choose a bucket; with 0 there is one table with one bucket, and a search looks at
+            all codes.
+        radius: How many of them may differ.
+    """
+
+    distance: int
+    lows: tuple[int, ...]
+    width: int
+    radius: int
+
+    @classmethod
+    def choose(cls, distance: int, count: int) -> Layout:
+        """Return the layout that answers a query soonest, for codes that are spread evenly."""
+        widest = min(_WIDEST, max(1, count.bit_length() - 1))
+        best, least = cls(distance, (0,), 0, 0), _PROBE + _CODE * count
+        for radius in range(_LARGEST_RADIUS + 1):
+            blocks = distance // (radius + 1) + 1
+            width = min(BITS // blocks, widest)
+            probes = blocks * sum(comb(width, changed) for changed in range(radius + 1))
+            cost = probes * (_PROBE + _CODE * count / 2**width)
+            if cost < least:
+                tops = [(block + 1) * BITS // blocks for block in reversed(range(blocks))]
+                best, least = cls(distance, tuple(top - width for top in tops), width, radius), cost
+        return best
+
+    @property
+    def masks(self) -> list[int]:
+        """The bits of each table's buckets."""
+        return [((1 << self.width) - 1) << low for low in self.lows]
+
+    @property
+    def flips(self) -> list[int]:
+        """What to change of a bucket's number to get those within the radius."""
+        return [
+            sum(1 << bit for bit in changed)
+            for size in range(self.radius + 1)
+            for changed in combinations(range(self.width), size)
+        ]
+
+    @property
+    def expected(self) -> float:
+        """How many codes of a thousand a query looks at, for codes that are spread evenly."""
+        return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
+
+
+def sort_codes(codes: Codes) -> Codes:
+    """Return codes sorted, each once; the array given may be changed."""
+    compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
+    if compiled:
+        codes = codes if codes.flags.writeable else codes.copy()
+        compiled.radix_sort(codes, np.empty_like(codes), 0, BITS, np.empty(1 << 11, np.int64))
+    else:
+        codes = np.sort(codes)
+    return distinct(codes)
+
+
+def order_by(codes: Codes, low: int, width: int, scratch: Codes | None = None) -> None:
+    """Put codes in the order of a block of bits, in place."""
+    compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
+    if compiled:
+        scratch = np.empty_like(codes) if scratch is None else scratch
+        compiled.radix_sort(codes, scratch, low, width, np.empty(1 << 11, np.int64))
+    else:
+        permutation = Permutation.leading(((1 << width) - 1) << low)
+        permuted = permutation.apply_all(codes)
+        permuted.sort()
+        codes[:] = permutation.undo_all(permuted)
+
+
+class Tables:
+    """Codes that do not change, ready for search. One thread at a time may use them.
+
+    Args:
+        codes: uint64, sorted, each once.
+        distance: How many bits may differ.
+    """
+
+    def __init__(self, codes: Codes, distance: int) -> None:
+        self.layout = layout = Layout.choose(distance, codes.size)
+        tables, buckets = len(layout.lows), 1 << layout.width
+        self._size = codes.size
+        self._all = np.empty(tables * codes.size + PADDING, np.uint64)
+        self._all[tables * codes.size :] = 0
+        self._ends = np.empty(tables * (buckets + 1), np.int32 if codes.size < 2**31 else np.int64)
+        scratch = np.empty(codes.size if tables > 1 else 0, np.uint64)
+        compiled = loops(tables * codes.size * _PLAIN_SORT * 1e-9)
+        for number, low in enumerate(layout.lows):
+            table = self._all[number * codes.size : (number + 1) * codes.size]
+            table[:] = codes
+            if number:  # sorted codes are in order of the block of the highest bits already
+                order_by(table, low, layout.width, scratch)
+            ends = self._ends[number * (buckets + 1) : (number + 1) * (buckets + 1)]
+            if compiled:
+                compiled.bucket_ends(table, low, layout.width, ends)
+            else:
+                ends[0] = 0
+                ends[1:] = np.cumsum(np.bincount(self._buckets_of(table, low), minlength=buckets))
+        self._masks = np.array(layout.masks, np.uint64)
+        self._flips = np.array(layout.flips, np.int64)
+        self._lows = np.array(layout.lows, np.int64)
+        self._numbers = np.array([distance, layout.radius, codes.size, buckets - 1], np.int64)
+        # A memoryview gives Python's integers twice as fast as an array does.
+        self._view, self._ends_view = self._all.data, self._ends.data
+        self._look_seconds = _PLAIN_LOOK * len(layout.lows) * len(layout.flips) / 4
+        self._blocks = [
+            (low, number * codes.size, number * (buckets + 1), layout.masks[:number])
+            for number, low in enumerate(layout.lows)
+        ]
+        self._flip_list = layout.flips
+        self._low, self._last = layout.lows[0], buckets - 1
+        self._query, self._found, self._counts = np.zeros(1, np.uint64), np.empty(64, np.uint64), np.zeros(2, np.int64)
+        self._query_view = self._query.data
+        self._call = (self._query, 0, self._all, self._ends, self._lows, self._masks, self._flips, self._numbers)
+
+    def _buckets_of(self, codes: Codes, low: int) -> NDArray[np.int64]:
+        mask = np.uint64((1 << self.layout.width) - 1)
+        return ((codes >> np.uint64(low)) & mask).astype(np.int64)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, code: int) -> bool:
+        bucket, ends = code >> self._low & self._last, self._ends_view
+        end = ends[bucket + 1]
+        place = bisect_left(self._view, code, ends[bucket], end)
+        return place < end and self._view[place] == code
+
+    @property
+    def codes(self) -> Codes:
+        """All codes, sorted; not to be changed."""
+        return self._all[: self._size]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return self._all.nbytes + self._ends.nbytes
+
+    def find(self, query: int) -> list[int]:
+        """Return the codes near one that is within the range of codes, in ascending order."""
+        compiled = loops(self._look_seconds)
+        if compiled is None:
+            return self._find_plainly(query)
+        self._query_view[0] = query
+        while compiled.find(*self._call, self._found, self._counts) == 0:
+            self._found = np.empty(2 * self._found.size, np.uint64)
+        count = self._counts[1]
+        return self._found[:count].tolist() if count else []
+
+    def _find_plainly(self, query: int) -> list[int]:
+        distance, last = self.layout.distance, self._last
+        codes, ends = self._view, self._ends_view
+        found: list[int] = []
+        for low, first_code, first_bucket, earlier in self._blocks:
+            own = query >> low & last
+            for flip in self._flip_list:
+                bucket = first_bucket + (own ^ flip)
+                start, end = first_code + ends[bucket], first_code + ends[bucket + 1]
+                if end - start <= _FEW:
+                    near = [code for code in codes[start:end] if (code ^ query).bit_count() <= distance]
+                else:
+                    several = self._all[start:end]
+                    near = several[np.bitwise_count(several ^ np.uint64(query)) <= distance].tolist()
+                if near:
+                    found += [code for code in near if self._is_new(code ^ query, earlier)]
+        found.sort()
+        return found
+
+    def _is_new(self, differing: int, earlier: list[int]) -> bool:
+        """Whether none of the earlier tables shows a code that differs from the query in these bits."""
+        return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
+
+    def find_all(self, queries: Codes) -> Groups:
+        """Return the codes near each query, in ascending order."""
+        looked_at = _PLAIN_CODE * self._size * self.layout.expected / 1000
+        compiled = loops(queries.size * (_PLAIN_QUERY + looked_at) * 1e-9)
+        if compiled is None:
+            return self._find_all_plainly(queries)
+        found, counts = np.empty(queries.size + 1024, np.uint64), np.zeros(queries.size + 1, np.int64)
+        answered = 0
+        while True:
+            answered = compiled.find(queries, answered, *self._call[2:], found, counts)
+            if answered == queries.size:
+                return Groups(found[: counts[-1]].copy(), counts)
+            more = np.empty(2 * found.size, np.uint64)
+            more[: counts[answered]] = found[: counts[answered]]
+            found = more
+
+    def _find_all_plainly(self, queries: Codes) -> Groups:
+        layout, buckets = self.layout, 1 << self.layout.width
+        owners, codes = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
+        for number, low in enumerate(layout.lows):
+            table = self._all[number * self._size : (number + 1) * self._size]
+            ends = self._ends[number * (buckets + 1) : (number + 1) * (buckets + 1)].astype(np.int64)
+            own = self._buckets_of(queries, low)
+            for flip in layout.flips:
+                for owner, place in candidates(ends[own ^ flip], ends[(own ^ flip) + 1], _AT_ONCE):
+                    differing = table[place] ^ queries[owner]
+                    near = np.flatnonzero(np.bitwise_count(differing) <= layout.distance)
+                    for mask in layout.masks[:number]:
+                        near = near[np.bitwise_count(differing[near] & np.uint64(mask)) > layout.radius]
+                    owners.append(owner[near])
+                    codes.append(table[place[near]])
+        every, found = np.concatenate(owners), np.concatenate(codes)
+        order = np.lexsort((found, every))
+        counts = np.bincount(every, minlength=queries.size)
+        return Groups(found[order], np.concatenate(([0], np.cumsum(counts))).astype(np.int64))

@@ -1,0 +1,42 @@
+"""The text of an e-mail: its subject and what it says; what is attached is not read."""
+
+from __future__ import annotations
+
+from email import message_from_bytes
+from email.message import MIMEPart
+from email.policy import default
+
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.decoding import decode
+from whorl.ingest.extraction.html import html_text
+from whorl.ingest.extraction.pieces import Pieces
+
+#: One of these stands in every message that was sent or drafted.
+_HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
+
+
+def read(raw: bytes, text: Pieces) -> None:
+    """Append the subject, and the plain text of a message, or that of its HTML where there is none.
+
+    Raises:
+        DocumentError: It is no e-mail, or its text is in no encoding that can be told.
+    """
+    message = message_from_bytes(raw, policy=default)
+    if not any(name in message for name in _HEADERS):
+        raise DocumentError("this is no e-mail: it does not begin with the headers of one")
+    if subject := message.get("Subject"):
+        text.add(f"{subject}\n\n")
+    body = message.get_body(preferencelist=("plain", "html"))
+    if body is not None:
+        told = _content(body)
+        text.add(html_text(told) if body.get_content_subtype() == "html" else told)
+
+
+def _content(part: MIMEPart) -> str:
+    payload = part.get_payload(decode=True)
+    assert isinstance(payload, bytes)  # a body has no parts
+    try:
+        return payload.decode(part.get_content_charset("ascii")).replace("\r\n", "\n")
+    except (LookupError, UnicodeDecodeError):
+        # The charset that the message names is unknown, or another.
+        return decode(payload).replace("\r\n", "\n")

@@ -1,0 +1,108 @@
+"""The text of DOCX, PPTX and XLSX."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any, BinaryIO
+
+from lxml.etree import ErrorTypes, XMLSyntaxError, iterwalk
+
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.formats import DOCX, PPTX, XLSX
+from whorl.ingest.extraction.pieces import Pieces
+
+#: Elements whose text is not what a reader sees: what was deleted or moved away, and what stands in for drawings.
+_UNSEEN = frozenset({"del", "moveFrom", "Fallback"})
+#: What follows, or stands for, an element.
+_ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
+_NOTES = ("/footnotes", "/endnotes")
+
+
+def read(raw: bytes, form: str, most_unpacked: int, text: Pieces) -> None:
+    """Append the text of a DOCX, PPTX or XLSX.
+
+    Args:
+        raw: The file.
+        form: Its format's name.
+        most_unpacked: Bytes that the archive may have when it is unpacked.
+        text: What is appended to.
+
+    Raises:
+        DocumentError: The file is no archive, or too large a one.
+        MemoryError: There is too little memory for it.
+    """
+    _require_unpacked(raw, most_unpacked)
+    try:
+        {DOCX.name: _docx, PPTX.name: _pptx, XLSX.name: _xlsx}[form](io.BytesIO(raw), text)
+    except XMLSyntaxError as error:
+        if error.code == ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError from error
+        raise
+
+
+def _require_unpacked(raw: bytes, most: int) -> None:
+    """Raise where an archive says that it has more bytes than it may; Python unpacks none beyond what it says."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            size = sum(each.file_size for each in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        raise DocumentError("this file is damaged: it is no whole archive") from None
+    if size > most:
+        raise DocumentError(
+            f"unpacked it would have {size:,} bytes, and the process that reads it may have {most:,} bytes of memory "
+            "(setting file_memory_bytes)"
+        )
+
+
+def _docx(file: BinaryIO, text: Pieces) -> None:
+    """Append the paragraphs and tables in their order, then footnotes and endnotes."""
+    # Not docx.Document, whose paragraphs lack what was inserted with changes tracked, and controls, boxes and notes.
+    from docx.opc.package import OpcPackage
+    from docx.opc.part import XmlPart
+    from docx.oxml.parser import parse_xml
+
+    main = OpcPackage.open(file).main_document_part
+    related = [each for each in main.rels.values() if not each.is_external]
+    notes = [each.target_part for kind in _NOTES for each in related if each.reltype.endswith(kind)]
+    for part in (main, *notes):
+        _walk(part.element if isinstance(part, XmlPart) else parse_xml(part.blob), text)
+
+
+def _pptx(file: BinaryIO, text: Pieces) -> None:
+    """Append the text of the slides in their order, each with its notes."""
+    from pptx import Presentation
+
+    for slide in Presentation(file).slides:
+        _walk(slide.element, text)
+        if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
+            text.add(f"{frame.text}\n")
+
+
+def _xlsx(file: BinaryIO, text: Pieces) -> None:
+    """Append the sheets: of formulas the values that were saved, a row a line, tabs between cells."""
+    from openpyxl import load_workbook
+
+    for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
+        text.add(f"{sheet.title}\n")
+        # How large a sheet says it is may be a lie of 17 thousand million cells.
+        sheet.reset_dimensions()
+        for row in sheet.iter_rows(values_only=True):
+            if cells := [str(value) for value in row if value is not None]:
+                text.add("\t".join(cells) + "\n")
+
+
+def _walk(root: Any, text: Pieces) -> None:
+    """Append what a reader sees of a tree of WordprocessingML or DrawingML, whose names for it are the same."""
+    walker = iterwalk(root, events=("start", "end"))
+    for event, element in walker:
+        if not isinstance(element.tag, str):
+            continue
+        name = element.tag.rpartition("}")[2]
+        if event == "start":
+            if name in _UNSEEN:
+                walker.skip_subtree()
+            elif name == "t" and element.text:
+                text.add(element.text)
+        elif end := _ENDS.get(name):
+            text.add(end)

@@ -1,0 +1,173 @@
+"""Files and folders to documents: text, Markdown, JSON lines of `{"id", "text", …}`, and what `extraction` reads.
+
+A file that cannot be read is a problem to be told at the end, never the end of the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from whorl.errors import DocumentError, ParameterError
+from whorl.ingest.extraction.decoding import announced, decode
+from whorl.ingest.extraction.formats import format_of
+
+if TYPE_CHECKING:
+    from whorl.ingest.extraction.reader import Reader
+    from whorl.model import Document
+
+_JSON_LINES = frozenset({".jsonl", ".ndjson"})
+#: A file of so many bytes is within every limit that can be set: most are, and need no settings.
+_SMALL_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file, or a line of one, that gave no document."""
+
+    where: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+def files_under(paths: Iterable[Path], on_problem: Callable[[Problem], None]) -> Iterator[Path]:
+    """Yield the files that paths name, those in folders in the order of their names; hidden ones are left out.
+
+    Links are followed, and each folder is read once, so that a link to a folder above ends. What is neither a file
+    nor a folder (a pipe, a device) is a problem: reading it might never end.
+    """
+    for named in paths:
+        # A list, not recursion: folders nest deeper than Python's stack.
+        waiting, read = [named], set[tuple[int, int]]()
+        while waiting:
+            path = waiting.pop()
+            try:
+                status = path.stat()
+                if stat.S_ISREG(status.st_mode):
+                    yield path
+                elif not stat.S_ISDIR(status.st_mode):
+                    on_problem(Problem(str(path), "this is neither a file nor a folder"))
+                elif (status.st_dev, status.st_ino) not in read:
+                    read.add((status.st_dev, status.st_ino))
+                    waiting += sorted((each for each in path.iterdir() if not each.name.startswith(".")), reverse=True)
+            except FileNotFoundError:
+                is_link = path.is_symlink()
+                on_problem(
+                    Problem(str(path), "this link leads nowhere" if is_link else "there is no such file or folder")
+                )
+            except OSError as error:
+                on_problem(Problem(str(path), error.strerror or str(error)))
+
+
+def documents_in(file: Path, on_problem: Callable[[Problem], None]) -> Iterator[Document]:
+    """Yield the documents of a file: one for each JSON line, one for any other file, under its path as its id."""
+    from whorl.model import Document  # here, because the text of one file takes no documents
+
+    try:
+        if file.suffix.lower() in _JSON_LINES:
+            yield from _json_lines(file, on_problem)
+            return
+        yield Document(id=file.as_posix(), text=file_text(_bytes(file), file), name=file.name)
+    except OSError as error:
+        on_problem(Problem(str(file), error.strerror or str(error)))
+    except DocumentError as error:
+        on_problem(Problem(str(file), str(error)))
+
+
+def source_text(named: str) -> str:
+    """Return the text of a file, or of standard input where `-` is named.
+
+    Raises:
+        ParameterError: It cannot be read, or is not text.
+    """
+    try:
+        if named != "-":
+            return file_text(_bytes(Path(named)), Path(named))
+        if sys.stdin is None:
+            raise ParameterError("- is standard input, and that is closed; name a file")
+        return file_text(sys.stdin.buffer.read(), PurePath(named))
+    except OSError as error:
+        raise ParameterError(f"{named} cannot be read: {error.strerror or error}") from error
+    except DocumentError as error:
+        raise ParameterError(f"{named}: {error}") from error
+
+
+def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
+    """Return the text of a file's bytes.
+
+    Args:
+        raw: All of the file.
+        file: Its name, which tells what the bytes do not.
+        reader: Reads what is no plain text; with this process's own and the settings' limits, if None.
+
+    Raises:
+        DocumentError: There is no text, with the reason.
+    """
+    form = format_of(raw, file)
+    if form is None:
+        return decode(raw)
+    return (reader or _reader(os.getpid())).text(raw, form)
+
+
+def _bytes(file: Path) -> bytes:
+    size = file.stat().st_size
+    if size > _SMALL_BYTES:
+        _reader(os.getpid()).require_size(size)
+    return file.read_bytes()
+
+
+@cache
+def _reader(process: int) -> Reader:
+    """Return what reads files here; a process that was forked off shares no pipes with the one before."""
+    # Here, because plain text needs neither.
+    from whorl.ingest.extraction.reader import Reader
+    from whorl.settings.settings import Settings
+
+    return Reader(Settings.load().file_limits)
+
+
+def _json_lines(file: Path, on_problem: Callable[[Problem], None]) -> Iterator[Document]:
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if number == 1 and (encoding := announced(line)) not in (None, "utf-8-sig"):
+                raise DocumentError(f"JSON lines are UTF-8, and this is {encoding}")
+            if line.strip():
+                try:
+                    yield json_document(line)
+                except DocumentError as error:
+                    on_problem(Problem(f"{file}, line {number}", str(error)))
+
+
+def json_document(line: bytes) -> Document:
+    """Return the document of one JSON line; what is not id, text or name becomes a property.
+
+    Raises:
+        DocumentError: No JSON, no object, or one without an id and a text.
+    """
+    from whorl.model import Document
+
+    try:
+        told = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DocumentError(f"this is not JSON: {error.msg}, at character {error.colno}") from None
+    except RecursionError:
+        raise DocumentError("this is nested too deep to be read") from None
+    except ValueError as error:
+        # No UTF-8, or a number of thousands of digits.
+        raise DocumentError(str(error)) from None
+    if not isinstance(told, dict) or "id" not in told or "text" not in told:
+        raise DocumentError('a line is an object with at least "id" and "text"')
+    if isinstance(told["id"], int) and not isinstance(told["id"], bool):
+        told["id"] = str(told["id"])
+    document_id, text, name = told.pop("id"), told.pop("text"), told.pop("name", None)
+    properties = {key: value for key, value in told.items() if value is not None}
+    return Document(document_id, text, "" if name is None else name, properties)

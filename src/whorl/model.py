@@ -1,0 +1,184 @@
+"""What goes into a store and what comes out of a search: documents, hits, pages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from whorl.errors import DocumentError
+from whorl.fingerprint.hashing import well_formed
+from whorl.planning.clauses import Kind, Value
+from whorl.planning.values import typed
+
+PropertyValue: TypeAlias = str | int | float | bool
+
+#: Names that the stores use for themselves; `text` is the key that documents bring their content under.
+RESERVED_FIELDS = frozenset(
+    {
+        *("id", "name", "text", "TEXT", "content", "MINHASH", "_version_", "_root_", "_childDocuments_"),
+        *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch"),
+    }
+)
+#: A longer id would not fit a term of either engine in every script.
+MAX_ID_LENGTH = 1000
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text under an id, with a name to show and properties to search by.
+
+    Args:
+        id: Not empty, at most 1,000 characters, no control characters.
+        text: The content; lone surrogates become U+FFFD, as they would in any UTF-8 store.
+        name: What people know the document by.
+        properties: Further fields; a value is text, a number, a truth value or a list of those.
+
+    Raises:
+        DocumentError: An id, a field name or a value that cannot be stored as it is.
+    """
+
+    id: str
+    text: str
+    name: str = ""
+    properties: Mapping[str, PropertyValue | Sequence[PropertyValue]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for part in ("id", "text", "name"):
+            if not isinstance(getattr(self, part), str):
+                raise DocumentError(f"{part} must be text, got {getattr(self, part)!r:.80}")
+        if not self.id or len(self.id) > MAX_ID_LENGTH:
+            raise DocumentError(f"an id has 1 to {MAX_ID_LENGTH} characters, got {len(self.id)}: {self.id!r:.80}")
+        if self.id != well_formed(self.id) or any(ord(char) < 32 or ord(char) == 127 for char in self.id):
+            raise DocumentError(f"an id holds no control characters and no lone surrogates, got {self.id!r:.80}")
+        object.__setattr__(self, "text", well_formed(self.text))
+        object.__setattr__(self, "name", well_formed(self.name))
+        object.__setattr__(
+            self,
+            "properties",
+            {name: _values(name, value, self.id) for name, value in self.properties.items()},
+        )
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of everything in the document: equal digests need no second indexing."""
+        parts = json.dumps([self.id, self.name, self.properties, self.text], sort_keys=True)
+        return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
+
+    def wholes(self) -> list[tuple[str, Kind, Value]]:
+        """Return the name and the properties' values, none twice, each with its field and its type."""
+        named = [("name", Kind.KEYWORD, self.name)] if self.name else []
+        return list(
+            dict.fromkeys(
+                [
+                    *named,
+                    *(
+                        (name, *typed(value))
+                        for name, values in self.properties.items()
+                        if isinstance(values, tuple)
+                        for value in values
+                    ),
+                ]
+            )
+        )
+
+    def contents(self) -> dict[str, tuple[PropertyValue, ...]]:
+        """Return the properties' values."""
+        return {name: values for name, values in self.properties.items() if isinstance(values, tuple)}
+
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """Return the properties' values as text, in order."""
+        return {
+            name: tuple(_text(value) for value in values)
+            for name, values in self.properties.items()
+            if isinstance(values, tuple)
+        }
+
+
+def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, ...]:
+    if not isinstance(name, str) or not name or name in RESERVED_FIELDS or name != well_formed(name):
+        raise DocumentError(f"a property cannot be called {name!r} (document {document_id!r}); choose another name")
+    if any(ord(char) < 32 for char in name):
+        raise DocumentError(f"a property's name holds no control characters, got {name!r} (document {document_id!r})")
+    values = tuple(each for each in value if each is not None) if isinstance(value, list | tuple) else (value,)
+    for single in values:
+        if not isinstance(single, str | int | float) or (isinstance(single, float) and not math.isfinite(single)):
+            raise DocumentError(
+                f"property {name!r} of document {document_id!r} must be text, numbers, true, false or a list of "
+                f"those, got {single!r:.80}"
+            )
+        if isinstance(single, int) and not -(1 << 63) <= single < 1 << 63:
+            raise DocumentError(f"property {name!r} of document {document_id!r} is a number of more than 64 bits")
+    return tuple(well_formed(single) if isinstance(single, str) else single for single in values)
+
+
+def _text(value: PropertyValue) -> str:
+    return json.dumps(value) if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A document that matches a query.
+
+    Args:
+        id: The document's id in its store.
+        name: What people know it by, or "".
+        score: The matching tokens (or bands), see `whorl.planning.build`.
+        shared: Tokens shared with the query's only source, repeats counted, where that was asked for.
+    """
+
+    id: str
+    name: str
+    score: float
+    shared: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One key to sort hits by; of several values the smallest counts ascending, the largest descending, none last.
+
+    Args:
+        field: Its name, None for the score.
+        is_ascending: Whether the smallest comes first.
+        places: Where the engine keeps the values, which a store finds out: of a document, the first that it has count.
+    """
+
+    field: str | None
+    is_ascending: bool = False
+    places: tuple[tuple[Kind, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is stored of a document beside its text.
+
+    Args:
+        id: The document's id.
+        name: What people know it by, or "".
+        properties: The values of its further fields, as the engine gives them back: a Solr's schema may make texts of
+            numbers.
+    """
+
+    id: str
+    name: str
+    properties: Mapping[str, tuple[PropertyValue, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of hits: best score first, equal scores in the order of their ids (by code point).
+
+    Args:
+        total: Documents that match.
+        hits: Those on this page.
+        warnings: What the user should know beside them.
+        asked: The tokens of the query's only source, where the hits' shared tokens were counted.
+    """
+
+    total: int
+    hits: tuple[Hit, ...]
+    warnings: tuple[str, ...] = ()
+    asked: int | None = None

@@ -1,0 +1,99 @@
+"""What a query leaves unsaid: how words that stand side by side are joined, and where they are looked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from whorl.planning.build import (
+    FieldClause,
+    FingerprintClause,
+    MatchAll,
+    PlanNode,
+    either,
+    make_filter,
+    make_plan,
+    mapped,
+)
+from whorl.query import ast
+from whorl.query.ast import Operator
+from whorl.query.limits import QueryLimits
+from whorl.query.parser import parse
+
+#: The field behind words without one: what stands for all text fields.
+TEXT = "TEXT"
+#: The namespace of names without one, of which the stores' own names are.
+NAMESPACE = "cm"
+#: Properties; names in capitals are those of the language itself.
+_PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """How queries are read where they do not say it themselves; as it stands, as the command line reads them.
+
+    Args:
+        operator: What joins words that stand side by side.
+        field_operator: The same inside a group behind a field.
+        templates: Queries by name, in which `%field` takes what is searched for.
+        default_field: Where words without a field are looked for.
+        text_fields: What TEXT stands for; none of them for the store's own text fields.
+        namespace: Of properties that are named without one.
+        is_strict: Whether queries are read as Alfresco reads them, to the letter.
+        limits: How large a query may be.
+    """
+
+    operator: Operator = Operator.OR
+    field_operator: Operator = Operator.OR
+    templates: Mapping[str, str] = field(default_factory=dict)
+    default_field: str = TEXT
+    text_fields: tuple[str, ...] = ()
+    namespace: str = NAMESPACE
+    is_strict: bool = False
+    limits: QueryLimits = field(default_factory=QueryLimits)
+
+    def read(self, query: str) -> ast.Node:
+        """Return the tree of a query, as `parse` does."""
+        return parse(
+            query,
+            strict=self.is_strict,
+            default_operator=self.operator,
+            field_operator=self.field_operator,
+            templates=self.templates or None,
+            limits=self.limits,
+        )
+
+    def plan(self, query: str) -> PlanNode:
+        """Return what a query asks for, as `make_plan` does."""
+        return mapped(make_plan(self.read(query)), self._placed)
+
+    def filter(self, query: str) -> PlanNode:
+        """Return what a query chooses, scoring nothing at all."""
+        return mapped(mapped(make_filter(self.read(query)), self._placed), _weightless)
+
+    def _placed(self, node: PlanNode) -> PlanNode:
+        """Return a clause with the fields that it means put in."""
+        if not isinstance(node, FieldClause):
+            return node
+        name = node.clause.field
+        if name is None and self.default_field != TEXT:
+            name = self.default_field
+        if name is None or name == TEXT:
+            if not self.text_fields:
+                return node
+            each = tuple(_in_field(node, self._named(text_field)) for text_field in self.text_fields)
+            return each[0] if len(each) == 1 else either(tuple(replace(one, weight=0.0) for one in each), node.weight)
+        return _in_field(node, self._named(name))
+
+    def _named(self, name: str) -> str:
+        is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
+        return f"{self.namespace}:{name}" if is_bare else name
+
+
+def _in_field(node: FieldClause, name: str) -> FieldClause:
+    return replace(node, clause=replace(node.clause, field=name))
+
+
+def _weightless(node: PlanNode) -> PlanNode:
+    return replace(node, weight=0.0) if isinstance(node, MatchAll | FieldClause | FingerprintClause) else node

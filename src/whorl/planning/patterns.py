@@ -1,0 +1,78 @@
+"""Patterns and misspelt words: what a typed wildcard means as words, and how far a word may be from another."""
+
+from __future__ import annotations
+
+import struct
+from decimal import Decimal
+
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.words.tokenizer import tokens_and_spans
+from whorl.planning.clauses import Pattern
+from whorl.query.ast import Joker
+
+#: Lucene's automata go no further.
+MOST_EDITS = 2
+#: Letters that stand for jokers while a text is split into words: two that nobody types, or else two others.
+_LETTERS = "ꟻꟼꟽꟾꟿꬰꬲꬳꬴ"
+
+
+def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
+    """Return a pattern's words in order, folded, each a pattern; a joker belongs to the word that it touches.
+
+    >>> words_of(("Annual re", Joker.ANY), "icu74")
+    [('annual',), ('re', <Joker.ANY: '*'>)]
+    >>> words_of(("x-", Joker.ANY), "icu74")
+    [('x',), (<Joker.ANY: '*'>,)]
+    """
+    literal = well_formed("".join(piece for piece in pattern if isinstance(piece, str)))
+    free = [letter for letter in _LETTERS if letter not in literal]
+    letters = dict(zip(Joker, free, strict=False))
+    jokers = {letter: joker for joker, letter in letters.items()}
+    text = "".join(letters[piece] if isinstance(piece, Joker) else well_formed(piece) for piece in pattern)
+    words: list[str] = []
+    end = -1
+    split, spans = tokens_and_spans(text, profile)
+    for word, (start, stop) in zip(split, spans.tolist(), strict=True):
+        if not word:
+            continue
+        # Scripts end words, and the letters that stand in for jokers have one.
+        is_touched = start == end and (words[-1][-1] in jokers or word[0] in jokers)
+        if is_touched:
+            words[-1] += word
+        else:
+            words.append(word)
+        end = stop
+    return [_pieces(word, jokers) for word in words]
+
+
+def _pieces(word: str, jokers: dict[str, Joker]) -> Pattern:
+    pieces: list[str | Joker] = []
+    for letter in word:
+        if letter in jokers:
+            pieces.append(jokers[letter])
+        elif pieces and isinstance(pieces[-1], str):
+            pieces[-1] += letter
+        else:
+            pieces.append(letter)
+    return tuple(pieces)
+
+
+def edits_of(similarity: Decimal, length: int) -> int:
+    """Return how many edits Lucene makes of a similarity; from 1 on it is the number of edits itself.
+
+    Args:
+        similarity: At least 0.
+        length: Characters of the word.
+
+    Source: FuzzyQuery.floatToEdits, which reads a 32-bit float.
+
+    >>> edits_of(Decimal("0.7"), 4), edits_of(Decimal("0.9"), 4), edits_of(Decimal(1), 4), edits_of(Decimal(0), 4)
+    (1, 0, 1, 0)
+    """
+    if similarity >= 1:
+        return min(int(similarity), MOST_EDITS)
+    if similarity == 0:
+        return 0
+    as_float = float(struct.unpack("f", struct.pack("f", float(similarity)))[0])
+    edits = int((1.0 - as_float) * length)
+    return min(edits, MOST_EDITS)

@@ -1,0 +1,269 @@
+"""Clauses of a plan with the types of their fields put in: `resolve`, between `make_plan` and `bind`.
+
+The type of a field decides what a clause asks of it. A field may hold values of several types, since documents are not
+made by one hand: a clause then asks for any of the types that can read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeAlias
+
+from whorl.errors import FieldError, Span
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.words.tokenizer import tokens
+from whorl.planning.build import Bool, FieldClause, MatchAll, Nothing, PlanNode, either, mapped
+from whorl.planning.clauses import Equal, InOrder, Kind, Like, Near, Present, Test, Words
+from whorl.planning.fields import DATA_TYPES, OF_THE_REPOSITORY, Fields, Places
+from whorl.planning.patterns import edits_of, words_of
+from whorl.planning.values import UnreadableError, range_of, value_of
+from whorl.query import ast
+
+#: Whether these ask for documents that have a field, or for those that have not.
+_PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
+_JUST_ANY = (ast.Joker.ANY,)
+
+#: What a clause asks of one field; its weight is put in at the end.
+_Found: TypeAlias = Test | Nothing
+
+
+def resolve(
+    plan: PlanNode, fields: Fields, query: str, now: datetime, names: Mapping[str, str] | None = None
+) -> tuple[PlanNode, tuple[str, ...]]:
+    """Put the types of their fields into a plan's clauses.
+
+    Args:
+        plan: What `make_plan` returned.
+        fields: What the store has.
+        query: What the plan was made from, for errors to point into.
+        now: What NOW is in all of its dates.
+        names: What the settings say that names in queries are called in the store.
+
+    Returns:
+        The plan, and what the user should know about it.
+
+    Raises:
+        FieldError: A field is not there, or cannot tell what is asked of it.
+    """
+    resolver = _Resolver(fields, query, now, names or {})
+    resolved = mapped(plan, lambda node: resolver.clause(node) if isinstance(node, FieldClause) else node)
+    return resolved, tuple(dict.fromkeys(resolver.warnings))
+
+
+class _Resolver:
+    def __init__(self, fields: Fields, query: str, now: datetime, names: Mapping[str, str]) -> None:
+        self._fields, self._query, self._now, self._names = fields, query, now, names
+        self.warnings: list[str] = []
+
+    def clause(self, asked: FieldClause) -> PlanNode:
+        """Return the plan of one clause."""
+        clause, weight = asked.clause, asked.weight
+        name = clause.field
+        if name is None:
+            return self._weighed(self._in_words(clause, None), weight)
+        if name in _PRESENCE:
+            return self._presence(clause, weight, is_wanted=_PRESENCE[name])
+        return self._weighed(self._one_of(clause, self._places(name, clause.span)), weight)
+
+    def _one_of(self, clause: ast.Leaf, some: list[Places]) -> list[_Found]:
+        """Ask for a clause in any of several fields, of those that can read it."""
+        found: list[_Found] = []
+        errors = []
+        for places in some:
+            try:
+                found += self._in_field(clause, places)
+            except FieldError as error:
+                errors.append(error)
+        if errors and not found:
+            raise errors[0]
+        return found
+
+    def _places(self, name: str, span: Span) -> list[Places]:
+        if name not in self._names:
+            if name in DATA_TYPES and self._fields.find(name) is None:
+                if found := list(self._fields.of_kinds(DATA_TYPES[name])):
+                    return found
+                raise self._error(f"no field of this store is of the type {name}", span)
+            if name == "CLASS" and self._fields.find(name) is None:
+                both = [self._fields.named(each, self._names) for each in ("TYPE", "ASPECT")]
+                if found := [each for each in both if each]:
+                    return found
+        places = self._fields.named(name, self._names)
+        if places is not None:
+            return [places]
+        told = self._names.get(name)
+        message = f"the store has no field {name!r}" if told is None else f"the store has no field {told!r} ({name})"
+        hint = ""
+        if near := self._fields.nearest(told or name):
+            hint = f"Did you mean {' or '.join(near)}?"
+        elif name in OF_THE_REPOSITORY:
+            message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"
+            hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
+        raise self._error(message, span, hint)
+
+    def _presence(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> PlanNode:
+        if not isinstance(clause, ast.Term | ast.Phrase):
+            raise self._error(f"{_field(clause)} takes the name of a field", clause.span, 'Write EXISTS:"cm:title".')
+        present = [test for places in self._places(clause.text, clause.span) for test in _present(places)]
+        if is_wanted:
+            return self._weighed(present, weight)
+        return Bool(must=(MatchAll(weight),), must_not=tuple(present))
+
+    @staticmethod
+    def _weighed(tests: list[_Found], weight: float) -> PlanNode:
+        tests = list(dict.fromkeys(tests))
+        if len(tests) > 1:
+            return either(tuple(tests), weight)
+        return tests[0] if isinstance(tests[0], Nothing) else replace(tests[0], weight=weight)
+
+    # One field, or the default ones. What comes back weighs nothing.
+
+    def _in_field(self, clause: ast.Leaf, places: Places) -> list[_Found]:
+        match clause:
+            case ast.Range():
+                return self._range(clause, places)
+            case ast.Term(text=text, form=form) | ast.Phrase(text=text, form=form):
+                return self._text(clause, text, form, places)
+            case ast.Wildcard(pattern=pattern, form=form):
+                if pattern == _JUST_ANY:
+                    return _present(places)
+                kinds = [kind for kind in (Kind.TEXT, Kind.KEYWORD) if kind in places]
+                if not kinds:
+                    raise self._mismatch(clause, places, "wildcards need text", "Write a range: [2020 TO 2022].")
+                wanted = {ast.Form.EXACT: Kind.KEYWORD, ast.Form.TOKENISED: Kind.TEXT}.get(form)
+                chosen = [wanted] if wanted in kinds else kinds
+                found: list[_Found] = []
+                if Kind.TEXT in chosen:
+                    # Where whole values are kept, too, those that no words can tell are still found by them.
+                    found += self._in_words(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
+                if Kind.KEYWORD in chosen:
+                    found.append(Like(places[Kind.KEYWORD], pattern, 0.0))
+                return found
+            case _:
+                if Kind.TEXT in places:
+                    return self._in_words(clause, places[Kind.TEXT])
+                if isinstance(clause, ast.Fuzzy) and Kind.KEYWORD in places:
+                    return [self._near(clause.text, clause, places[Kind.KEYWORD], Kind.KEYWORD)]
+                raise self._mismatch(clause, places, "this needs words")
+
+    def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_Found]:
+        """Ask for words where a field has them, for whole values where it has not, or where these are asked for."""
+        if form is ast.Form.EXACT and Kind.KEYWORD in places:
+            return [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
+        found: list[_Found] = []
+        if Kind.TEXT in places:
+            found += self._in_words(clause, places[Kind.TEXT])
+        elif Kind.KEYWORD in places:
+            found.append(Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
+        return self._read(places, lambda kind, place: value_of(kind, place, text, self._now), clause, found)
+
+    def _range(self, clause: ast.Range, places: Places) -> list[_Found]:
+        if clause.low is None and clause.high is None:
+            return _present(places)
+        if places.keys() == {Kind.TEXT}:
+            raise self._mismatch(clause, places, "a range needs whole values")
+        typed: Places = {kind: place for kind, place in places.items() if kind not in (Kind.TEXT, Kind.KEYWORD)}
+        has_text = Kind.KEYWORD in places
+
+        def read(kind: Kind, place: str) -> Test:
+            return range_of(kind, place, clause.low, clause.high, self._now)
+
+        try:
+            found = self._read(typed, read, clause, [])
+        except FieldError:
+            if not has_text:
+                raise
+            found = []
+        if found and has_text:
+            what = " and ".join(kind.value for kind in typed)
+            self.warnings.append(f"field {_field(clause)!r} holds {what}, and text as well, which the range leaves out")
+        return found or self._read({Kind.KEYWORD: places[Kind.KEYWORD]}, read, clause, [])
+
+    def _read(
+        self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, found: list[_Found]
+    ) -> list[_Found]:
+        """Add to what is found what the typed values of a field can read; it is an error if that leaves nothing."""
+        reasons = []
+        for kind, place in places.items():
+            if kind is Kind.TEXT or (kind is Kind.KEYWORD and found):
+                continue
+            try:
+                found.append(read(kind, place))
+            except UnreadableError as error:
+                reasons.append(str(error))
+        if reasons and not found:
+            raise self._mismatch(clause, places, reasons[0])
+        return found
+
+    def _in_words(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_Found]:
+        match clause:
+            case ast.Term(text=text):
+                return [Words(text, field, 0.0)]
+            case ast.Phrase(text=text, slop=slop):
+                return [Words(text, field, 0.0, slop or 0)]
+            case ast.Fuzzy(text=text):
+                return [self._near(text, clause, field, Kind.TEXT)]
+            case ast.Proximity(words=words, slop=slop):
+                return self._row([(word,) for word in self._tokens(" ".join(words))], slop, field, clause)
+            case ast.Wildcard(pattern=pattern):
+                row = words_of(pattern, self._fields.profile)
+                if len(row) > 1 and _JUST_ANY in row:
+                    if is_lenient:
+                        return []
+                    raise self._error(
+                        "a * that is no part of a word has no place among words",
+                        clause.span,
+                        'Write big * apple without quotes for words between, or with a slop: "big apple"~1.',
+                    )
+                if row == [_JUST_ANY] and pattern != _JUST_ANY:
+                    row = []
+                return [] if is_lenient and not row else self._row(row, 0, field, clause)
+            case _:
+                raise self._error("a range needs a field", clause.span, "Write cm:created:[2020 TO 2022].")
+
+    def _row(
+        self, row: Iterable[tuple[str | ast.Joker, ...]], slop: int, field: str | None, clause: ast.Leaf
+    ) -> list[_Found]:
+        words = tuple(row)
+        if not words:
+            reason = f"there is no word in {self._typed(clause.span)!r}, so it matches nothing"
+            self.warnings.append(reason)
+            return [Nothing(reason)]
+        return [InOrder(words, slop, field, 0.0)]
+
+    def _near(self, text: str, clause: ast.Fuzzy, field: str | None, kind: Kind) -> _Found:
+        words = self._tokens(text) if kind is Kind.TEXT else [well_formed(text)]
+        if len(words) != 1:
+            raise self._error(
+                f"{text!r} is {len(words)} words, and only one can be looked for by its spelling", clause.span
+            )
+        edits = edits_of(clause.similarity, len(words[0]))
+        if edits:
+            return Near(words[0], edits, field, 0.0)
+        return Equal(str(field), kind, words[0], 0.0) if kind is Kind.KEYWORD else Words(text, field, 0.0)
+
+    def _tokens(self, text: str) -> list[str]:
+        return [word for word in tokens(well_formed(text), self._fields.profile) if word]
+
+    def _typed(self, span: Span) -> str:
+        return self._query[span.start : span.end]
+
+    def _mismatch(self, clause: ast.Leaf, places: Places, reason: str, hint: str = "") -> FieldError:
+        holds = " and ".join(kind.value for kind in Kind if kind in places)
+        return self._error(f"field {_field(clause)!r} holds {holds}: {reason}", clause.span, hint)
+
+    def _error(self, message: str, span: Span, hint: str = "") -> FieldError:
+        return FieldError(message, query=self._query, span=span, hint=hint)
+
+
+def _present(places: Places) -> list[_Found]:
+    """Ask for any value, wherever a field keeps some."""
+    # Words are kept beside whole values, not in their place.
+    whole = [kind for kind in places if kind is not Kind.TEXT]
+    return [Present(places[kind], kind, 0.0) for kind in whole or places]
+
+
+def _field(clause: ast.Leaf) -> str:
+    return str(getattr(clause, "field", ""))

@@ -1,0 +1,169 @@
+"""Hits as entries of Alfresco's Search API: what a document has of a node's properties, and defaults for the rest.
+
+Clients that are generated from Alfresco's description want nine keys in every entry, so these are always there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from whorl.model import Hit, Stored
+from whorl.planning.dates import date_of, written
+from whorl.similar.measure import Measured
+
+#: What a document is where it does not say so itself.
+NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
+#: Who did what nobody is known to have done, and when.
+NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
+_NODES = "workspace://SpacesStore/"
+_PREFIXES = {
+    "{http://www.alfresco.org/model/content/1.0}": "cm:",
+    "{http://www.alfresco.org/model/system/1.0}": "sys:",
+    "{http://www.alfresco.org/model/application/1.0}": "app:",
+    "{http://www.alfresco.org/model/site/1.0}": "st:",
+}
+#: Properties that have a place of their own in an entry, by the names that they go by.
+_OWN: Mapping[str, tuple[str, ...]] = {
+    "name": ("cm:name",),
+    "type": ("TYPE", "nodeType"),
+    "aspects": ("ASPECT", "aspectNames"),
+    "created": ("cm:created", "createdAt"),
+    "creator": ("cm:creator", "createdByUser"),
+    "modified": ("cm:modified", "modifiedAt"),
+    "modifier": ("cm:modifier", "modifiedByUser"),
+    "parent": ("PARENT", "parentId"),
+    "path": ("PATH", "path"),
+    "mime type": ("cm:content.mimetype", "mimetype", "mimeType"),
+    "size": ("cm:content.size", "sizeInBytes"),
+    "encoding": ("cm:content.encoding", "encoding"),
+}
+
+
+def entry(
+    hit: Hit,
+    stored: Stored,
+    *,
+    names: Mapping[str, str],
+    include: Collection[str],
+    fields: Collection[str],
+    source: tuple[str, Measured] | None,
+) -> dict[str, Any]:
+    """Return one entry.
+
+    Args:
+        hit: What was found.
+        stored: What the store holds of it.
+        names: What properties are called in the store.
+        include: Keys that are there only if they are asked for.
+        fields: The only keys wanted beside those; all of them where there are none.
+        source: The source of the query's FINGERPRINT, and what the hit shares with it.
+    """
+    node = _Node(stored, names)
+    search: dict[str, Any] = {"score": hit.score}
+    if source is not None:
+        search["fingerprint"] = _fingerprint(*source)
+    told = {**node.basics(hit), "search": search}
+    asked = {name: value for name, value in node.extras().items() if name in {*include, *fields}}
+    wanted = {*fields, *include} if fields else told.keys()
+    return {name: value for name, value in {**told, **asked}.items() if name in wanted or name in asked}
+
+
+class _Node:
+    """A document read as a node."""
+
+    def __init__(self, stored: Stored, names: Mapping[str, str]) -> None:
+        there = {name: values for name, values in stored.properties.items() if values}
+        found = {role: _found(spellings, there, names) for role, spellings in _OWN.items()}
+        for role in ("created", "modified"):
+            if found[role] and _moment(str(there[found[role]][0])) is None:
+                found[role] = ""
+        if not (found["mime type"] and found["size"] and str(there[found["size"]][0]).isdecimal()):
+            # Half of what is known of a content has no place but among the others.
+            found |= dict.fromkeys(("mime type", "size", "encoding"), "")
+        self._own = {role: there[name] for role, name in found.items() if name}
+        self._left = {name: values for name, values in there.items() if name not in found.values()}
+
+    def _text(self, role: str, default: str = "") -> str:
+        return str(self._own[role][0]) if role in self._own else default
+
+    def basics(self, hit: Hit) -> dict[str, Any]:
+        """Return the keys that are always there, and those that are where the document says so."""
+        # The identity that Alfresco's clients go on with, where the documents are Alfresco's.
+        noderef = str(self._left.get("LID", ("",))[0])
+        node_type = _prefixed(self._text("type", NODE_TYPE))
+        created = _moment(self._text("created")) or NEVER
+        creator = self._text("creator", NOBODY)
+        told: dict[str, Any] = {
+            "id": noderef.removeprefix(_NODES) if noderef.startswith(_NODES) else hit.id,
+            "name": hit.name or self._text("name", hit.id),
+            "nodeType": node_type,
+            "isFolder": node_type == FOLDER_TYPE,
+            "isFile": node_type != FOLDER_TYPE,
+            "createdAt": created,
+            "createdByUser": _user(creator),
+            "modifiedAt": _moment(self._text("modified")) or created,
+            "modifiedByUser": _user(self._text("modifier", creator)),
+            "location": "nodes",
+        }
+        if parent := self._text("parent"):
+            told["parentId"] = parent.removeprefix(_NODES)
+        if mime_type := self._text("mime type"):
+            size = int(self._text("size"))
+            told["content"] = {"mimeType": mime_type, "mimeTypeName": mime_type, "sizeInBytes": size}
+            if encoding := self._text("encoding"):
+                told["content"]["encoding"] = encoding
+        return told
+
+    def extras(self) -> dict[str, Any]:
+        """Return the keys that are there only if they are asked for."""
+        path = self._text("path")
+        return {
+            # Nothing can be done to a node here, and nothing is locked or a link.
+            "allowableOperations": [],
+            "isLocked": False,
+            "isLink": False,
+            "aspectNames": [_prefixed(str(each)) for each in self._own.get("aspects", ())],
+            "path": {"name": path, "isComplete": bool(path), "elements": []},
+            "properties": {
+                name: values[0] if len(values) == 1 else list(values) for name, values in sorted(self._left.items())
+            },
+        }
+
+
+def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
+    told: dict[str, Any] = {"source": reference, "sharedTokens": measured.shared, "tokens": measured.tokens}
+    if estimate := measured.estimate:
+        shares = {
+            "jaccard": estimate.jaccard,
+            "sourceInHit": estimate.source_in_hit,
+            "hitInSource": estimate.hit_in_source,
+        }
+        told |= {name: {"value": each.value, "low": each.low, "high": each.high} for name, each in shares.items()}
+        told["exact"] = estimate.is_exact
+    return told
+
+
+def _found(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
+    """Return the name of the first of some properties that is there, "" where none is."""
+    for spelling in spellings:
+        local = spelling.partition(":")[2]
+        for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):
+            if name and name in there:
+                return name
+    return ""
+
+
+def _user(name: str) -> dict[str, str]:
+    return {"id": name, "displayName": name}
+
+
+def _moment(text: str) -> str | None:
+    moment = date_of(text)
+    return None if moment is None else written(moment).replace("Z", "+0000")
+
+
+def _prefixed(name: str) -> str:
+    for uri, prefix in _PREFIXES.items():
+        name = name.replace(uri, prefix)
+    return name

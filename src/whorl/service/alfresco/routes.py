@@ -1,0 +1,172 @@
+"""The part of Alfresco's REST API that a search client needs: the search, and tickets.
+
+Shapes are those of Alfresco's own description (alfresco-search.yaml, alfresco-auth.yaml); docs/alfresco.md says what
+differs, and why.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from pydantic import BaseModel
+
+from whorl.context import seconds_left
+from whorl.errors import ParameterError
+from whorl.model import Page, Stored
+from whorl.service.alfresco.entry import entry
+from whorl.service.alfresco.request import SearchRequest
+from whorl.service.credentials import Access, ticket_in
+from whorl.service.errors import ALFRESCO, Json
+from whorl.service.middleware.authentication import TICKETS
+from whorl.store import Store
+
+SEARCH = f"{ALFRESCO}/api/-default-/public/search/versions/1/search"
+_ME = f"{TICKETS}/-me-"
+#: The only thing that may stand in the address.
+_TICKET_PARAMETER = "alf_ticket"
+
+
+class LogIn(BaseModel):
+    """What `POST tickets` is sent."""
+
+    userId: str  # noqa: N815 - Alfresco's name
+    password: str
+
+
+def alfresco_routes(store: Store, access: Access) -> APIRouter:
+    """Return the routes under /alfresco.
+
+    Args:
+        store: What is searched.
+        access: Who may log in.
+    """
+    router = APIRouter(tags=["Alfresco"], default_response_class=Json)
+
+    @router.post(SEARCH, summary="Search", response_description="A page of hits")
+    def search(asked: SearchRequest, request: Request) -> Json:
+        """Search as Alfresco's Search API does; a FINGERPRINT adds `search.fingerprint` to each entry."""
+        unknown = sorted(set(request.query_params) - {_TICKET_PARAMETER})
+        if unknown:
+            raise ParameterError(f"the address has parameters {unknown!r:.100}; all of a search stands in its body")
+        return Json({"list": _found(store, asked)})
+
+    @router.post(TICKETS, status_code=201, summary="Log in")
+    def log_in(asked: LogIn) -> Json:
+        """Return a new ticket."""
+        ticket = access.log_in(asked.userId, asked.password)
+        if ticket is None:
+            raise HTTPException(403, "login failed")
+        return Json({"entry": {"id": ticket, "userId": asked.userId}}, 201)
+
+    @router.get(_ME, summary="Validate the ticket")
+    def validate(request: Request) -> Json:
+        """Return the request's own ticket, if it is good."""
+        ticket = _ticket(request)
+        if not access.renew(ticket):
+            raise HTTPException(404, "the ticket has ended")
+        return Json({"entry": {"id": ticket}})
+
+    @router.delete(_ME, status_code=204, summary="Log out")
+    def log_out(request: Request) -> Response:
+        """End the request's own ticket."""
+        if not access.log_out(_ticket(request)):
+            raise HTTPException(404, "the ticket has ended")
+        return Response(status_code=204)
+
+    return router
+
+
+def _ticket(request: Request) -> str:
+    ticket = ticket_in(request.headers.get("Authorization", ""), request.url.query)
+    if ticket is None:
+        raise HTTPException(400, "the request has no ticket: Authorization: Basic base64(ticket)")
+    return ticket
+
+
+def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
+    query, paging, conventions = asked.query.query, asked.paging, asked.conventions
+    filters = [each.alternatives for each in asked.filter_queries]
+    page = store.search(
+        query,
+        start=paging.skip_count,
+        rows=paging.max_items,
+        conventions=conventions,
+        filters=filters,
+        order=[key.order for key in asked.sort],
+    )
+    counts = []
+    for facet in asked.facet_queries:
+        left = seconds_left()
+        if left is not None and left <= 0:
+            raise HTTPException(503, "there was no time for all of the facetQueries; try again, or ask fewer at once")
+        counts.append(store.search(query, rows=0, conventions=conventions, filters=[*filters, (facet.query,)]).total)
+    until = paging.skip_count + len(page.hits)
+    return {
+        "pagination": {
+            "count": len(page.hits),
+            "hasMoreItems": until < page.total,
+            "totalItems": page.total,
+            "skipCount": paging.skip_count,
+            "maxItems": paging.max_items,
+        },
+        "context": _context(asked, counts, page),
+        "entries": _entries(store, asked, page),
+    }
+
+
+def _entries(store: Store, asked: SearchRequest, page: Page) -> list[dict[str, Any]]:
+    ids = [hit.id for hit in page.hits]
+    documents = store.documents(ids)
+    sources = store.sources(asked.query.query, asked.conventions)
+    # Of several sources, none is the one that the shares would be of.
+    measured = store.measured(sources[0], ids) if len(sources) == 1 else {}
+    return [
+        {
+            "entry": entry(
+                hit,
+                # It may have been deleted a moment ago.
+                documents.get(hit.id) or Stored(hit.id, hit.name, {}),
+                names=store.names,
+                include=asked.include,
+                fields=asked.fields,
+                source=(sources[0], measured[hit.id]) if hit.id in measured else None,
+            )
+        }
+        for hit in page.hits
+    ]
+
+
+def _context(asked: SearchRequest, counts: list[int], page: Page) -> dict[str, Any]:
+    """Return what is said of the search as a whole; `warnings` is whorl's own, and there only if there are some."""
+    context: dict[str, Any] = {}
+    if asked.include_request:
+        context["request"] = asked.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
+    if asked.facet_queries:
+        has_groups = any(facet.group is not None for facet in asked.facet_queries)
+        context |= _buckets(asked, counts) if has_groups or asked.facet_format == "V2" else _counts(asked, counts)
+    if page.warnings:
+        context["warnings"] = list(page.warnings)
+    return context
+
+
+def _counts(asked: SearchRequest, counts: list[int]) -> dict[str, Any]:
+    return {
+        "facetQueries": [
+            {"label": facet.name, "filterQuery": facet.query, "count": count}
+            for facet, count in zip(asked.facet_queries, counts, strict=True)
+        ]
+    }
+
+
+def _buckets(asked: SearchRequest, counts: list[int]) -> dict[str, Any]:
+    groups: dict[str | None, list[dict[str, Any]]] = {}
+    for facet, count in zip(asked.facet_queries, counts, strict=True):
+        metrics = [{"type": "count", "value": {"count": str(count)}}]
+        bucket = {"label": facet.name, "filterQuery": facet.query, "metrics": metrics}
+        groups.setdefault(facet.group, []).append(bucket)
+    facets = [
+        {"type": "query", **({} if group is None else {"label": group}), "buckets": buckets}
+        for group, buckets in groups.items()
+    ]
+    return {"facets": facets}

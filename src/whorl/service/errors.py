@@ -1,0 +1,157 @@
+"""Failures as HTTP answers: whorl's own shape, and Alfresco's for everything under /alfresco."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from whorl.context import trace
+from whorl.errors import (
+    DocumentError,
+    EngineError,
+    EngineUnavailableError,
+    ParameterError,
+    QueryError,
+    StoreError,
+    WhorlError,
+)
+
+#: Below this everything speaks as Alfresco does.
+ALFRESCO = "/alfresco"
+#: The HTTP status of each branch of the error tree; the first that fits.
+_STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
+    (QueryError, 400),
+    (ParameterError, 400),
+    (DocumentError, 400),
+    (EngineUnavailableError, 503),
+    (EngineError, 502),
+    (StoreError, 503),
+    (WhorlError, 500),
+)
+_RETRY_SECONDS = "5"
+#: Mistakes of one request that are told, at most.
+_MOST_TOLD = 10
+
+_KEYS: Mapping[int, str] = {
+    400: "framework.exception.InvalidArgument",
+    403: "framework.exception.PermissionDenied",
+    404: "framework.exception.NotFound",
+    405: "framework.exception.UnsupportedResourceOperation",
+}
+_NO_TRACE = (
+    "For security reasons the stack trace is no longer displayed, but the property is kept for previous versions"
+)
+_numbers = itertools.count(1)
+
+
+class Json(JSONResponse):
+    """JSON of any text: halves of surrogate pairs, which a request may hold, are written as escapes."""
+
+    def render(self, content: Any) -> bytes:
+        try:
+            return super().render(content)
+        except UnicodeEncodeError:
+            return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def status_of(error: WhorlError) -> int:
+    """Return the HTTP status of an error."""
+    return next(status for kind, status in _STATUSES if isinstance(error, kind))
+
+
+def failure(
+    path: str,
+    status: int,
+    message: str,
+    details: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Json:
+    """Return the answer to a request that failed.
+
+    Args:
+        path: Of the request; it decides the shape.
+        status: HTTP status.
+        message: For people, in one line.
+        details: Further parts of the error, for programs; Alfresco's shape has no place for them.
+        headers: Of the answer.
+    """
+    if status in (429, 503):
+        headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
+    if path == ALFRESCO or path.startswith(f"{ALFRESCO}/"):
+        return Json(_alfresco(status, message), status, headers)
+    return Json({"error": {"statusCode": status, "message": message, **(details or {})}}, status, headers)
+
+
+def _alfresco(status: int, message: str) -> dict[str, Any]:
+    return {
+        "error": {
+            "errorKey": _KEYS.get(status, "framework.exception.ApiDefault"),
+            "statusCode": status,
+            # As Alfresco numbers its messages: month, day, and a running number.
+            "briefSummary": f"{datetime.now(UTC):%m%d}{next(_numbers) % 10_000:04} {message}",
+            "stackTrace": _NO_TRACE,
+            "descriptionURL": "https://api-explorer.alfresco.com",
+            # The request's own, which its line in the log has; without one, of the same shape.
+            "logId": trace().request_id or str(uuid.uuid4()),
+        }
+    }
+
+
+def answer_failures(app: FastAPI) -> None:
+    """Make an application answer every failure in these shapes."""
+
+    @app.exception_handler(WhorlError)
+    async def failed(request: Request, error: WhorlError) -> Json:
+        trace().error = type(error).__name__
+        status, path = status_of(error), request.scope["path"]
+        if not isinstance(error, QueryError):
+            return failure(path, status, str(error))
+        if path.startswith(ALFRESCO):
+            return failure(path, status, _in_one_line(error))
+        return failure(path, status, error.message, {"span": asdict(error.span), "hint": error.hint})
+
+    @app.exception_handler(RequestValidationError)
+    async def misused(request: Request, error: RequestValidationError) -> Json:
+        return failure(request.scope["path"], 400, _mistakes(error.errors()))
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Json:
+        path = request.scope["path"]
+        messages = {404: f"there is nothing at {path}", 405: f"{path} does not take {request.method}"}
+        is_ours = error.detail not in ("Not Found", "Method Not Allowed")
+        message = error.detail if is_ours else messages[error.status_code]
+        return failure(path, error.status_code, message, headers=error.headers)
+
+
+def _in_one_line(error: QueryError) -> str:
+    start, end = error.span.start, error.span.end
+    shown = error.query[start:end]
+    place = f", at character {start + 1}" + (f" ({shown!r:.60})" if shown else "")
+    return f"{error.message}{place}. {error.hint}" if error.hint else f"{error.message}{place}"
+
+
+def _mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Return what is wrong with a request, by the names of its parts."""
+    told = [_mistake(each) for each in errors[:_MOST_TOLD]]
+    if len(errors) > _MOST_TOLD:
+        told.append(f"and {len(errors) - _MOST_TOLD:,} more")
+    return "; ".join(told)
+
+
+def _mistake(error: Mapping[str, Any]) -> str:
+    if error["type"] == "json_invalid":
+        return f"the body is no JSON: {error['ctx']['error']}, at character {error['loc'][-1] + 1}"
+    # The first part says that it is in the body, or in the address.
+    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"][1:]).lstrip(".")
+    message = "there is no such part" if error["type"] == "extra_forbidden" else error["msg"]
+    return f"{name or 'the body'}: {message.removeprefix('Value error, ')}"

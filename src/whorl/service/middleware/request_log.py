@@ -1,0 +1,93 @@
+"""Each request gets an id, a line in the log and its place in the metrics; a defect becomes an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+import uuid
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from whorl.context import Trace, traced
+from whorl.service.errors import failure
+from whorl.service.logs import LOGGER
+from whorl.service.metrics import Metrics
+
+#: What a request may call itself, so that it is found again in the logs of all that it passed.
+REQUEST_ID = "X-Request-Id"
+_SANE = re.compile(r"[A-Za-z0-9._:+=-]{1,128}")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_log = logging.getLogger(LOGGER)
+
+
+class Observation:
+    """Watches every request.
+
+    Args:
+        app: What answers them.
+        metrics: What counts them.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(REQUEST_ID, "")
+        request_id = given if _SANE.fullmatch(given) else str(uuid.uuid4())
+        status, began = 0, time.perf_counter()
+
+        async def send_named(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+            await send(message)
+
+        with traced(request_id) as trace:
+            try:
+                await self._app(scope, receive, send_named)
+            except asyncio.CancelledError:
+                # It was told to stop, and the time for finishing is over.
+                if status:
+                    raise
+                trace.error = "CancelledError"
+                answer = failure(scope["path"], 503, "the service is being stopped; try again in a moment")
+                await answer(scope, receive, send_named)
+            except Exception as error:
+                trace.error = type(error).__name__
+                _log.error("defect", exc_info=error, extra={"fields": {"id": request_id}})
+                if not status:
+                    answer = failure(scope["path"], 500, "this is a defect of whorl; its log says more")
+                    await answer(scope, receive, send_named)
+            finally:
+                self._note(scope, status, time.perf_counter() - began, trace)
+
+    def _note(self, scope: Scope, status: int, seconds: float, trace: Trace) -> None:
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        route = getattr(scope.get("route"), "path", "none")
+        self._metrics.note(method, route, status, seconds, trace)
+        fields = {
+            "id": trace.request_id,
+            "method": method,
+            "route": route,
+            "status": status,
+            "seconds": round(seconds, 4),
+            "plan": trace.plan,
+            "query_length": trace.query_length,
+            "hits": trace.hits,
+            "verified": trace.verified,
+            "stored": trace.stored,
+            "solr_requests": trace.solr_requests,
+            "solr_retries": trace.solr_retries,
+            "solr_seconds": round(trace.solr_seconds, 4),
+            "error": trace.error,
+        }
+        _log.info(
+            "request", extra={"fields": {name: value for name, value in fields.items() if value not in ("", None)}}
+        )

@@ -1,0 +1,73 @@
+"""Two texts compared over HTTP: documents of the store, texts that are sent, or one of each."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from whorl.service.errors import Json
+from whorl.store import Store
+from whorl.wire.comparison import Read, comparison_values
+
+
+class Side(BaseModel):
+    """One of the two: a document's id or a text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str | None = None
+    text: str | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.id is None) == (self.text is None):
+            raise ValueError("name one: id or text")
+        return self
+
+
+class CompareRequest(BaseModel):
+    """What `POST /api/compare` is sent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    a: Side
+    b: Side
+    #: Which texts are told beside the places: none, those of the passages, or the whole of both sides.
+    texts: Literal["none", "passages", "whole"] = "none"
+
+
+def compare_routes(store: Store) -> APIRouter:
+    """Return the route.
+
+    Args:
+        store: Where documents are, and whose scheme says what a word and a shingle is.
+    """
+    router = APIRouter(tags=["whorl"], default_response_class=Json)
+
+    @router.post("/api/compare")
+    def compare(asked: CompareRequest) -> dict[str, Any]:
+        """What two texts share, counted on all of their shingles, with the passages and where they stand.
+
+        Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.
+        """
+        a, b = _read(store, asked.a, asked.b)
+        found = store.compare("a", "b", source={"a": a.text, "b": b.text})
+        return comparison_values(a, b, found, texts=asked.texts)
+
+    return router
+
+
+def _read(store: Store, *sides: Side) -> list[Read]:
+    wanted = [side.id for side in sides if side.id is not None]
+    texts, stored = store.texts(wanted), store.documents(wanted)
+
+    def read(side: Side) -> Read:
+        if side.id is None:
+            return Read("", "text", side.text or "")
+        # What is named by a DBID or a node reference is not found by its id.
+        name = stored[side.id].name if side.id in stored else ""
+        return Read(name or side.id, "document", texts[side.id])
+
+    return [read(side) for side in sides]

@@ -1,0 +1,51 @@
+"""Whether the service runs, whether it can answer, and what it did so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from whorl.context import deadline
+from whorl.service.metrics import Metrics
+from whorl.store import Store
+
+#: How long the store may take to say that it is there.
+_READY_SECONDS = 5.0
+#: Threads of their own: whoever asks is answered also when all others wait for the store, and many ask no more of it.
+_AT_ONCE = 2
+
+
+def state_routes(store: Store, metrics: Metrics) -> APIRouter:
+    """Return the routes that need no key, because whoever watches the service has none.
+
+    Args:
+        store: What is asked whether it is there.
+        metrics: What is told.
+    """
+    router = APIRouter(tags=["state"])
+    limiter: list[CapacityLimiter] = []
+
+    @router.get("/healthz")
+    async def health() -> dict[str, str]:
+        """The process runs."""
+        return {"status": "ok"}
+
+    @router.get("/readyz")
+    async def ready() -> dict[str, Any]:
+        """The store answers, within five seconds."""
+        # Not before there is a loop.
+        own = limiter[0] if limiter else CapacityLimiter(_AT_ONCE)
+        limiter[:] = [own]
+        with deadline(_READY_SECONDS):
+            documents = await to_thread.run_sync(store.count, limiter=own)
+        return {"status": "ok", "documents": documents}
+
+    @router.get("/metrics", include_in_schema=False)
+    async def measured() -> Response:
+        """What the service counted and timed, in Prometheus' text format."""
+        return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    return router

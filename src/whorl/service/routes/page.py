@@ -1,0 +1,55 @@
+"""The page for people at `/`: files as they lie in `page/`, without a build step and without anything from elsewhere.
+
+It holds no data, so it asks for no key; its scripts ask the routes under /api, which do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+FILES = Path(__file__).parents[1] / "page"
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_HEADERS = {
+    # Trusted types: even a mistake in a script cannot turn the text of a document into HTML.
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    # Asked for anew each time, and mostly answered with 304: a newer whorl brings newer scripts.
+    "Cache-Control": "no-cache",
+}
+
+
+def page_routes() -> APIRouter:
+    """Return the route of the page, and those of the files that it is made of."""
+    router = APIRouter(include_in_schema=False)
+    files = {path.name: path for path in sorted(FILES.iterdir()) if path.suffix in _TYPES}
+
+    @router.get("/")
+    def page(request: Request) -> Response:
+        return _answer(files["index.html"], request)
+
+    @router.get("/page/{name}")
+    def part(name: str, request: Request) -> Response:
+        # Only names that were there at the start: none leads out of the folder.
+        if name not in files:
+            raise HTTPException(404, f"the page has no file {name!r}")
+        return _answer(files[name], request)
+
+    return router
+
+
+def _answer(path: Path, request: Request) -> Response:
+    content = path.read_bytes()
+    tag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
+    headers = {**_HEADERS, "ETag": tag}
+    if request.headers.get("If-None-Match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=f"{_TYPES[path.suffix]}; charset=utf-8")

@@ -1,0 +1,217 @@
+"""What the values of settings may be: how they are read from a variable or a file, and how that is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Protocol
+
+from whorl.engine.solr.schema import FieldNames
+
+_WHOLE = re.compile(r"[0-9]+(_[0-9]+)*")
+_FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_DAY_SECONDS = 86_400
+#: Host and port; an IPv6 address stands in brackets.
+_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
+
+
+class Kind(Protocol):
+    """What a value may be."""
+
+    @property
+    def allowed(self) -> str:
+        """What may be given, for a message and for the documentation: "must be …"."""
+
+    def read(self, told: object) -> object:
+        """Return the value.
+
+        Args:
+            told: Text from a variable, or whatever stands in the file.
+
+        Raises:
+            ValueError: It cannot be used; `allowed` says what could.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Some text."""
+
+    allowed: str
+
+    def read(self, told: object) -> str:
+        if not isinstance(told, str) or not told:
+            raise ValueError
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Several texts: in a variable with commas between them, in the file a list, or one alone."""
+
+    what: str
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.what}, or several: with commas between them in a variable, a list in the file"
+
+    def read(self, told: object) -> tuple[str, ...]:
+        listed = told.split(",") if isinstance(told, str) else told
+        if not isinstance(listed, Sequence) or not all(isinstance(each, str) for each in listed):
+            raise ValueError
+        found = tuple(str(each).strip() for each in listed)
+        if not all(found):
+            raise ValueError
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number in a range."""
+
+    least: int
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number, {self.least:,} to {self.most:,}"
+
+    def read(self, told: object) -> int:
+        if isinstance(told, str) and _WHOLE.fullmatch(told):
+            # Leading zeros are no reason to read fewer of the digits that count.
+            told = int(told.lstrip("0_")[:20].rstrip("_") or "0")
+        if not isinstance(told, int) or isinstance(told, bool) or not self.least <= told <= self.most:
+            raise ValueError
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """A time, above 0."""
+
+    @property
+    def allowed(self) -> str:
+        return "seconds, above 0 and below a day"
+
+    def read(self, told: object) -> float:
+        # TOML's true is no number of seconds.
+        if not isinstance(told, str | int | float) or isinstance(told, bool):
+            raise ValueError
+        try:
+            seconds = float(told)
+        except OverflowError as error:
+            raise ValueError from error
+        if not 0 < seconds < _DAY_SECONDS:
+            raise ValueError
+        return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Yes or no."""
+
+    @property
+    def allowed(self) -> str:
+        return "true or false"
+
+    def read(self, told: object) -> bool:
+        flag = _FLAGS.get(told.lower()) if isinstance(told, str) else told
+        if not isinstance(flag, bool):
+            raise ValueError
+        return flag
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder, which need not be there."""
+
+    @property
+    def allowed(self) -> str:
+        return "a folder"
+
+    def read(self, told: object) -> Path:
+        return Path(Text(self.allowed).read(told))
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that is there."""
+
+    @property
+    def allowed(self) -> str:
+        return "a file that can be read"
+
+    def read(self, told: object) -> Path:
+        path = Path(Text(self.allowed).read(told))
+        if not path.is_file():
+            raise ValueError
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user and a password."""
+
+    @property
+    def allowed(self) -> str:
+        return "user:password"
+
+    def read(self, told: object) -> tuple[str, str]:
+        user, separator, password = Text(self.allowed).read(told).partition(":")
+        if not separator or not user:
+            raise ValueError
+        return user, password
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen."""
+
+    @property
+    def allowed(self) -> str:
+        return "host:port, an IPv6 address in brackets"
+
+    def read(self, told: object) -> tuple[str, int]:
+        found = _ADDRESS.fullmatch(told) if isinstance(told, str) else None
+        if found is None or int(found[3]) > 65_535:
+            raise ValueError
+        return found[1] or found[2], int(found[3])
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A table of what a collection calls its fields."""
+
+    @property
+    def allowed(self) -> str:
+        known = ", ".join(each.name for each in fields(FieldNames))
+        return f"a table from {known} to the collection's own names"
+
+    def read(self, told: object) -> FieldNames:
+        known = {each.name for each in fields(FieldNames)}
+        if not isinstance(told, dict) or not told.keys() <= known:
+            raise ValueError
+        return FieldNames(**_names(told))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A table from names to names."""
+
+    @property
+    def allowed(self) -> str:
+        return 'a table from names in queries to fields of the store ("cm:title" = "title")'
+
+    def read(self, told: object) -> Mapping[str, str]:
+        if not isinstance(told, dict):
+            raise ValueError
+        return _names(told)
+
+
+def _names(told: Mapping[str, object]) -> dict[str, str]:
+    names = {name: value for name, value in told.items() if isinstance(value, str) and value}
+    if len(names) < len(told):
+        raise ValueError
+    return names

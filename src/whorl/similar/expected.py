@@ -1,0 +1,81 @@
+"""What is to be expected of a plan beyond what a search has to know: computed for whoever looks at the plan."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from fractions import Fraction
+
+import numpy as np
+
+from whorl.fingerprint.statistics.hypergeometric import least_good_for, min_should_match_for, upper_tail
+from whorl.fingerprint.statistics.metric import share
+from whorl.fingerprint.statistics.verify import law
+from whorl.similar.calibration import Branch, SketchPlan
+
+_POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
+
+
+def promised_from(plan: SketchPlan, branch: Branch) -> int | None:
+    """Return the size from which on a branch's documents at the threshold are found as wanted; None for none."""
+    if branch.promised:
+        return branch.smallest_size
+    largest, enough = branch.largest_size, _overlap_to_promise(plan, branch)
+    if plan.overlap_at(branch.smallest_size) >= enough:
+        return branch.smallest_size
+    if largest is None or plan.overlap_at(largest) < enough:
+        return None
+    sizes = range(branch.smallest_size, largest + 1)
+    return sizes[bisect_left(sizes, enough, key=plan.overlap_at)]
+
+
+def reach(plan: SketchPlan, branch: Branch) -> float | None:
+    """Return the value of the metric, above the threshold, from which on a branch's smallest documents are promised.
+
+    Returns:
+        A fraction up to 1; None where they are promised at the threshold, or where no value is enough.
+    """
+    if branch.promised:
+        return None
+    enough = _overlap_to_promise(plan, branch)
+    is_possible = enough <= min(plan.source_size, branch.smallest_size)
+    return share(plan.metric, enough, plan.source_size, branch.smallest_size) if is_possible else None
+
+
+def _overlap_to_promise(plan: SketchPlan, branch: Branch) -> int:
+    return int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
+
+
+def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
+    """Return the chances that documents 10 and 20 points below the threshold become candidates.
+
+    They are those of documents of the size in the branch nearest to the source's, after `SketchPlan.is_candidate`.
+    """
+    needed, lower = _overlaps_near(plan, branch)
+    tokens = len(branch.tokens)
+    minimum = max(1, int(min_should_match_for(plan.source_size, needed, tokens, plan.first_recall)))
+    near, far = upper_tail(plan.source_size, lower, tokens, minimum).tolist()
+    return near, far
+
+
+def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
+    """Return the chances of `false_positives` after the second phase, at most and about."""
+    near, far = false_positives(plan, branch)
+    if plan.second_recall is None:
+        return near, far
+    size = plan.nearest_size(branch.smallest_size, branch.largest_size)
+    level = max(plan.source.level, plan.source.scheme.level(size))
+    # The hit's hashes at the common level are not known yet; as many are taken as there are on average.
+    counts = (np.array([each], dtype=np.int64) for each in (size, plan.source.count_at(level), size >> level))
+    population, drawn = law(plan.metric, plan.source_size, *counts)
+    needed, lower = _overlaps_near(plan, branch)
+    passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))
+    # At level 0 all shingles are compared, and none of those below passes.
+    passing[(level == 0) & (np.array(lower) < needed)] = 0.0
+    near, far = np.minimum((near, far), passing).tolist()
+    return near, far
+
+
+def _overlaps_near(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
+    """Return the overlaps at the threshold, and 10 and 20 points below, at the size nearest to the source's."""
+    size = plan.nearest_size(branch.smallest_size, branch.largest_size)
+    return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]

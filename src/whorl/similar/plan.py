@@ -1,0 +1,194 @@
+"""From a threshold and a wanted recall to the tokens to ask for and how many of them a candidate must have.
+
+A branch of the plan asks the m smallest hashes of the source's sketch, of documents in a range of sizes whose own
+sketches hold those hashes if they hold them at all. Hashes are uniform and a document's level depends on its size
+alone, so the m tokens are a uniform choice of the source's a shingles, and of them a document that shares I shingles
+has X ~ Hypergeometric(a, I, m) in the index: exactly, whatever the sizes. The largest min-should-match c with
+P(X >= c) >= recall, at the least I that reaches the threshold, then finds every document at or above the threshold
+with at least that chance, over the choice of the hash.
+
+In two phases the promise is shared out: few tokens at recall 1 - (1 - p) / 5, then, on the whole sketches of those
+found, `judgement.judge` at 1 - 4 (1 - p) / 5. Both together miss at most 1 - p. Where a branch cannot hold the first
+share, but p, the second phase drops only what cannot be at the threshold.
+
+A recall of 1 asks for what no document at the threshold can lack. That is a useful plan where all of the source's
+shingles are asked and both sketches are complete, and elsewhere mostly only best effort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.statistics.hypergeometric import (
+    SLACK,
+    draws_to_meet,
+    min_should_match_for,
+    require_probability,
+    upper_tail,
+)
+from whorl.fingerprint.statistics.metric import Metric, require_threshold, sizes_for
+from whorl.similar.calibration import Branch, SketchPlan
+
+#: Tokens of a branch where a second phase follows.
+BUDGET_OF_TWO_PHASES = 64
+#: The first phase's part of what may be missed.
+_FIRST_PART = Fraction(1, 5)
+#: So many times the budget is asked where a promise takes it.
+_MOST_BUDGETS = 4
+#: Tokens that may be left out, so that the steps of the law come to lie near the wanted recall.
+_LEAST_PART = 0.85
+#: How far below the threshold a document is that should not be found.
+_POINTS_BELOW = Fraction(10, 100)
+
+
+def make_plan(
+    source: Sketch,
+    metric: Metric,
+    threshold: Fraction,
+    recall: Fraction,
+    *,
+    budget: int = BUDGET_OF_TWO_PHASES,
+    phases: Literal[1, 2] = 2,
+    largest_size: int | None = None,
+) -> SketchPlan:
+    """Return the plan of a calibrated search.
+
+    Args:
+        source: Sketch of the source. Without shingles it has no branches.
+        metric: What the threshold is a share of.
+        threshold: Fraction in (0, 1].
+        recall: Wanted chance to find a document just at the threshold, a fraction in (0, 1].
+        budget: Tokens to ask in a branch, at least 1; 64 serve two phases, 128 to 256 one. Up to four times as many
+            are asked where a promise takes them (a threshold of 5 % with recall 99 %), and all that there are with
+            Metric.WITHIN: to find small documents within a large one takes no less.
+        phases: 2 where the sketches of candidates are fetched and judged, 1 where the look-ups have the last word.
+        largest_size: Distinct shingles of the largest document in the index, where that is known.
+
+    Raises:
+        ParameterError: An argument is outside its range.
+    """
+    require_threshold(threshold)
+    require_probability("recall", recall)
+    if budget < 1 or phases not in (1, 2):
+        raise ParameterError(f"budget must be at least 1 and phases 1 or 2, got {budget} and {phases}")
+    first, second = recall, None
+    if phases == 2:
+        first, second = 1 - _FIRST_PART * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
+    plan = SketchPlan(metric, threshold, recall, first, second, source, ())
+    if not source.size:
+        return plan
+    groups = list(_groups(plan, budget, largest_size))
+    if not groups:
+        # Every document of the index is too small to reach the threshold.
+        return plan
+    return replace(plan, branches=tuple(_branches(plan, groups, _token_counts(plan, groups))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Sizes whose levels offer the same tokens."""
+
+    smallest: int
+    largest: int | None
+    level: int
+    token_count: int
+
+
+def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_Group]:
+    """Yield the sizes that a hit can have, cut where its level changes the tokens that can be asked."""
+    source, scheme = plan.source, plan.source.scheme
+    smallest, largest = sizes_for(plan.metric, plan.threshold, plan.source_size)
+    if largest_size is not None:
+        largest = largest_size if largest is None else min(largest, largest_size)
+    most = _MOST_BUDGETS * budget
+    budget = max(budget, draws_to_meet(plan.source_size, plan.overlap_at(smallest), plan.first_recall, most))
+    pending: _Group | None = None
+    level = scheme.level(smallest)
+    while largest is None or smallest <= largest:
+        common = max(level, source.level)
+        available = source.count_at(common)
+        count = available if plan.metric is Metric.WITHIN else min(available, budget)
+        # Beyond the last token nothing changes any more.
+        stop = None if not count else scheme.sizes_of_level(level).stop - 1
+        last = stop if largest is None else largest if stop is None else min(stop, largest)
+        if pending and pending.token_count == count:
+            pending = replace(pending, largest=last, level=common)
+        else:
+            if pending:
+                yield pending
+            pending = _Group(smallest, last, common, count)
+        if last is None:
+            break
+        smallest, level = last + 1, level + 1
+    if pending:
+        yield pending
+
+
+def _token_counts(plan: SketchPlan, groups: Sequence[_Group]) -> list[int]:
+    """Return how many tokens each group asks: those that cost the least precision and unasked-for recall.
+
+    The law is one of whole numbers: with m tokens no min-should-match may give just the wanted recall, while a few
+    tokens fewer often do. The cost is the chance to be found 10 points below the threshold plus the recall in excess.
+    """
+    options = [_options(plan, group) for group in groups]
+    counts = [group.token_count for group in groups]
+    open_ones = [place for place, own in enumerate(options) if len(own) > 1]
+    if not open_ones:
+        return counts
+    size, lower_threshold = plan.source_size, plan.threshold - _POINTS_BELOW
+    nearest = [plan.nearest_size(groups[at].smallest, groups[at].largest) for at in open_ones]
+    overlaps = [[plan.overlap_at(each), plan.overlap_at(each, lower_threshold)] for each in nearest]
+    lengths = [len(options[at]) for at in open_ones]
+    at_threshold, below = np.repeat(np.array(overlaps, dtype=np.int64).T, lengths, axis=1)
+    drawn = np.concatenate([np.array(options[at], dtype=np.int64) for at in open_ones])
+    minima = min_should_match_for(size, at_threshold, drawn, plan.first_recall)
+    recalls, unwanted = upper_tail(size, np.stack([at_threshold, below]), drawn, minima)
+    costs = np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
+    for place, own in zip(open_ones, np.split(costs, np.cumsum(lengths)[:-1]), strict=True):
+        # Where no minimum holds the recall, all tokens reach farthest.
+        if np.isfinite(own).any():
+            counts[place] = options[place][int(np.argmin(own))]
+    return counts
+
+
+def _options(plan: SketchPlan, group: _Group) -> range:
+    """Return the numbers of tokens among which a group chooses."""
+    most = group.token_count
+    # Where all shingles are asked the test is exact and nothing can be gained.
+    if most == plan.source_size or plan.metric is Metric.WITHIN:
+        return range(most, most + 1)
+    # The smallest documents share the fewest shingles: no promise to them is given away.
+    to_promise = draws_to_meet(plan.source_size, plan.overlap_at(group.smallest), plan.first_recall, most)
+    return range(max(min(1, most), int(most * _LEAST_PART), to_promise), most + 1)
+
+
+def _branches(plan: SketchPlan, groups: Sequence[_Group], counts: Sequence[int]) -> Iterator[Branch]:
+    """Yield the branches of groups, each of which asks its number of tokens."""
+    size = plan.source_size
+    needed = [plan.overlap_at(group.smallest) for group in groups]
+    # Best effort where no minimum holds the recall: one token.
+    minima = np.maximum(1, min_should_match_for(size, needed, counts, plan.first_recall))
+    recalls = upper_tail(size, needed, counts, minima)
+    for group, count, minimum, recall in zip(groups, counts, minima.tolist(), recalls.tolist(), strict=True):
+        promised = recall >= float(plan.recall) - SLACK
+        second = plan.second_recall
+        # A share that depended on this recall, and so on the source's sketch, would void the second phase's promise.
+        if second is not None and plan.recall <= recall < plan.first_recall:
+            second = Fraction(1)
+        yield Branch(
+            smallest_size=group.smallest,
+            largest_size=group.largest,
+            level=group.level,
+            tokens=range(count),
+            min_should_match=min(minimum, count),
+            recall=recall,
+            second_recall=second,
+            promised=promised,
+        )

@@ -1,0 +1,97 @@
+"""What is told of two texts that were compared: the one home of its JSON, for the command line and the service."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from whorl.fingerprint.passages import Comparison, Passage, Size
+from whorl.wire.text import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A text to compare.
+
+    Args:
+        name: As it was typed, or what people know it by; "" for a text that was given without one.
+        kind: Where it comes from.
+        text: The whole of it.
+    """
+
+    name: str
+    kind: Literal["file", "document", "standard input", "text"]
+    text: str
+
+
+def warnings(found: Comparison) -> list[str]:
+    """Return what has to be known of a comparison beside its numbers."""
+    size = found.scheme.shingle_size
+    return [
+        f"{side} has {counted(each.words, 'word')}, fewer than the {size} of a shingle: there is nothing to count, and "
+        "every share is 0"
+        for side, each in (("A", found.a), ("B", found.b))
+        if not each.shingles
+    ]
+
+
+def comparison_values(
+    a: Read, b: Read, found: Comparison, *, texts: Literal["none", "passages", "whole"] = "passages"
+) -> dict[str, object]:
+    """Return a comparison as JSON values: both sides, counts, shares, warnings, and all passages with their places.
+
+    Args:
+        a: The first text.
+        b: The second text.
+        found: Their comparison.
+        texts: Which texts are told beside the places: none, those of the passages on both sides, or the whole of A
+            and B, of which the passages are parts.
+    """
+    lines_a, lines_b, is_told = Lines(a.text), Lines(b.text), texts == "passages"
+
+    def passage(each: Passage) -> dict[str, object]:
+        return {"words": each.words, "a": lines_a.values(each.a, is_told), "b": lines_b.values(each.b, is_told)}
+
+    return {
+        "a": _side(a, found.a, texts == "whole"),
+        "b": _side(b, found.b, texts == "whole"),
+        "scheme": found.scheme.name,
+        "shared": found.shared,
+        "jaccard": float(found.jaccard),
+        "a_in_b": float(found.a_in_b),
+        "b_in_a": float(found.b_in_a),
+        "warnings": warnings(found),
+        "passages": [passage(each) for each in found.passages],
+    }
+
+
+def _side(read: Read, size: Size, with_text: bool) -> dict[str, object]:
+    told: dict[str, object] = {
+        "name": read.name,
+        "kind": read.kind,
+        "words": size.words,
+        "shingles": size.shingles,
+        "shared_words": size.shared_words,
+        "coverage": float(size.coverage),
+    }
+    return {**told, "text": read.text} if with_text else told
+
+
+class Lines:
+    """The lines of a text, which end with a line feed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the numbers of the first and the last line of a range, from 1."""
+        return bisect_right(self._starts, start), bisect_right(self._starts, end - 1)
+
+    def values(self, place: tuple[int, int], with_text: bool) -> dict[str, object]:
+        """Return a range as JSON values: characters as Python counts them, and lines."""
+        (start, end), (first, last) = place, self.span(*place)
+        told: dict[str, object] = {"start": start, "end": end, "first_line": first, "last_line": last}
+        return {**told, "text": self.text[start:end]} if with_text else told

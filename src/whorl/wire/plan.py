@@ -1,0 +1,82 @@
+"""A calibrated plan in words: what is asked for, and what can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.similar.calibration import Branch, SketchPlan
+from whorl.similar.expected import final_false_positives, reach
+from whorl.similar.minhash_plan import MinHashPlan
+from whorl.wire.text import counted
+
+_ASKED = {
+    Metric.SIMILARITY: "share at least {0} of what both have together (Jaccard)",
+    Metric.CONTAINS: "contain at least {0} of the source",
+    Metric.WITHIN: "lie in the source with at least {0} of theirs",
+}
+
+
+def _few(number: float) -> str:
+    return "none" if number < 0.005 else f"{number:.2f}"
+
+
+def promise(plan: SketchPlan | MinHashPlan) -> str:
+    """Say in one line what can be relied on."""
+    if isinstance(plan, MinHashPlan):
+        return _promise_of_tokens(plan)
+    if not plan.branches:
+        return "the source has fewer words than one shingle, so nothing can share content with it"
+    wanted = f"{float(100 * plan.recall):g} of 100"
+    if plan.promised:
+        return f"at least {wanted} documents just at the threshold are found, more of those above it"
+    weak = [branch for branch in plan.branches if not branch.promised]
+    return f"best effort: {wanted} is not promised for {_sizes(weak[0])}: {_reach(plan, weak[0])}"
+
+
+def _promise_of_tokens(plan: MinHashPlan) -> str:
+    wanted = f"about {float(100 * plan.recall):g} of 100"
+    if not plan.buckets:
+        return "the source has fewer words than one shingle, so nothing can share content with it"
+    if plan.promised:
+        return f"{wanted} documents just at the threshold are found, by their MinHash tokens alone"
+    if plan.promised_sizes is None:
+        return f"best effort: with MinHash tokens alone {wanted} is not promised for any size"
+    smallest, largest = plan.promised_sizes
+    return f"best effort: {wanted} is promised for documents of {smallest:,} to {largest:,} shingles only"
+
+
+def _sizes(branch: Branch) -> str:
+    to = "and more" if branch.largest_size is None else f"to {branch.largest_size:,}"
+    return f"documents of {branch.smallest_size:,} {to} shingles"
+
+
+def _reach(plan: SketchPlan, branch: Branch) -> str:
+    held_from = reach(plan, branch)
+    if held_from is not None:
+        return f"there it holds from {100 * held_from:.0f} % on"
+    return f"the source is too short to be met there; {100 * branch.recall:.0f} of 100 are found"
+
+
+def plan_lines(plan: SketchPlan | MinHashPlan) -> Iterator[str]:
+    """Yield the plan in words and numbers."""
+    yield f"find documents that {_ASKED[plan.metric].format(f'{float(100 * plan.threshold):g} %')}"
+    yield f"the source has {counted(plan.source_size, 'distinct shingle')}"
+    if isinstance(plan, MinHashPlan):
+        tokens = counted(len(plan.buckets), "MinHash token")
+        yield f"at least {plan.min_should_match} of {tokens} (the documents have no sketches)"
+        yield "then all tokens of each candidate are compared, and those below the threshold are dropped"
+        yield promise(plan)
+        return
+    for branch in plan.branches:
+        asked = counted(len(branch.tokens), "token")
+        yield f"{_sizes(branch)}: at least {branch.min_should_match} of {asked}"
+        near, far = (100 * chance for chance in final_false_positives(plan, branch))
+        yield (
+            f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {_few(near)} of 100 that are 10 points "
+            f"below, {_few(far)} that are 20"
+        )
+    yield f"{counted(plan.look_ups, 'look-up')} in all"
+    if plan.second_recall is not None:
+        yield "then each candidate's whole sketch is compared, and those below the threshold are dropped"
+    yield promise(plan)

@@ -1,0 +1,28 @@
+"""Numbers and text as people and terminals read them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+_UNESCAPED_CONTROLS = re.compile("[\x7f-\x9f]")
+
+
+def as_json(told: object) -> str:
+    """Return JSON that standard output can show whatever its encoding, and that no terminal acts on."""
+    # Not every terminal's encoding has every character of an id.
+    is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+    text = json.dumps(told, ensure_ascii=not is_unicode, indent=2)
+    # JSON leaves these as they are, and some terminals act on them.
+    return _UNESCAPED_CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 document`, `2,000 documents`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def printable(text: str) -> str:
+    """Replace what would move the cursor or colour the screen: control characters in ids and names are data."""
+    return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,0 +1,237 @@
+"""`whorl duplicates`: what is printed and written, what goes together, what is said of what cannot be read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.families import family_documents, true_components, true_pairs
+from whorl import Document, open_store
+from whorl.cli.main import main
+
+DOCUMENTS = family_documents(30, seed=3, longest=300)
+
+
+def run(*arguments: str | Path, environment: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(main, ["duplicates", *map(str, arguments)], env=environment)
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("duplicates") / "all.jsonl"
+    path.write_text(
+        "".join(json.dumps({"id": each.id, "text": each.text, "name": each.name}) + "\n" for each in DOCUMENTS)
+    )
+    return path
+
+
+def test_pairs_in_every_format(lines: Path) -> None:
+    """
+    JSON lines and CSV hold the same pairs, those of plain sets; a table has a line for each.
+    """
+    expected = set(true_pairs(DOCUMENTS, "similarity", 80))
+    as_json = [json.loads(line) for line in run(lines, "--pairs", "--format", "json").stdout.splitlines()]
+    as_csv = list(csv.DictReader(io.StringIO(run(lines, "--pairs", "--format", "csv").stdout)))
+    assert {frozenset((each["a"], each["b"])) for each in as_json} == expected
+    assert [(each["a"], each["b"], float(each["similarity"])) for each in as_csv] == [
+        (each["a"], each["b"], each["similarity"]) for each in as_json
+    ]
+    assert {each["exact"] for each in as_csv} == {"true"}
+    assert as_csv[0]["a_name"] == f"text {as_csv[0]['a']}"
+    table = run(lines, "--pairs").stdout.splitlines()
+    assert len(table) == len(expected) + 1
+    assert table[1].split()[:3] == ["100.0%", "100.0%", "100.0%"]
+
+
+def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
+    """
+    Clusters are what pairs hold together; the name of the file says the format.
+    """
+    expected = true_components(true_pairs(DOCUMENTS, "similarity", 80))
+    done = run(lines, "-o", tmp_path / "c.jsonl")
+    assert done.stdout == ""
+    clusters = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
+    assert {frozenset(member["id"] for member in each["members"]) for each in clusters} == expected
+    assert [each["size"] for each in clusters] == sorted((each["size"] for each in clusters), reverse=True)
+    told = f"{len(expected)} clusters with {sum(map(len, expected))} documents, of {len(DOCUMENTS)} documents in all"
+    assert told in done.stderr
+    run(lines, "-o", tmp_path / "c.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "c.csv").read_text())))
+    assert [row["id"] for row in rows] == [member["id"] for each in clusters for member in each["members"]]
+    assert f"cluster {len(expected)}:" in run(lines).stdout
+
+
+def test_a_list_of_what_could_go(lines: Path, tmp_path: Path) -> None:
+    """
+    What stays is no duplicate of anything else that stays in its cluster, and nothing is deleted.
+    """
+    before = lines.read_bytes()
+    done = run(lines, "--keep", "longest", "--delete-list", tmp_path / "list", "--format", "json")
+    listed = (tmp_path / "list").read_text().splitlines()
+    clusters = [{member["id"] for member in json.loads(line)["members"]} for line in done.stdout.splitlines()]
+    assert len(listed) == len(set(listed)) == sum(len(each) - 1 for each in clusters)
+    pairs = true_pairs(DOCUMENTS, "similarity", 80)
+    for cluster in clusters:
+        (kept,) = cluster - set(listed)
+        assert all(frozenset((kept, other)) in pairs for other in cluster - {kept})
+    assert "nothing was deleted" in done.stderr
+    assert lines.read_bytes() == before
+
+
+def test_the_newest_file_stays(tmp_path: Path) -> None:
+    """
+    Files have the dates of their last change, JSON lines and a store's documents that of a field.
+    """
+    text = " ".join(f"w{at}" for at in range(50))
+    for name, changed in (("old.txt", 1_000), ("new.txt", 3_000), ("middle.txt", 2_000)):
+        (tmp_path / "files" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "files" / name).write_text(text)
+        os.utime(tmp_path / "files" / name, (changed, changed))
+    listed = tmp_path / "list"
+    run(tmp_path / "files", "--keep", "newest", "--delete-list", listed)
+    assert {Path(line).name for line in listed.read_text().splitlines()} == {"old.txt", "middle.txt"}
+    with open_store(tmp_path / "store") as store:
+        store.index(Document(f"d{year}", text, properties={"made": f"{year}-05-01"}) for year in (2001, 2003, 2002))
+    wanted = ("--keep", "newest", "--delete-list", listed)
+    done = run("--store", tmp_path / "store", *wanted, "--date", "made")
+    assert (done.exit_code, listed.read_text()) == (0, "d2001\nd2002\n")
+    done = run("--store", tmp_path / "store", *wanted)
+    assert done.exit_code == 2
+    assert "--date FIELD" in done.stderr
+    assert listed.read_text() == "d2001\nd2002\n"
+
+
+def test_a_state_and_what_is_new(lines: Path, tmp_path: Path) -> None:
+    """
+    With a state a second file is compared with the first, and --new tells only what it brings.
+    """
+    text = DOCUMENTS[0].text
+    (tmp_path / "more.jsonl").write_text(json.dumps({"id": "more", "text": text}) + "\n")
+    first = run(lines, "--pairs", "--format", "json", "--state", tmp_path / "state")
+    second = run(tmp_path / "more.jsonl", "--pairs", "--format", "json", "--state", tmp_path / "state")
+    new = run(tmp_path / "more.jsonl", "--pairs", "--format", "json", "--state", tmp_path / "state", "--new")
+    brought = set(second.stdout.splitlines()) - set(first.stdout.splitlines())
+    assert brought
+    assert all("more" in (json.loads(line)["a"], json.loads(line)["b"]) for line in brought)
+    assert new.stdout == ""
+    store = tmp_path / "store"
+    open_store(store).close()
+    done = run("--store", store, "--state", tmp_path / "state")
+    assert (done.exit_code, "name another folder" in done.stderr) == (2, True)
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """
+    Broken lines, ids that come twice and paths that lead nowhere are named, and the rest is compared.
+    """
+    (tmp_path / "a.jsonl").write_text('{"id": "x", "text": "one"}\nnot json\n{"id": "x", "text": "two"}\n')
+    done = run(tmp_path / "a.jsonl", tmp_path / "nowhere")
+    assert done.exit_code == 1
+    assert "a.jsonl, line 2: this is not JSON" in done.stderr
+    assert "x: this id came before" in done.stderr
+    assert "nowhere: there is no such file or folder" in done.stderr
+    assert "1 document of fewer than 5 words" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["a.txt", "--store", "s"], "PATHs or a --store"),
+        (["a.txt", "--new"], "--state"),
+        (["a.txt", "--keep", "first"], "--delete-list"),
+        (["a.txt", "--delete-list", "x"], "--keep"),
+        (["a.txt", "--date", "made"], "--keep newest"),
+        (["a.txt", "--pairs", "--complete"], "--complete"),
+        (["a.txt", "--threshold", "0"], "threshold"),
+        (["a.txt", "--recall", "many"], "recall"),
+        (["a.txt", "-o", "no/such/folder/x.csv"], "no/such/folder/x.csv"),
+        (["a.txt", "--format", "parquet"], "--engine spark"),
+        (["a.txt", "--engine", "spark"], "--output"),
+        (["a.txt", "--engine", "spark", "-o", "out", "--state", "s"], "--state"),
+    ],
+)
+def test_what_does_not_go_together(
+    arguments: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Each is one message and the exit code of wrong usage.
+    """
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("some words that are enough for a shingle")
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert named in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_empty_input(tmp_path: Path) -> None:
+    """
+    An empty store has no duplicates; an empty folder gives nothing to compare.
+    """
+    open_store(tmp_path / "store").close()
+    done = run("--store", tmp_path / "store")
+    assert (done.exit_code, done.stdout) == (0, "")
+    (tmp_path / "empty").mkdir()
+    assert run(tmp_path / "empty").exit_code == 1
+
+
+@pytest.mark.parametrize("output", ["", ".", "/"])
+@pytest.mark.parametrize("option", ["-o", "--delete-list"])
+def test_an_output_without_a_name(lines: Path, option: str, output: str) -> None:
+    """
+    What cannot be written to is said before anything is read.
+    """
+    more = ["--keep", "first"] if option == "--delete-list" else []
+    done = run(lines, option, output, *more)
+    assert done.exit_code == 2
+    assert isinstance(done.exception, SystemExit)
+
+
+def test_two_outputs_in_one_file(lines: Path, tmp_path: Path) -> None:
+    """
+    The list would take the place of the clusters.
+    """
+    done = run(lines, "-o", tmp_path / "x", "--keep", "first", "--delete-list", tmp_path / "x")
+    assert (done.exit_code, "one file" in done.stderr) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_written_to_and_stays_one(lines: Path, tmp_path: Path) -> None:
+    """
+    What is no regular file, a pipe or a device, is not replaced by one.
+    """
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run(lines, "-o", pipe, "--format", "csv").exit_code == 0
+        assert os.read(reader, 8) == b"cluster,"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("percent", ["1e99999999", "1e-99999999", "1e9_9_9_9_9_9_9_9"])
+def test_a_threshold_of_a_hundred_million_digits(lines: Path, percent: str) -> None:
+    """
+    A number that takes forever to be written out is refused at once.
+    """
+    done = run(lines, "--threshold", percent)
+    assert (done.exit_code, "must be a percentage above 0" in done.stderr) == (2, True)
+
+
+def test_nobody_is_told_to_repeat_what_cannot_go_on(lines: Path, tmp_path: Path) -> None:
+    """
+    A run that another command would have to replace is not said to have been stopped.
+    """
+    more = ["--keep", "newest", "--delete-list", tmp_path / "list"]
+    done = run(lines, "--state", tmp_path / "state", *more)
+    assert (done.exit_code, "--date FIELD" in done.stderr) == (2, True)
+    assert "run the same command again" not in done.stderr

@@ -1,0 +1,237 @@
+"""simhash-find-all and simhash-find-clusters: messages, exit codes, what is read and written."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
+from whorl.cli import hamming as cli_hamming
+from whorl.cli.hamming import find_all, find_clusters
+from whorl.errors import ParameterError
+from whorl.hamming.codes import Groups
+from whorl.hamming.index import find_pairs
+from whorl.hamming.text import lines_of, read_codes
+
+MOST = 2**64 - 1
+ROUTE_BLIND = [find_all, find_clusters]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Return what runs a command on some text: exit code, output, messages with F for the folder."""
+
+    def run(command: Callable[[list[str]], int], text: str, *options: str) -> tuple[int, str, str]:
+        source, target = tmp_path / "codes", tmp_path / "out"
+        source.write_bytes(text.encode())
+        code = command([*options, "-i", str(source), "-o", str(target)])
+        messages = capsys.readouterr().err.replace(str(tmp_path), "F")
+        return code, target.read_text() if target.exists() else "", messages
+
+    return run
+
+
+def test_pairs(route: str, run: Callable[..., tuple[int, str, str]]) -> None:  # noqa: F811
+    """
+    Pairs as lines, with the messages of simhash-cpp.
+    """
+    code, output, messages = run(find_all, "1\n3\n1024\n3\n", "-b", "5", "-d", "2")
+    assert (code, sorted(output.splitlines())) == (0, ["[1, 1024]", "[1, 3]"])
+    assert messages == "Reading hashes from F/codes\nComputing matches...\nWriting matches to F/out\n"
+
+
+def test_clusters(route: str, run: Callable[..., tuple[int, str, str]]) -> None:  # noqa: F811
+    """
+    Clusters as lines; the last line of the input needs no newline.
+    """
+    code, output, messages = run(find_clusters, "15\n7\n3\n0\n18446744073709551615", "--bl=5", "--dist", "1")
+    assert (code, output) == (0, "[3, 7, 15]\n")
+    assert messages == "Reading hashes from F/codes\nComputing clusters...\nWriting results to F/out\n"
+
+
+def test_no_codes_are_no_pairs(run: Callable[..., tuple[int, str, str]]) -> None:
+    """
+    Empty input gives empty output.
+    """
+    assert run(find_all, "", "-b5", "-d3")[:2] == (0, "")
+
+
+@pytest.mark.parametrize("command", ROUTE_BLIND)
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--nothing"], 1, "option --nothing not recognized"),
+        (["-x"], 1, "option -x not recognized"),
+        (["-b"], 1, "option -b requires argument"),
+        (["-d", "3"], 2, "Blocks must be provided and > 0"),
+        (["-b", "0", "-d", "3"], 2, "Blocks must be provided and > 0"),
+        (["-b", "many", "-d", "3"], 2, "Blocks must be provided and > 0"),
+        (["-b", "5"], 3, "Distance must be provided and > 0"),
+        (["-b", "5", "-d", "0"], 3, "Distance must be provided and > 0"),
+        (["-b", "5", "-d", "3", "-i", ""], 4, "Input must be provided and non-empty."),
+        (["-b", "5", "-d", "3", "-o", ""], 5, "Output must be provided and non-empty."),
+        (["-b", "3", "-d", "3"], 6, "Blocks (3) must be {than} distance (3)"),
+        (["-b", "65", "-d", "3"], 6, "Blocks (65) must be <= 64"),
+        (["-b", "1" * 5_000, "-d", "3"], 6, "must be <= 64"),
+        (["-b", "0" * 5_000, "-d", "3"], 2, "Blocks must be provided and > 0"),
+    ],
+)
+def test_refusals(
+    command: Callable[[list[str]], int],
+    options: list[str],
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """
+    Each mistake in the options has its message and its exit code, before anything is read.
+    """
+    than = ">=" if command is find_all else ">"
+    assert command(options) == code
+    assert capsys.readouterr().err.splitlines()[-1].endswith(message.format(than=than))
+
+
+@pytest.mark.parametrize(("stream", "code"), [("stdin", 7), ("stdout", 8)])
+def test_streams_that_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], stream: str, code: int
+) -> None:
+    """
+    A process that was started without standard input or output says so.
+    """
+    (tmp_path / "codes").write_text("1\n3\n")
+    monkeypatch.setattr(sys, stream, None)
+    source = "-" if stream == "stdin" else str(tmp_path / "codes")
+    assert find_all(["-b5", "-d3", "-i", source]) == code
+    assert capsys.readouterr().err.endswith("-\n")
+
+
+def test_files_that_cannot_be_opened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    7 for the input, 8 for the output.
+    """
+    (tmp_path / "codes").write_text("1\n")
+    options = ["-b", "5", "-d", "3"]
+    assert find_all([*options, "-i", str(tmp_path / "none")]) == 7
+    assert capsys.readouterr().err.endswith(f"Error reading {tmp_path / 'none'}\n")
+    assert find_all([*options, "-i", str(tmp_path / "codes"), "-o", str(tmp_path)]) == 8
+    assert capsys.readouterr().err.endswith(f"Writing matches to {tmp_path}\nError writing {tmp_path}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("", "an empty line"),
+        (" ", "an empty line"),
+        ("1abc", "'1abc'"),
+        ("-1", "'-1'"),
+        ("+1", "'+1'"),
+        ("1_0", "'1_0'"),
+        ("0x10", "'0x10'"),
+        ("1 2", "'1 2'"),
+        ("18446744073709551616", "'18446744073709551616'"),
+        ("99999999999999999999999", "'99999999999999999999999'"),
+        ("٣", "'٣'"),
+    ],
+)
+def test_bad_lines(route: str, run: Callable[..., tuple[int, str, str]], line: str, shown: str) -> None:  # noqa: F811
+    """
+    What made simhash-cpp abort, or what it read as another number, is named with its line, and nothing is written.
+    """
+    code, output, messages = run(find_all, f"1\n2\n{line}\n4\n", "-b", "5", "-d", "3")
+    assert (code, output) == (9, "")
+    assert messages.splitlines()[1:] == [f"F/codes:3: expected a number from 0 to {MOST}, got {shown}"]
+
+
+def test_numbers_as_they_may_come(route: str) -> None:  # noqa: F811
+    """
+    Blanks, a carriage return and zeros before a number do not count.
+    """
+    text = f" 1\t\n2\r\n{MOST}\n{'0' * 5000}7\n0\n"
+    assert read_codes(io.BytesIO(text.encode()), "F").tolist() == [1, 2, MOST, 7, 0]
+
+
+def test_input_is_read_in_pieces(route: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """
+    Wherever a piece ends, numbers and the numbers of lines are the same.
+    """
+    codes = [10**power for power in range(20)] * 3
+    text = "\n".join(map(str, codes)).encode()
+    for size in (1, 7, 20, 64):
+        monkeypatch.setattr("whorl.hamming.text._CHUNK", size)
+        assert read_codes(io.BytesIO(text), "F").tolist() == codes
+        with pytest.raises(ParameterError, match=r"^F:61: "):
+            read_codes(io.BytesIO(text + b"\nx\n1"), "F")
+
+
+def test_lines(route: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """
+    Groups are written as Python writes lists, whatever the numbers and however many at a time.
+    """
+    lists = [[0], [10**power for power in range(20)], [], [MOST, 9, 10, 99], [1, 2]]
+    ends = np.cumsum([0, *map(len, lists)])
+    groups = Groups(np.array([code for each in lists for code in each], np.uint64), ends)
+    monkeypatch.setattr("whorl.hamming.text._GROUPS", 2)
+    assert b"".join(lines_of(groups)).decode() == "".join(f"{each}\n" for each in lists)
+
+
+def test_blocks_do_not_matter(run: Callable[..., tuple[int, str, str]]) -> None:
+    """
+    Any number of blocks above the distance gives the pairs that the library finds.
+    """
+    codes = [number * number for number in range(300)]
+    text = "".join(f"{code}\n" for code in codes)
+    expected = sorted(f"{pair}" for pair in find_pairs(codes, 3).tolist())
+    for blocks in ("4", "6", "64"):
+        assert sorted(run(find_all, text, "-b", blocks, "-d", "3")[1].splitlines()) == expected
+
+
+def test_progress_on_a_terminal(run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A bar that ends before the command does, and only where somebody sees it.
+    """
+    monkeypatch.setattr(cli_hamming, "_REDRAWN", -1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    messages = run(find_all, "1\n3\n1024\n", "-b", "5", "-d", "2")[2]
+    assert "[########################################] 100%" in messages
+    assert messages.endswith("\r\033[K")
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    Help goes to stdout and is no failure, whatever else is asked.
+    """
+    assert find_clusters(["-h", "-b", "0"]) == 0
+    assert capsys.readouterr().out.startswith("usage: simhash-find-clusters --blocks BLOCKS --distance DISTANCE")
+
+
+@pytest.mark.parametrize("name", ["simhash-find-all", "simhash-find-clusters"])
+def test_as_a_process(name: str) -> None:
+    """
+    Without --input and --output, from stdin to stdout; a small input imports neither numba nor the rest of whorl.
+    """
+    program = Path(sys.executable).parent / name
+    command = [sys.executable, "-X", "importtime", str(program), "-b", "5", "-d", "3"]
+    done = subprocess.run(command, input="1\n3\n", capture_output=True, text=True, check=True)
+    assert done.stdout == "[1, 3]\n"
+    messages = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
+    assert messages[0] == "Reading hashes from stdin."
+    assert messages[-1] == "Writing results to stdout."
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert not imported & {"numba", "click", "rich", "whorl.store", "whorl.cli.main"}
+
+
+def test_an_output_that_fails_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A full disk is an error of the output.
+    """
+    (tmp_path / "codes").write_text("1\n3\n")
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=full))
+        assert find_all(["-b", "5", "-d", "3", "-i", str(tmp_path / "codes")]) == 8

@@ -1,0 +1,213 @@
+"""Calibrated search as Python and the command line offer it: pages, totals, exact values, sources, errors."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import whorl.similar.by_sketch
+from whorl import Document, Store, open_store
+from whorl.cli.main import main
+from whorl.errors import ParameterError
+
+SHINGLE = 5
+
+
+def texts() -> dict[str, str]:
+    """Return a text of 4,000 words, copies of it with every n-th word replaced, a passage of it, and others."""
+    chance = random.Random(3)
+    words = [f"w{chance.randrange(50_000)}" for _ in range(4_000)]
+    made = {"whole": words, "passage": words[1_000:1_300]}
+    for every in (15, 30, 60, 120, 250, 500, 1_000):
+        made[f"every {every}"] = [f"x{at}" if at % every == 7 else word for at, word in enumerate(words)]
+    for number in range(5):
+        made[f"other {number}"] = [f"y{chance.randrange(50_000)}" for _ in range(500)]
+    return {name: " ".join(each) for name, each in made.items()}
+
+
+TEXTS = texts()
+
+
+def shingles(text: str) -> set[tuple[str, ...]]:
+    words = text.split()
+    return {tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1)}
+
+
+def jaccard(a: str, b: str) -> float:
+    one, other = shingles(TEXTS[a]), shingles(TEXTS[b])
+    return len(one & other) / len(one | other)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("similar") / "store"
+    with open_store(made) as store:
+        store.index(Document(name, text, f"the {name}", {"kind": name[:5]}) for name, text in TEXTS.items())
+    return made
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[Store]:
+    with open_store(folder) as opened:
+        yield opened
+
+
+def test_exact_values_are_counted(store: Store) -> None:
+    """
+    With `exact` every value is that of the shingles themselves, without an interval, and what fails is left out.
+    """
+    page = store.similar("whole", threshold=60, exact=True, rows=20)
+    expected = {name: jaccard("whole", name) for name in TEXTS if name != "whole"}
+    assert {found.hit.id for found in page.found} == {name for name, value in expected.items() if value >= 0.6}
+    for found in page.found:
+        share = found.estimate.jaccard
+        assert found.estimate.is_exact
+        assert share.low == share.value == share.high == pytest.approx(expected[found.hit.id])
+    assert [found.hit.id for found in page.found] == sorted(
+        (found.hit.id for found in page.found), key=lambda name: -expected[name]
+    )
+
+
+def test_pages_are_parts_of_one_order(store: Store) -> None:
+    """
+    Whatever the page, the total is that of all hits, and the pages together are all of them.
+    """
+    whole = store.similar("whole", threshold=20, rows=100)
+    pages = [store.similar("whole", threshold=20, start=start, rows=3) for start in range(0, whole.total + 3, 3)]
+    assert {page.total for page in pages} == {whole.total} == {len(whole.found)}
+    assert [found for page in pages for found in page.found] == list(whole.found)
+
+
+def test_more_candidates_than_are_verified(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The best are verified, the total is projected from them, and the answer says so.
+    """
+    everything = store.similar("whole", threshold=30, rows=100)
+    monkeypatch.setattr(whorl.similar.by_sketch, "MOST_VERIFIED", 4)
+    monkeypatch.setattr(whorl.similar.by_sketch, "AT_ONCE", 2)
+    page = store.similar("whole", threshold=30, rows=100)
+    assert page.candidates == everything.candidates > 4
+    assert not page.is_total_exact
+    assert page.total == round(len(page.found) * page.candidates / 4)
+    assert "projected" in page.warnings[0]
+    assert {found.hit.id for found in page.found} < {found.hit.id for found in everything.found}
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"metric": "alike"}, "metric must be similarity, contains or within, got 'alike'"),
+        ({"threshold": 0}, "threshold must be a percentage above 0"),
+        ({"threshold": "x"}, "got x"),
+        ({"recall": 101}, "recall must be a percentage"),
+        ({"rows": -1}, "rows"),
+    ],
+)
+def test_what_cannot_be_asked(store: Store, asked: dict[str, object], told: str) -> None:
+    """
+    The message names the value and what would do.
+    """
+    with pytest.raises(ParameterError, match=told):
+        store.similar("whole", **asked)  # type: ignore[arg-type]
+
+
+# The command.
+
+
+def similar(folder: Path, *arguments: str, text: str | None = None) -> Result:
+    result = CliRunner().invoke(main, ["similar", "--store", str(folder), *arguments], input=text)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return result
+
+
+def hits(result: Result) -> list[str]:
+    assert result.exit_code == 0, result.output
+    return [hit["id"] for hit in json.loads(result.stdout)["hits"]]
+
+
+def test_a_source_is_an_id_a_text_or_a_file(folder: Path, tmp_path: Path) -> None:
+    """
+    Three ways to the same hits; an id is not among its own.
+    """
+    file = tmp_path / "passage.txt"
+    file.write_text(TEXTS["passage"], encoding="utf-8")
+    asked = ("--metric", "contains", "--threshold", "50", "--json")
+    by_id = hits(similar(folder, "passage", *asked))
+    assert "whole" in by_id
+    assert "passage" not in by_id
+    for given in (
+        similar(folder, "--file", str(file), *asked),
+        similar(folder, "--text", TEXTS["passage"], *asked),
+        similar(folder, "--text", "-", *asked, text=TEXTS["passage"]),
+    ):
+        assert set(hits(given)) == {*by_id, "passage"}
+
+
+def test_json_has_shares_with_intervals(folder: Path) -> None:
+    """
+    Fractions, each between the ends of its interval.
+    """
+    told = json.loads(similar(folder, "whole", "--threshold", "50", "--json").stdout)
+    assert (told["metric"], told["threshold"], told["recall"], told["promised"]) == ("similarity", 0.5, 0.95, True)
+    assert told["total"] == len(told["hits"]) > 2
+    for hit in told["hits"]:
+        for name in ("similarity", "contains", "within"):
+            assert 0 <= hit[name]["low"] <= hit[name]["value"] <= hit[name]["high"] <= 1
+        assert hit["score"] == pytest.approx(100 * hit["similarity"]["value"], abs=1e-3)
+
+
+def test_a_filter_and_the_stock_plan(folder: Path) -> None:
+    """
+    --filter leaves hits out; --plan stock is the FINGERPRINT query of the same numbers, the source among its hits.
+    """
+    assert set(hits(similar(folder, "whole", "--json", "--filter", "kind:passa", "--threshold", "1"))) == {"passage"}
+    stock = json.loads(similar(folder, "whole", "--plan", "stock", "--threshold", "50", "--json").stdout)
+    assert stock["query"] == 'FINGERPRINT:"whole"_50_95'
+    assert stock["hits"][0]["id"] == "whole"
+
+
+def test_the_terminal_says_what_was_promised(folder: Path) -> None:
+    """
+    A table, the count, and the promise; --explain says the plan first.
+    """
+    shown = similar(folder, "whole", "--threshold", "80", "--explain").stdout
+    assert "find documents that share at least 80 % of what both have together" in shown
+    assert "every 250" in shown
+    assert "at least 95 of 100 documents just at the threshold are found" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "name one source"),
+        (("nosuch",), "no document 'nosuch'"),
+        (("whole", "--text", "b"), "name one source"),
+        (("whole", "--threshold", "0"), "threshold must be a percentage"),
+        (("whole", "--recall", "many"), "recall must be a percentage"),
+        (("whole", "--filter", "kind:("), "^"),
+        (("--file", "nosuch.txt"), "nosuch.txt cannot be read"),
+    ],
+)
+def test_mistakes_exit_with_2(folder: Path, arguments: tuple[str, ...], told: str) -> None:
+    """
+    One message, no traceback.
+    """
+    result = similar(folder, *arguments)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_explain_with_a_calibrated_plan(folder: Path) -> None:
+    """
+    `explain --plan calibrated` tells how many documents were found and verified in place of tokens.
+    """
+    result = CliRunner().invoke(
+        main, ["explain", "--store", str(folder), "--plan", "calibrated", "FINGERPRINT:whole_50 AND kind:every"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "found and verified, by their percentage" in result.stdout

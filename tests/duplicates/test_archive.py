@@ -1,0 +1,179 @@
+"""Archives: what is safe, what a crash leaves behind, what goes with a document."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from whorl.duplicates.archive import Archive, Entry, sketch_digest
+from whorl.duplicates.verify import Pairs
+from whorl.errors import ParameterError, StoreError
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of
+
+SCHEME = SketchScheme(k=16384, floor_level=0, cap=16384)
+
+
+def sketch(*numbers: int) -> Sketch:
+    return sketch_of(np.array([number << 30 for number in numbers], np.uint64), SCHEME)
+
+
+def entry(document_id: str, *numbers: int, date: float | None = None) -> Entry:
+    made = sketch(*numbers)
+    return Entry(document_id, sketch_digest(made), made, f"the {document_id}", date)
+
+
+def opened(path: Path, origin: str = "files") -> Archive:
+    return Archive(path, origin, SCHEME)
+
+
+def held(archive: Archive) -> dict[str, Sketch]:
+    archived = archive.archived()
+    known = archive.known(archived.numbers.tolist())
+    return {known[number][0]: archived.sketches.sketch(at) for at, number in enumerate(archived.numbers.tolist())}
+
+
+def pairs(*places: tuple[int, int]) -> Pairs:
+    a, b = np.array(places, np.int64).reshape(-1, 2).T
+    three = np.full(a.size, 3)
+    return Pairs(a, b, three, three, three, three, three)
+
+
+def test_what_was_put_is_there_when_opened_again(tmp_path: Path) -> None:
+    """
+    Sketches, names and dates come back, in the order in which they came; the last document of an id stands.
+    """
+    with opened(tmp_path / "a") as archive:
+        archive.begin_reading()
+        assert archive.put([entry("x", 1, 2, 3), entry("y")]) == []
+        assert archive.put([entry("z", 9, date=12.5), entry("x", 4, 5)]) == ["x"]
+    with opened(tmp_path / "a") as archive:
+        assert held(archive) == {"y": sketch(), "z": sketch(9), "x": sketch(4, 5)}
+        assert archive.known(archive.archived().numbers[1:2].tolist()).popitem()[1] == ("z", "the z", 12.5)
+        archive.begin_reading()
+        assert archive.put([entry("x", 4, 5, 6)]) == []
+
+
+def test_what_a_crash_leaves_in_the_file_is_cut_off(tmp_path: Path) -> None:
+    """
+    Hashes that were written, and never committed with a document, do not stand before those that come later.
+    """
+    with opened(tmp_path) as archive:
+        archive.put([entry("x", 1, 2, 3)])
+    with (tmp_path / "hashes-0.u64").open("ab") as file:
+        file.write(os.urandom(80))
+    with opened(tmp_path) as archive:
+        archive.put([entry("y", 7, 8)])
+        assert held(archive) == {"x": sketch(1, 2, 3), "y": sketch(7, 8)}
+
+
+def test_a_file_that_was_cut_short_is_told(tmp_path: Path) -> None:
+    """
+    Hashes that are missing are no reason for wrong pairs.
+    """
+    with opened(tmp_path) as archive:
+        archive.put([entry("x", 1, 2, 3)])
+    os.truncate(tmp_path / "hashes-0.u64", 16)
+    with pytest.raises(StoreError, match="cut short"):
+        opened(tmp_path)
+
+
+def test_hashes_of_no_document_do_not_stay(tmp_path: Path) -> None:
+    """
+    When most of the file belongs to documents that were replaced, it is written anew, and nothing changes.
+    """
+    for turn in range(3):
+        with opened(tmp_path) as archive:
+            archive.put([entry(f"d{at}", *range(at, at + 50 + turn)) for at in range(20)])
+            before = held(archive)
+    with opened(tmp_path) as archive:
+        assert held(archive) == before
+        archive.put([entry("new", 5)])
+        assert held(archive) == {**before, "new": sketch(5)}
+    assert [path.name for path in tmp_path.glob("*.u64")] == ["hashes-1.u64"]
+    assert (tmp_path / "hashes-1.u64").stat().st_size == (20 * 52 + 1) * 8
+
+
+def test_pairs_go_with_their_documents(tmp_path: Path) -> None:
+    """
+    A document that is replaced loses its pairs, and has to be compared again, with those that were equal to it.
+    """
+    with opened(tmp_path) as archive:
+        archive.put([entry(name, 1, 2, 3) for name in "abc"] + [entry("d", 1, 2, 4)])
+        archive.ask("which?")
+        archive.keep_pairs(pairs((0, 1), (0, 3), (1, 3)), archive.archived().numbers)
+    with opened(tmp_path) as archive:
+        archive.ask("which?")
+        archived = archive.archived()
+        assert archived.is_paired.all()
+        assert list(
+            zip(*(side.tolist() for side in (archive.pairs(archived).a, archive.pairs(archived).b)), strict=True)
+        ) == [
+            (0, 1),
+            (0, 3),
+            (1, 3),
+        ]
+        archive.put([entry("a", 9, 10, 11)])
+        archived = archive.archived()
+        assert archived.is_paired.tolist() == [False, False, True, False]  # b, c, d, a
+        assert archive.pairs(archived).a.tolist() == [0]
+        archive.ask("another?")
+        archived = archive.archived()
+        assert not archived.is_paired.any()
+        assert not len(archive.pairs(archived))
+
+
+def test_a_scan_goes_on_and_forgets_what_is_gone(tmp_path: Path) -> None:
+    """
+    A scan that was interrupted goes on at its mark; at its end what was not seen is gone.
+    """
+    with opened(tmp_path) as archive:
+        assert archive.begin_scan() == ""
+        archive.put([entry("a", 1), entry("b", 2), entry("c", 3)], "c")
+        assert archive.end_scan() == 0
+        assert archive.begin_scan() == ""
+        assert archive.unchanged([("a", sketch_digest(sketch(1)), "", None), ("b", b"other", "", None)]) == {"a"}
+        archive.put([entry("b", 7)], "b")
+    with opened(tmp_path) as archive:
+        assert archive.begin_scan() == "b"
+        archive.put([entry("d", 4)], "d")
+        assert archive.end_scan() == 1
+        assert set(held(archive)) == {"a", "b", "d"}
+
+
+def test_other_folders_are_left_alone(tmp_path: Path) -> None:
+    """
+    A folder of something else, of other documents or other sketches, and a file, are no archive.
+    """
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "note.txt").write_text("mine")
+    with pytest.raises(StoreError, match="something else"):
+        opened(tmp_path / "notes")
+    with pytest.raises(StoreError, match="cannot be used"):
+        opened(tmp_path / "notes" / "note.txt")
+    with opened(tmp_path / "a"):
+        pass
+    with pytest.raises(ParameterError, match="the store b"):
+        opened(tmp_path / "a", "the store b")
+    with pytest.raises(ParameterError, match="sketch1-k1024"):
+        Archive(tmp_path / "a", "files", SketchScheme())
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    """
+    A second process is told at once that somebody uses the folder.
+    """
+    script = (
+        "import sys; from pathlib import Path; from whorl.duplicates.archive import Archive; "
+        "from whorl.fingerprint.sketch.sketch import SketchScheme\n"
+        "try: Archive(Path(sys.argv[1]), 'files', SketchScheme(k=16384, floor_level=0, cap=16384))\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    )
+    with opened(tmp_path) as archive:
+        archive.put([entry("a", 1)])
+        told = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert told.stdout.startswith(f"StoreError another process uses the folder {tmp_path}")

@@ -1,0 +1,200 @@
+"""What other processes do to an embedded store: `python store_process.py TASK PATH [ARGUMENT...]`.
+
+Tests start these, read what they print and may kill them at any moment.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from whorl.engine.embedded import engine as embedded
+from whorl.engine.embedded import records
+from whorl.engine.embedded import word_index as inverted
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.errors import WhorlError
+from whorl.fingerprint.scheme import Scheme
+from whorl.model import Document
+from whorl.planning.build import BoundPlan, MatchAll
+
+SCHEME = Scheme(shingle_size=2, bucket_count=16)
+State = dict[str, str]
+
+
+def document(document_id: str, stamp: str) -> Document:
+    """A document that tells by a word which step wrote it."""
+    return Document(document_id, f"{stamp} alpha beta gamma delta {document_id} epsilon", document_id.upper())
+
+
+def step(number: int) -> tuple[list[Document], list[str]]:
+    """What the step of a number stores, and what it deletes: always the same."""
+    random_of_step = random.Random(number)
+    ids = [f"d{random_of_step.randrange(60)}" for _ in range(random_of_step.choice([1, 1, 3, 20]))]
+    if number % 5 == 4:
+        return [], ids
+    return [document(document_id, f"s{number}") for document_id in ids], []
+
+
+def state_after(steps: int) -> State:
+    """Which step wrote each document that is there after so many steps."""
+    state: State = {}
+    for number in range(steps):
+        stored, deleted = step(number)
+        state |= {each.id: f"s{number}" for each in stored}
+        state = {document_id: stamp for document_id, stamp in state.items() if document_id not in deleted}
+    return state
+
+
+def say(*words: object) -> None:
+    print(*words, flush=True)
+
+
+def write(path: Path, first: str) -> None:
+    """Take one step after the other until killed, acknowledging each."""
+    embedded.COMMIT_EVERY = 7
+    with EmbeddedEngine(path, scheme=SCHEME) as engine:
+        for number in itertools.count(int(first)):
+            stored, deleted = step(number)
+            if deleted:
+                engine.delete(deleted)
+            else:
+                engine.index(stored)
+            if number % 3 == 0:
+                engine.refresh()
+            say(number)
+
+
+def crash(path: Path, point: str, when: str, first: str) -> None:
+    """Take one step and refresh, and be killed before or after the first call of a function."""
+    owner, name = {
+        "put": (records.Records, "put"),
+        "replace": (inverted.IndexWriter, "replace"),
+        "commit": (inverted.IndexWriter, "commit"),
+        "close": (inverted.IndexWriter, "close"),
+        "build": (inverted.InvertedIndex, "build"),
+        "remove": (inverted, "_remove"),
+        "rename": (Path, "rename"),
+    }[point]
+    original: Callable[..., Any] = getattr(owner, name)
+
+    def killing(*arguments: Any, **named: Any) -> Any:
+        if when == "before":
+            die()
+        original(*arguments, **named)
+        die()
+
+    def die() -> NoReturn:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("unreachable")
+
+    if point in ("build", "remove", "rename"):
+        setattr(owner, name, killing)
+    engine = EmbeddedEngine(path, scheme=SCHEME)
+    setattr(owner, name, killing)
+    engine.index(step(int(first))[0])
+    say("acknowledged")
+    engine.refresh()
+
+
+def index(path: Path, wait_seconds: str, document_id: str) -> None:
+    """Store one document, or say why not."""
+    try:
+        with EmbeddedEngine(path, scheme=SCHEME, wait_seconds=float(wait_seconds)) as engine:
+            say("open")
+            engine.index([document(document_id, "other")])
+            engine.refresh()
+        say("stored")
+    except WhorlError as error:
+        say(type(error).__name__, error)
+
+
+def count(path: Path) -> None:
+    """For every line that comes in, tell how many documents a search finds."""
+    with EmbeddedEngine(path, create=False, scheme=SCHEME) as engine:
+        say("open")
+        for _ in sys.stdin:
+            say(engine.search(BoundPlan(MatchAll()), start=0, rows=0).total)
+
+
+def watch(path: Path) -> None:
+    """Search until there are a hundred documents; there are never fewer than before, and every hit has its name."""
+    with EmbeddedEngine(path, create=False, scheme=SCHEME) as engine:
+        say("open")
+        before = 0
+        while before < 100:
+            page = engine.search(BoundPlan(MatchAll()), start=0, rows=200)
+            assert page.total == len(page.hits) >= before
+            assert all(hit.name == hit.id.upper() for hit in page.hits)
+            assert [hit.id for hit in page.hits] == sorted(hit.id for hit in page.hits)
+            before = page.total
+        say("seen")
+
+
+def make(path: Path) -> None:
+    """Make a store, together with others who make the same."""
+    sys.stdin.readline()
+    try:
+        EmbeddedEngine(path, scheme=SCHEME).close()
+        say("made")
+    except WhorlError as error:
+        say(type(error).__name__, error)
+
+
+def fill(path: Path, what: str) -> None:
+    """Store documents and refresh, in a process that may not write large files."""
+    import resource
+
+    engine = EmbeddedEngine(path, scheme=SCHEME)
+    big = [Document(f"big{n}", " ".join(f"word{n}x{m}" for m in range(3000))) for n in range(40)]
+    if what == "index":
+        engine.index(big)
+        say("acknowledged")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, resource.RLIM_INFINITY))
+    try:
+        if what == "records":
+            engine.index(big)
+            say("acknowledged")
+        engine.refresh()
+        say("refreshed")
+    except WhorlError as error:
+        say(type(error).__name__, error)
+    engine.close()
+    with EmbeddedEngine(path, scheme=SCHEME) as engine:
+        say("found", engine.search(BoundPlan(MatchAll()), start=0, rows=0).total)
+
+
+def deny(path: Path) -> None:
+    """Open a store as a user without rights."""
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    try:
+        EmbeddedEngine(path, scheme=SCHEME)
+    except WhorlError as error:
+        say(type(error).__name__, error)
+
+
+def fork(path: Path) -> None:
+    """Use a store in a child that has inherited it, then in the parent."""
+    with EmbeddedEngine(path, scheme=SCHEME) as engine:
+        engine.index([document("a", "s0")])
+        child = os.fork()
+        if child == 0:
+            try:
+                engine.count()
+            except WhorlError as error:
+                say(type(error).__name__, error)
+            engine.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        engine.refresh()
+        say(engine.search(BoundPlan(MatchAll()), start=0, rows=0).total)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

@@ -1,0 +1,42 @@
+"""What the tests of an embedded store ask of it again and again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.engine.embedded.store_process import SCHEME, State, document, step
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.planning.build import Bool, BoundPlan, MatchAll
+from whorl.planning.clauses import Words
+
+EVERYTHING = BoundPlan(MatchAll())
+
+
+def opened(path: Path, **options: Any) -> EmbeddedEngine:
+    return EmbeddedEngine(path, scheme=SCHEME, **options)
+
+
+def found(engine: EmbeddedEngine, plan: BoundPlan = EVERYTHING) -> list[str]:
+    return [hit.id for hit in engine.search(plan, start=0, rows=10_000).hits]
+
+
+def fill(path: Path, steps: int = 8) -> None:
+    with opened(path) as engine:
+        for number in range(steps):
+            stored, deleted = step(number)
+            engine.index(stored)
+            engine.delete(deleted)
+
+
+def assert_state(engine: EmbeddedEngine, *allowed: State) -> None:
+    """Records and index both hold exactly one of the allowed states."""
+    digests = engine.digests([f"d{number}" for number in range(60)])
+    by_digest = [{each: document(each, stamp).digest for each, stamp in state.items()} for state in allowed]
+    assert digests in by_digest
+    state = allowed[by_digest.index(dict(digests))]
+    assert engine.count() == len(state)
+    assert found(engine) == sorted(state)
+    for each, stamp in state.items():
+        one = Bool(must=(Words(each, "id"), Words(stamp)))
+        assert found(engine, BoundPlan(one)) == [each]

@@ -1,0 +1,248 @@
+"""Clauses where tantivy has no query for them: ranges of texts, misspelt words, words near each other."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import plain_clauses
+from tests.engine.embedded.store_process import SCHEME
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.embedded.positions import distance, is_in_order, is_within
+from whorl.engine.embedded.term_expressions import between, compiled, expression
+from whorl.engine.embedded.word_index import sortable
+from whorl.model import Document
+from whorl.planning.build import BoundPlan
+from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Pattern, Present, Test, Words
+from whorl.query.ast import Joker
+
+ANY, ONE = Joker.ANY, Joker.ONE
+LETTERS = "ab\\-]^.*\ud7ff\ue000\U0010ffff\0"
+
+
+@given(*(st.text(LETTERS, max_size=4) for _ in range(3)), st.booleans(), st.booleans(), st.integers(0, 3))
+def test_ranges_of_texts(low: str, high: str, text: str, low_in: bool, high_in: bool, opened: int) -> None:
+    """
+    The expression for a range fits the texts of the range, by code point, and no others.
+    """
+    ends = (None if opened == 1 else low), (None if opened == 2 else high)
+    wanted = between(*ends, includes_low=low_in, includes_high=high_in)
+    is_in = (ends[0] is None or low < text or (low_in and low == text)) and (
+        ends[1] is None or text < high or (high_in and text == high)
+    )
+    assert bool(wanted is not None and re.fullmatch(wanted, text)) == is_in
+
+
+@given(st.lists(st.sampled_from([ANY, ONE, "a", "b.", "*"]), min_size=1, max_size=4), st.text("ab.*\n", max_size=6))
+def test_patterns(pieces: list[str | Joker], text: str) -> None:
+    """
+    A joker stands for any characters or for one, line ends as well, and nothing else is one.
+    """
+
+    def fits(pieces: list[str | Joker], text: str) -> bool:
+        if not pieces:
+            return not text
+        match pieces[0]:
+            case Joker.ANY:
+                return any(fits(pieces[1:], text[at:]) for at in range(len(text) + 1))
+            case Joker.ONE:
+                return bool(text) and fits(pieces[1:], text[1:])
+            case literal:
+                return text.startswith(literal) and fits(pieces[1:], text[len(literal) :])
+
+    assert bool(re.fullmatch(expression(tuple(pieces)), text)) == fits(pieces, text)
+    assert bool(compiled(tuple(pieces)).fullmatch(text)) == fits(pieces, text)
+
+
+@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=2), st.lists(st.floats(allow_nan=False), min_size=2))
+def test_spellings_are_in_order(whole: list[int], broken: list[float]) -> None:
+    """
+    Numbers are in the order of their spellings.
+    """
+    assert sorted(whole) == sorted(whole, key=lambda number: sortable(Kind.INTEGER, number))
+    floats = [number + 0.0 for number in broken]
+    assert sorted(floats) == sorted(floats, key=lambda number: sortable(Kind.FLOAT, number))
+
+
+@given(st.text("abc", max_size=6), st.text("abc", max_size=6))
+def test_distances(one: str, other: str) -> None:
+    """
+    The number of edits is what trying them all gives.
+    """
+    assert distance(one, other) == plain_clauses.distance(one, other)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size=2),
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=4),
+    st.sampled_from([0, 1, 2, 4, 99, 101, 110]),
+)
+def test_rows_of_words(values: list[list[str]], wanted: list[str], slop: int) -> None:
+    """
+    Words in order, and words moved, are what trying all of their places gives, through the gap between values.
+    """
+    placed = plain_clauses.places(values)
+    patterns = [re.compile(word) for word in wanted]
+    assert is_in_order(values, patterns, slop) == plain_clauses.stand(placed, patterns, slop)
+    assert is_within(values, wanted, slop) == plain_clauses.stand_within(placed, patterns, slop)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory):
+    with EmbeddedEngine(tmp_path_factory.mktemp("clauses") / "store", scheme=SCHEME) as opened:
+        yield opened
+
+
+def ids(engine: EmbeddedEngine, test: Test) -> list[str]:
+    return [hit.id for hit in engine.search(BoundPlan(test), start=0, rows=100).hits]
+
+
+@pytest.fixture
+def filled(engine: EmbeddedEngine):
+    """
+    Stores documents, and takes them out again at the end.
+    """
+    stored: list[str] = []
+
+    def fill(*documents: Document) -> EmbeddedEngine:
+        stored.extend(document.id for document in documents)
+        engine.index(documents)
+        engine.refresh()
+        return engine
+
+    yield fill
+    engine.delete(stored)
+
+
+def test_edits_stay_in_the_word(filled) -> None:
+    """
+    A field whose name is an edit away, or begins like another, keeps its words to itself.
+    """
+    engine = filled(
+        Document("kind", "", properties={"kind": "roam"}),
+        Document("kinds", "", properties={"kinds": "roam"}),
+        Document("kin", "", properties={"kin": "roam", "kinship": "oam"}),
+        Document("far", "", properties={"kind": "rooms"}),
+    )
+    assert ids(engine, Near("roam", 1, "kind")) == ["kind"]
+    assert ids(engine, Near("roams", 2, "kind")) == ["far", "kind"]
+    assert ids(engine, Near("shiproam", 2, "kin")) == []
+    assert ids(engine, Near("rmoa", 2, "kinds")) == ["kinds"]
+
+
+def test_edits_are_as_many_as_asked_for(filled) -> None:
+    """
+    A swap of neighbours is one edit, and no character is edited twice.
+    """
+    words = ["abcd", "abdc", "bacd", "abc", "abcde", "xbcd", "dcba", "cabd"]
+    engine = filled(*(Document(word, word) for word in words))
+    for asked, edits in product(words, (1, 2)):
+        expected = [word for word in sorted(words) if plain_clauses.distance(word, asked) <= edits]
+        assert ids(engine, Near(asked, edits, "content")) == expected
+
+
+PATTERNS: list[Pattern] = [
+    (ANY, "z"),
+    ("a", *[ONE] * 60),
+    tuple(["a", ANY] * 40),
+    ("b" * 300, ANY),
+    ("é", ANY, "😀"),
+    (ONE,),
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns_of_any_size(filled, pattern: Pattern) -> None:
+    """
+    An expression of more states than tantivy takes is asked of the terms themselves.
+    """
+    values = ["a" + "x" * 60, "az" * 50, "b" * 301, "éé😀", "😀", "z\nz", ""]
+    engine = filled(*(Document(f"{at}", "", properties={"v": value}) for at, value in enumerate(values)))
+    fitting = [at for at, value in enumerate(values) if compiled(pattern).fullmatch(value)]
+    assert fitting
+    assert ids(engine, Like("v", pattern)) == [str(at) for at in fitting]
+
+
+def test_long_values(filled) -> None:
+    """
+    A value longer than an index takes is found as a whole, and by its beginning.
+    """
+    long = "y" * 70_000
+    engine = filled(Document("a", "", properties={"v": long + "a"}), Document("b", "", properties={"v": long + "b"}))
+    assert ids(engine, Equal("v", Kind.KEYWORD, long + "a")) == ["a"]
+    assert ids(engine, Like("v", ("yyy", ANY))) == ["a", "b"]
+    assert ids(engine, Between("v", Kind.KEYWORD, "x", "z")) == ["a", "b"]
+
+
+def test_values_and_presence(filled) -> None:
+    """
+    Values of one name and several types are apart; an empty text is a value of a property, and no content.
+    """
+    engine = filled(
+        Document("number", "", properties={"v": 1}),
+        Document("float", "", properties={"v": [1.0, -0.0]}),
+        Document("true", "text", properties={"v": True}),
+        Document("text", "---", properties={"v": "1"}),
+        Document("empty", "", properties={"v": ""}),
+        Document("date", "", properties={"v": "1970-01-01"}),
+    )
+    assert ids(engine, Equal("v", Kind.INTEGER, 1)) == ["number"]
+    assert ids(engine, Equal("v", Kind.FLOAT, 1.0)) == ["float"]
+    assert ids(engine, Between("v", Kind.FLOAT, 0.0, 0.5)) == ["float"]
+    assert ids(engine, Equal("v", Kind.BOOLEAN, True)) == ["true"]
+    assert ids(engine, Equal("v", Kind.KEYWORD, "1")) == ["text"]
+    assert ids(engine, Between("v", Kind.DATE, 0, 0)) == ["date"]
+    assert ids(engine, Present("v", Kind.KEYWORD)) == ["empty", "text"]
+    assert ids(engine, Present("content", Kind.TEXT)) == ["text", "true"]
+    assert set(engine.fields().known["v"]) == set(Kind)
+
+
+def test_ids(filled) -> None:
+    """
+    Ids are values, too.
+    """
+    engine = filled(Document("i1", ""), Document("i2", ""), Document("j", ""))
+    assert ids(engine, Equal("id", Kind.KEYWORD, "i2")) == ["i2"]
+    assert ids(engine, Like("id", ("i", ONE))) == ["i1", "i2"]
+    assert ids(engine, Between("id", Kind.KEYWORD, "i2", None)) == ["i2", "j"]
+    assert ids(engine, Present("id", Kind.KEYWORD)) == ["i1", "i2", "j"]
+
+
+def test_rows_across_values(filled) -> None:
+    """
+    Between two values are a hundred places, as Solr has them.
+    """
+    engine = filled(Document("a", "", properties={"v": ["x one", "two y"]}))
+    for slop, found in ((99, []), (100, ["a"])):
+        assert ids(engine, InOrder((("one",), ("two",)), slop, "v")) == found
+        assert ids(engine, Words("one two", "v", slop=slop)) == found
+    assert ids(engine, InOrder((("tw", ANY), ("y",)), 0, "v")) == ["a"]
+
+
+def test_explain_runs_nothing(engine) -> None:
+    """
+    Every clause is told as JSON values, also those that would need a look at the documents.
+    """
+    tests: list[Test] = [
+        Words("a b", "name", slop=2),
+        InOrder((("a",), ("b", ANY)), 1),
+        Near("roam", 2),
+        Equal("v", Kind.INTEGER, 7),
+        Like("v", ("a", ANY)),
+        Between("v", Kind.DATE, None, 5, True, False),
+        Present("v", Kind.DATE),
+    ]
+    told = [engine.explain(BoundPlan(test), start=0, rows=1)["query"] for test in tests]
+    assert told == [
+        {"words": ["a", "b"], "fields": ["name"], "weight": 1.0, "slop": 2},
+        {"in_order": ["a", "b*"], "slop": 1, "fields": ["name", "content"], "weight": 1.0},
+        {"near": "roam", "edits": 2, "fields": ["name", "content"], "weight": 1.0},
+        {"value": 7, "field": "v", "weight": 1.0},
+        {"like": "a*", "field": "v", "weight": 1.0},
+        {"low": None, "high": 5, "includes_low": True, "includes_high": False, "field": "v", "weight": 1.0},
+        {"present": "v", "weight": 1.0},
+    ]

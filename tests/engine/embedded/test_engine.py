@@ -1,0 +1,434 @@
+"""The embedded engine's answers: every page as the oracle has it, fields, references and what is said about them."""
+
+import json
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.oracle import Oracle
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.errors import SchemeMismatchError
+from whorl.fingerprint.minhash.banding import wrapped_bands
+from whorl.fingerprint.minhash.minima import sign
+from whorl.fingerprint.scheme import Scheme
+from whorl.model import Document, Hit
+from whorl.planning.build import Bool, BoundPlan, FingerprintClause, MatchAll, Nothing, SharedBands, SharedTokens, bind
+from whorl.planning.clauses import Kind, Words
+
+SCHEME = Scheme(shingle_size=2, bucket_count=16)
+WORDS = ["red", "green", "blue", "Straße", "東京", "don't", "3.14", "naïve", "x_y", "\N{HANGUL FILLER}"]
+FIELDS = ["kind", "with space", "emoji 😀", "DBID", "ns:name", "name2"]
+UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
+
+
+def documents(seed, count):
+    chosen = random.Random(seed)
+
+    def text(most):
+        return " ".join(chosen.choices(WORDS, k=chosen.randrange(most + 1)))
+
+    return [
+        Document(
+            f"{chosen.choice('abÄ😀￿')}{number}",
+            text(30),
+            text(3),
+            {field: [text(4) for _ in range(chosen.randrange(3))] for field in chosen.sample(FIELDS, 2)},
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """
+    A store of several segments with replaced and deleted documents, and the oracle of what is left.
+    """
+    first, second = documents(1, 150), documents(2, 60)
+    # The same ids with other texts, so that a part of the first is replaced.
+    second = [Document(old.id, new.text, new.name, new.properties) for old, new in zip(first, second, strict=False)]
+    kept = {document.id: document for document in first + second}
+    with EmbeddedEngine(tmp_path_factory.mktemp("corpus") / "store", scheme=SCHEME) as engine:
+        for batch in (first[:70], first[70:], second):
+            engine.index(batch)
+            engine.refresh()
+        gone = sorted(kept)[::9]
+        assert engine.delete([*gone, "never there", "\ud800"]) == len(gone)
+        for document_id in gone:
+            del kept[document_id]
+        yield engine, Oracle(kept.values(), SCHEME), list(kept.values())
+
+
+def texts():
+    return st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
+
+
+def plans():
+    """
+    Plans over the corpus; weights are such that floats add up exactly.
+    """
+    weights = st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.0, 3.0])
+    signed = [signature for each in documents(1, 150) if (signature := sign(each.text, SCHEME)).tokens]
+    sources = st.integers(0, len(signed) - 1).map(lambda number: signed[number].tokens)
+    fields = st.sampled_from([None, None, "content", "text", "TEXT", "name", "id", "unheard of", *FIELDS])
+    leaves = st.one_of(
+        st.builds(MatchAll, weights),
+        st.builds(Nothing, st.just("no")),
+        st.builds(Words, texts(), fields, weights),
+        st.builds(Words, st.sampled_from([d.id for d in documents(1, 150)]), st.just("id"), weights),
+        st.builds(SharedTokens, st.just("s"), sources, st.integers(0, 17), weights),
+        st.builds(SharedBands, st.just("s"), st.builds(wrapped_bands, sources, st.integers(1, 16)), weights),
+    )
+
+    def bools(children):
+        some = st.lists(children, max_size=3).map(tuple)
+        return st.builds(Bool, some, some, some, st.integers(0, 3))
+
+    return st.recursive(leaves, bools, max_leaves=12)
+
+
+def ask(engine, plan, start=0, rows=10):
+    return engine.search(BoundPlan(plan), start=start, rows=rows)
+
+
+def ids(page):
+    return [hit.id for hit in page.hits]
+
+
+@given(plan=plans(), start=st.integers(0, 200), rows=st.integers(0, 200))
+def test_every_page_is_the_oracles(corpus, plan, start, rows):
+    """
+    Total, ids, scores and order are those of the plain evaluation, wherever the page lies.
+    """
+    engine, oracle, _ = corpus
+    expected = oracle.hits(BoundPlan(plan))
+    page = ask(engine, plan, start, rows)
+    assert page.total == len(expected)
+    assert [(hit.id, hit.score) for hit in page.hits] == expected[start : start + rows]
+
+
+def test_pages_join_to_the_whole(tmp_path):
+    """
+    With far more equal scores than a page holds, the pages still follow each other without a gap.
+    """
+    chosen = random.Random(3)
+    all_ids = [f"{chosen.randrange(10**6):06}" for _ in range(700)]
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        for at in range(0, 700, 100):
+            engine.index([Document(each, "blue" if int(each) % 3 else "blue red") for each in all_ids[at : at + 100]])
+            engine.refresh()
+        plan = Bool(should=(Words("red"), Words("blue", weight=2.0)), min_should_match=1)
+        expected = sorted(set(all_ids), key=lambda each: (int(each) % 3 > 0, each))
+        for rows in (9, 64, 65, 333):
+            pages = [ids(ask(engine, plan, start, rows)) for start in range(0, 720, rows)]
+            assert [each for page in pages for each in page] == expected
+        assert ask(engine, plan, 10**9, 10).hits == ()
+        assert len(ask(engine, plan, 0, 10**9).hits) == len(expected)
+
+
+def test_deep_and_wide_plans(corpus):
+    """
+    A hundred levels, a thousand clauses, and both at once give the oracle's answer.
+    """
+    engine, oracle, _ = corpus
+    deep = Words("red")
+    for level in range(100):
+        deep = Bool(must=(deep,), must_not=(Nothing("no"),)) if level % 2 else Bool(should=(deep, MatchAll(0.0)))
+    words = [Words(WORDS[number % 9], FIELDS[number % 6] if number % 2 else None) for number in range(1000)]
+    wide = Bool(should=tuple(words), min_should_match=1)
+    for plan in (deep, wide, Bool(must=(deep, wide))):
+        assert [(hit.id, hit.score) for hit in ask(engine, plan, 0, 200).hits] == oracle.hits(BoundPlan(plan))
+
+
+def test_two_fingerprints_of_512_tokens(tmp_path):
+    """
+    A document shares all 512 tokens with itself, repeats counted, and two clauses add up.
+    """
+    chosen = random.Random(4)
+    words = [f"w{n}" for n in range(900)]
+    near = [*words[:700], *(chosen.choice(words) for _ in range(200))]
+    long = [Document("whole", " ".join(words)), Document("near", " ".join(near))]
+    fifth, most = Fraction(1, 5), Fraction(9, 10)
+    with EmbeddedEngine(tmp_path / "store") as engine:
+        engine.index([*long, Document("short", "w1 w2 w3 w4 w5")])
+        engine.refresh()
+        fingerprints = (
+            FingerprintClause("whole", fifth),
+            FingerprintClause("near", fifth, most),
+            FingerprintClause("short"),
+        )
+        wanted = {each.reference: True for each in fingerprints}
+        plans = [bind(each, engine.signatures(wanted)) for each in fingerprints]
+        oracle = Oracle(long, Scheme())
+        for plan in (*plans[:2], BoundPlan(Bool(must=(plans[0].root, plans[1].root)))):
+            assert [(hit.id, hit.score) for hit in engine.search(plan, start=0, rows=9).hits] == oracle.hits(plan)
+        assert engine.search(plans[0], start=0, rows=1).hits == (Hit("whole", "", 512.0),)
+        # One shingle stands in every bucket and counts 512 times.
+        assert engine.search(plans[2], start=0, rows=1).hits == (Hit("short", "", 512.0),)
+
+
+def test_foreign_tokens_match_nothing(corpus):
+    """
+    Tokens that another collection spells in another way are in no document here.
+    """
+    engine, _, some = corpus
+    own = next(signature.tokens for each in some if (signature := sign(each.text, SCHEME)).tokens)
+    foreign = ("0123456789abcdef" * 2, "abc", "", "\ud800bcd")
+    assert ask(engine, SharedTokens("s", foreign)).total == 0
+    assert ask(engine, SharedBands("s", (foreign, (own[0], "abc")))).total == 0
+    assert ask(engine, SharedTokens("s", (own[0], *foreign), 2)).total == 0
+    assert ask(engine, SharedTokens("s", (own[0], *foreign), 1)).total > 0
+
+
+def test_phrases_stay_within_one_value(tmp_path):
+    """
+    The end of one value, field or document does not join with the beginning of the next.
+    """
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        engine.index([Document("a", "five six", "three four", {"k": ["one two", "three four"], "l": "five"})])
+        engine.refresh()
+        assert [ask(engine, Words(text, "k")).total for text in ("one two", "two three", "three four")] == [1, 0, 1]
+        assert [ask(engine, Words(text)).total for text in ("three four", "four five", "five six")] == [1, 0, 1]
+        assert ask(engine, Words("four five", "k")).total == 0
+
+
+def test_words_in_name_and_content_count_once(tmp_path):
+    """
+    The default fields are two places to match in, not two clauses.
+    """
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        engine.index([Document("a", "blue sky", "blue"), Document("b", "blue", "red")])
+        engine.refresh()
+        assert [hit.score for hit in ask(engine, Words("blue", weight=2.0)).hits] == [2.0, 2.0]
+
+
+def test_empty_words_keep_their_place(tmp_path):
+    """
+    Folding leaves nothing of a Hangul filler, yet it stands between the words, here and in Solr.
+    """
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        engine.index([Document("a", "one \N{HANGUL FILLER} two")])
+        engine.refresh()
+        asked = "one two", "one \N{HANGUL FILLER} two", "\N{HANGUL FILLER}"
+        assert [ask(engine, Words(text)).total for text in asked] == [0, 1, 1]
+
+
+@pytest.mark.parametrize("length", [10, 990, 4000, 70_000])
+def test_long_words_and_field_names(tmp_path, length):
+    """
+    What is too long for a term is found all the same, and only as a whole.
+    """
+    word, field = "x" * min(length, 4000), "f" * length
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        engine.index([Document("a", f"before {word} after", properties={field: f"in {word}"})])
+        engine.refresh()
+        assert ask(engine, Words(f"before {word} after")).total == 1
+        assert ask(engine, Words(f"in {word}", field)).total == 1
+        assert ask(engine, Words(word[:-1])).total == 0
+        assert ask(engine, Words(f"in {word}", field[:-1])).total == 0
+
+
+@pytest.mark.parametrize("field", ["nmae", "KIND", "MINHASH", "k\x1fred"])
+def test_unknown_fields(corpus, field):
+    """
+    A field that no document ever had matches nothing; who asks has been told before.
+    """
+    engine, *_ = corpus
+    assert field not in engine.fields().known
+    assert ask(engine, Words("red", field)).total == 0
+    assert ask(engine, Bool(must_not=(Words("red", field),), must=(MatchAll(),))).total == engine.count()
+
+
+def test_a_field_is_known_after_its_documents_are_gone(tmp_path):
+    """
+    A field that once was there is no mistake.
+    """
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        engine.index([Document("a", "", properties={"k": "one"})])
+        engine.delete(["a"])
+        assert engine.fields().known["k"] == {Kind.TEXT: "k", Kind.KEYWORD: "k"}
+
+
+def test_texts_without_words(corpus):
+    """
+    Punctuation matches nothing and says so; the plan's own warnings come first.
+    """
+    engine, *_ = corpus
+    page = engine.search(BoundPlan(Words("---"), ("of the plan",)), start=0, rows=1)
+    assert (page.total, page.warnings) == (0, ("of the plan", "there is no word in '---', so it matches nothing"))
+    assert ask(engine, Words("\ud800", "id")).total == 0
+    assert ask(engine, Words("\ud800 red")).total == ask(engine, Words("\ufffd red")).total
+
+
+def test_boosts_that_are_no_integers(tmp_path):
+    """
+    A score is as exact as a 32-bit float, and equal sums stay equal.
+    """
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        engine.index([Document(each, "red green") for each in "cab"])
+        engine.refresh()
+        page = ask(engine, Bool(should=(Words("red", weight=0.1), Words("green", weight=0.2)), min_should_match=1))
+        assert ids(page) == ["a", "b", "c"]
+        assert [hit.score for hit in page.hits] == pytest.approx([0.3] * 3)
+
+
+def test_ids_of_every_kind(tmp_path):
+    """
+    Ids are compared whole: quotes, blanks, 1,000 characters outside the BMP, what SQL or a query would read.
+    """
+    odd = ["'; DROP TABLE document --", " ", "a b", "A", "a", "%", "*", "\\", "😀" * 1000, "é", "e\u0301", "\x80"]
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        engine.index([Document(each, f"red w{number}") for number, each in enumerate(odd)])
+        engine.index([Document(each, "blue red") for each in odd])
+        engine.refresh()
+        assert engine.count() == len(odd)
+        assert ids(ask(engine, Words("red"), 0, 99)) == sorted(odd)
+        assert [ids(ask(engine, Words(each, "id"))) for each in odd] == [[each] for each in odd]
+        assert ask(engine, Words("w3")).total == 0
+        for each in odd:
+            assert engine.delete([each, each]) == 1
+            assert engine.delete([each]) == 0
+        assert ask(engine, MatchAll()).total == engine.count() == 0
+
+
+def test_the_last_of_one_id_stands(tmp_path):
+    """
+    In one batch, and over several before they are searchable.
+    """
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        engine.index([Document("a", "one"), Document("a", "two")])
+        engine.index([Document("a", "three"), Document("b", "three")])
+        engine.index([Document("a", "four")])
+        engine.index([])
+        engine.refresh()
+        assert [ask(engine, Words(text)).total for text in ("one", "two", "three", "four")] == [0, 0, 1, 1]
+
+
+def test_references(tmp_path):
+    """
+    An id, a DBID, a UUID or a node reference; DBID wins over an id of the same digits, the first id over others.
+    """
+    texts = {
+        "12": "one two three",
+        "b": "two three four",
+        "a": "three four five",
+        UUID: "four five six",
+        "y": "five six seven",
+    }
+    other = UUID.replace("3", "4")
+    properties = {"b": {"DBID": 12}, "a": {"DBID": "12"}, "y": {"LID": f"workspace://SpacesStore/{other}"}}
+    named = {
+        "12": "a",
+        "13": None,
+        "b": "b",
+        UUID: UUID,
+        f"workspace://SpacesStore/{UUID}": UUID,
+        other: "y",
+        f"workspace://SpacesStore/{other}": "y",
+        "no such": None,
+        "\ud800": None,
+        "": None,
+    }
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        engine.index([Document(each, text, properties=properties.get(each, {})) for each, text in texts.items()])
+        found = engine.signatures(dict.fromkeys(named, True))
+        expected = {name: sign(texts[each], SCHEME) for name, each in named.items() if each}
+        assert found == expected
+        engine.index([Document("a", texts["a"])])
+        engine.delete(["b"])
+        assert engine.signatures({"12": True}) == {"12": sign(texts["12"], SCHEME)}
+
+
+def test_a_short_text_has_no_tokens(tmp_path):
+    """
+    Too few words for a shingle is something else than no document.
+    """
+    with EmbeddedEngine(tmp_path / "store") as engine:
+        engine.index([Document("a", "one two three four")])
+        assert engine.signatures({"a": True, "b": True}) == {"a": sign("", Scheme())}
+
+
+def test_digests(corpus):
+    """
+    Digests are those that the documents came with, for more ids than one statement takes.
+    """
+    engine, _, some = corpus
+    asked = [f"no {number}" for number in range(2000)] + [each.id for each in some] + ["\ud800"]
+    assert engine.digests(asked) == {each.id: each.digest for each in some}
+
+
+def test_explain_is_json_without_tokens(corpus):
+    """
+    The explanation shows numbers of tokens, is what JSON can hold, and does not run anything.
+    """
+    engine, _, some = corpus
+    signature = next(each for each in (sign(document.text, SCHEME) for document in some) if each.tokens)
+    bands = SharedBands("a", wrapped_bands(signature.tokens, 5))
+    root = Bool(
+        must=(SharedTokens("a", signature.tokens, 4), Words("red blue"), Words("x", "id")),
+        should=(bands, MatchAll(), Nothing("why")),
+        must_not=(Words("red", "kind"), Words("...")),
+    )
+    explained = engine.explain(BoundPlan(root), start=2, rows=5)
+    assert json.loads(json.dumps(explained)) == explained
+    assert (explained["engine"], explained["start"], explained["rows"]) == ("embedded", 2, 5)
+    assert explained["query"]["bool"] == {
+        "must": [
+            {
+                "shared_tokens": {
+                    "source": "a",
+                    "tokens": 16,
+                    "distinct": len(set(signature.tokens)),
+                    "min_should_match": 4,
+                    "weight": 1.0,
+                }
+            },
+            {"words": ["red", "blue"], "fields": ["name", "content"], "weight": 1.0},
+            {"id": "x", "weight": 1.0},
+        ],
+        "should": [
+            {"shared_bands": {"source": "a", "bands": 4, "rows": 5, "weight": 1.0}},
+            {"everything": {"weight": 0.0}},
+            {"nothing": "why"},
+        ],
+        "must_not": [
+            {"words": ["red"], "fields": ["kind"], "weight": 1.0},
+            {"nothing": "there is no word in '...', so it matches nothing"},
+        ],
+        "min_should_match": 0,
+    }
+
+
+def test_a_plan_is_bound_before_it_is_run(corpus):
+    """
+    An engine does not fetch sources by itself.
+    """
+    with pytest.raises(TypeError, match="bound"):
+        ask(corpus[0], FingerprintClause("a"))
+
+
+def test_properties_survive_a_rebuild(tmp_path):
+    """
+    Numbers, truth values and lists are searched by the same words after the index was made again.
+    """
+    properties = {"n": 12, "f": 1.5, "t": True, "l": ["x y", 7], "none": [], "big": 10**18}
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        engine.index([Document("a", "text", "name", properties)])
+    for child in (tmp_path / "store" / "index").iterdir():
+        child.unlink()
+    with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
+        asked = {"n": "12", "f": "1.5", "t": "true", "l": "7", "big": str(10**18)}
+        assert [ask(engine, Words(text, field)).total for field, text in asked.items()] == [1] * 5
+        assert ask(engine, Words("x", "none")).warnings == ()
+
+
+def test_other_schemes_are_refused(tmp_path):
+    """
+    Both schemes are named, and what to do.
+    """
+    EmbeddedEngine(tmp_path / "store", scheme=SCHEME).close()
+    with pytest.raises(SchemeMismatchError, match=r"minhash1-icu74-w2-b16.*minhash1-icu74-w5-b512.*new folder"):
+        EmbeddedEngine(tmp_path / "store")
+    assert EmbeddedEngine(tmp_path / "store", create=False, scheme=SCHEME).scheme == SCHEME

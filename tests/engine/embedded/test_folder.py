@@ -1,0 +1,300 @@
+"""The embedded engine's folder: what it refuses, and who may do what at the same time."""
+
+import sqlite3
+import threading
+
+import pytest
+
+from tests.engine.embedded.store_process import SCHEME, document
+from tests.engine.embedded.stores import EVERYTHING, fill, found, opened
+from whorl.engine.embedded import engine as embedded
+from whorl.engine.embedded.engine import RECORDS
+from whorl.errors import StoreError
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+# What is refused.
+
+
+def test_a_missing_store_is_made_or_not(path):
+    """
+    Without `create` nothing is made, and the message says how.
+    """
+    with pytest.raises(StoreError, match=r"no store at .*store; make one by .* whorl index --store .*store FILES"):
+        opened(path, create=False)
+    assert not path.parent.exists()
+    opened(path).close()
+    opened(path, create=False).close()
+
+
+def test_an_empty_folder_may_become_a_store(path):
+    """
+    Also one where a store was begun and never finished.
+    """
+    path.mkdir(parents=True)
+    (path / RECORDS).touch()
+    (path / embedded.LOCK).touch()
+    with pytest.raises(StoreError, match="no store at"):
+        opened(path, create=False)
+    with opened(path) as engine:
+        assert engine.count() == 0
+
+
+def test_other_things_are_left_alone(path, tmp_path):
+    """
+    A folder of other files, a file, a path below a file and an impossible name are refused and untouched.
+    """
+    path.mkdir(parents=True)
+    (path / "letter.txt").write_text("dear")
+    with pytest.raises(StoreError, match=r"holds other things and no store \(letter.txt"):
+        opened(path)
+    assert [child.name for child in path.iterdir()] == ["letter.txt"]
+    with pytest.raises(StoreError, match="is a file"):
+        opened(path / "letter.txt")
+    with pytest.raises(StoreError, match="cannot be used as a store"):
+        opened(path / "letter.txt" / "store")
+    with pytest.raises(StoreError, match="cannot be used as a store"):
+        opened(tmp_path / "a\0b")
+    with pytest.raises(StoreError, match="cannot be used as a store"):
+        opened(tmp_path / ("n" * 300))
+
+
+def test_other_databases_are_refused(path):
+    """
+    An SQLite file of another program is not written to.
+    """
+    path.mkdir(parents=True)
+    with sqlite3.connect(path / RECORDS) as connection:
+        connection.execute("CREATE TABLE addresses (street TEXT)")
+    connection.close()
+    before = (path / RECORDS).read_bytes()
+    with pytest.raises(StoreError, match="SQLite file of something else"):
+        opened(path)
+    assert (path / RECORDS).read_bytes() == before
+
+
+def test_other_formats_are_refused(path):
+    """
+    Both formats are named, and what to do.
+    """
+    fill(path, 1)
+    with sqlite3.connect(path / RECORDS) as connection:
+        connection.execute("UPDATE meta SET value = '9' WHERE key = 'format'")
+    connection.close()
+    with pytest.raises(StoreError, match="format 9, and this version reads format 3; use the version that made it"):
+        opened(path)
+
+
+def test_meta_names_the_scheme(path):
+    """
+    Format and scheme are in the file from the beginning.
+    """
+    opened(path).close()
+    with sqlite3.connect(path / RECORDS) as connection:
+        meta = dict(connection.execute("SELECT key, value FROM meta"))
+    connection.close()
+    sketches = SketchScheme().name
+    assert meta | {"store": ""} == {"format": "3", "scheme": SCHEME.name, "sketches": sketches, "store": ""}
+
+
+def test_no_rights(path, start):
+    """
+    A folder that may not be read or written is a StoreError that names it.
+    """
+    fill(path, 1)
+    path.chmod(0o500)
+    (path / RECORDS).chmod(0o400)
+    (path / embedded.LOCK).chmod(0o400)
+    try:
+        told = start("deny", path).communicate(timeout=60)
+    finally:
+        path.chmod(0o700)
+    assert told[0].startswith("StoreError ")
+    assert str(path) in told[0]
+    assert told[1] == ""
+
+
+def test_closed_stores_say_so(path):
+    """
+    Closing twice is nothing; using a closed store is an error.
+    """
+    engine = opened(path)
+    engine.close()
+    engine.close()
+    for use in (engine.count, engine.refresh, lambda: engine.index([document("a", "s1")]), lambda: found(engine)):
+        with pytest.raises(StoreError, match="is closed"):
+            use()
+
+
+def test_a_fork_may_not_use_its_parents_store(path, start):
+    """
+    The child is told, and the parent's store stays whole.
+    """
+    output, errors = start("fork", path).communicate(timeout=60)
+    assert errors == ""
+    assert "opened in another process" in output.splitlines()[0]
+    assert output.splitlines()[1] == "1"
+
+
+# Who may do what at the same time.
+
+
+def test_one_writer_at_a_time(path, start):
+    """
+    While one has documents that are not yet searchable, another is told to wait, and gets its turn afterwards.
+    """
+    with opened(path) as engine:
+        engine.index([document("a", "s1")])
+        output, _ = start("index", path, 0.05, "b").communicate(timeout=60)
+        assert output.startswith("open\nStoreError another process is writing to the store")
+        assert "waited 0.05 seconds" in output
+        waiting = start("index", path, 600, "b")
+        assert waiting.stdout.readline() == "open\n"
+        engine.index([document("c", "s1")])
+        engine.refresh()
+        assert waiting.communicate(timeout=60)[0] == "stored\n"
+        assert found(engine) == ["a", "b", "c"]
+
+
+def test_two_engines_in_one_process(path):
+    """
+    They exclude each other as two processes do.
+    """
+    with opened(path) as one, opened(path, wait_seconds=0.05) as other:
+        one.index([document("a", "s1")])
+        with pytest.raises(StoreError, match="is writing to the store"):
+            other.index([document("b", "s1")])
+        with pytest.raises(StoreError, match="is writing to the store"):
+            other.delete(["a"])
+        assert other.count() == 1
+        one.refresh()
+        other.index([document("b", "s1")])
+        other.refresh()
+        assert found(one) == found(other) == ["a", "b"]
+
+
+def test_readers_see_commits_of_another_process(path, start):
+    """
+    A reader opened before the writing started, and one opened in the middle of it.
+    """
+    with opened(path) as engine:
+        engine.index([document("a", "s1")])
+        engine.refresh()
+        readers = [start("count", path)]
+        engine.index([document("b", "s1")])
+        readers.append(start("count", path))
+        for expected in ("1\n", "2\n"):
+            for reader in readers:
+                if reader.poll() is None and expected == "1\n":
+                    assert reader.stdout.readline() == "open\n"
+                reader.stdin.write("\n")
+                reader.stdin.flush()
+                assert reader.stdout.readline() == expected
+            engine.refresh()
+
+
+def test_readers_beside_a_writer(path, start):
+    """
+    Processes that search all the time see whole commits, while documents come, change and merge.
+    """
+    with opened(path) as engine:
+        watchers = [start("watch", path) for _ in range(2)]
+        assert [watcher.stdout.readline() for watcher in watchers] == ["open\n"] * 2
+        for number in range(25):
+            engine.index([document(f"x{number * 4 + k}", f"s{number}") for k in range(4)] + [document("x0", "s")])
+            engine.refresh()
+        for watcher in watchers:
+            assert watcher.communicate(timeout=120) == ("seen\n", "")
+
+
+def test_many_make_one_store(path, start):
+    """
+    Whoever comes second finds the store of the first.
+    """
+    makers = [start("make", path) for _ in range(4)]
+    for maker in makers:
+        maker.stdin.write("\n")
+        maker.stdin.flush()
+    assert [maker.communicate(timeout=120) for maker in makers] == [("made\n", "")] * 4
+    with opened(path, create=False) as engine:
+        assert (engine.count(), found(engine)) == (0, [])
+
+
+def test_threads_share_an_engine(path):
+    """
+    Searches in several threads beside two that write; nobody sees a mistake.
+    """
+    failures = []
+
+    def attempt(work):
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    with opened(path) as engine:
+        is_done = threading.Event()
+
+        def search():
+            while not is_done.is_set():
+                page = engine.search(EVERYTHING, start=0, rows=500)
+                assert page.total == len(page.hits)
+                wanted = {hit.id: True for hit in page.hits[:3]}
+                assert engine.signatures(wanted).keys() <= wanted.keys()
+
+        def write(prefix):
+            for number in range(8):
+                engine.index([document(f"{prefix}{number}-{k}", f"s{number}") for k in range(5)])
+                engine.refresh()
+                assert engine.delete([f"{prefix}{number}-0"]) == 1
+
+        searchers = [threading.Thread(target=attempt, args=(search,)) for _ in range(3)]
+        writers = [threading.Thread(target=attempt, args=(lambda prefix=prefix: write(prefix),)) for prefix in "pq"]
+        for thread in searchers + writers:
+            thread.start()
+        for thread in writers:
+            thread.join()
+        is_done.set()
+        for thread in searchers:
+            thread.join()
+        assert failures == []
+        assert len(found(engine)) == engine.count() == 2 * 8 * 4
+
+
+def test_long_runs_are_searchable_in_between(path, monkeypatch):
+    """
+    A crash in the middle of a long run leaves little to catch up with.
+    """
+    monkeypatch.setattr(embedded, "COMMIT_EVERY", 10)
+    with opened(path) as engine, opened(path) as reader:
+        for number in range(3):
+            engine.index([document(f"x{number}-{k}", "s") for k in range(6)])
+        assert len(found(reader)) == 12
+        engine.refresh()
+        assert len(found(reader)) == 18
+
+
+def test_closing_makes_all_searchable(path):
+    """
+    Nobody has to refresh before closing.
+    """
+    with opened(path) as engine, opened(path) as reader:
+        engine.index([document("a", "s1")])
+        engine.close()
+        assert found(reader) == ["a"]
+
+
+def test_a_failing_source_stores_nothing(path):
+    """
+    When reading the documents fails, the batch is not begun, and others may write.
+    """
+
+    def source():
+        yield document("a", "s1")
+        raise KeyError("gone")
+
+    with opened(path) as engine, opened(path, wait_seconds=0.0) as other:
+        with pytest.raises(KeyError):
+            engine.index(source())
+        other.index([document("b", "s1")])
+        other.refresh()
+        assert found(engine) == ["b"]

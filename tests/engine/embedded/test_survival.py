@@ -1,0 +1,265 @@
+"""What an embedded store survives: crashes at any moment, broken and lost files, a full disk."""
+
+import random
+import re
+import shutil
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.engine.embedded.store_process import document, state_after, step
+from tests.engine.embedded.stores import assert_state, fill, found, opened
+from whorl.engine.embedded import engine as embedded
+from whorl.engine.embedded.engine import INDEX, RECORDS
+from whorl.errors import StoreError
+from whorl.model import Document
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_kill_while_indexing(path, start, seed):
+    """
+    After SIGKILL at any moment everything acknowledged is there, whole steps only, in records and index alike.
+    """
+    chosen, done = random.Random(seed), 0
+    for _ in range(3):
+        child = start("write", path, done)
+        acknowledged = [child.stdout.readline() for _ in range(chosen.randrange(0, 14))]
+        child.kill()
+        acknowledged += child.stdout.readlines()
+        assert child.stderr.read() == ""
+        numbers = [int(line) for line in acknowledged if line.endswith("\n")]
+        assert numbers == list(range(done, done + len(numbers)))
+        done += len(numbers)
+        with opened(path) as engine:
+            assert_state(engine, state_after(done), state_after(done + 1))
+            # What came after the last word from the child is brought to an end, to go on from there.
+            stored, deleted = step(done)
+            engine.index(stored)
+            engine.delete(deleted)
+            done += 1
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("point", ["put", "replace", "commit", "close"])
+def test_kill_at_each_step_of_a_write(path, start, point, when):
+    """
+    Stored or not, as a whole; and once the transaction is through, stored.
+    """
+    fill(path, 5)
+    child = start("crash", path, point, when, 5)
+    output, errors = child.communicate(timeout=60)
+    assert (child.returncode, errors) == (-9, "")
+    with opened(path) as engine:
+        assert_state(engine, state_after(5) if point == "put" else state_after(6))
+    assert (output == "acknowledged\n") == (point in ("commit", "close"))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("point", ["build", "remove", "rename"])
+@pytest.mark.parametrize("is_new", [True, False])
+def test_kill_while_the_index_is_made(path, start, point, when, is_new):
+    """
+    A new store, or one whose index is gone: the next to open it finishes the work.
+    """
+    if not is_new:
+        fill(path, 5)
+        shutil.rmtree(path / INDEX)
+    child = start("crash", path, point, when, 5)
+    assert child.wait(timeout=60) == -9
+    with opened(path) as engine:
+        assert_state(engine, {} if is_new else state_after(5))
+    assert sorted(child.name for child in path.iterdir()) == [INDEX, RECORDS, embedded.LOCK]
+
+
+def index_files(path):
+    """
+    Names of an index's files; of those that carry a segment's name, the endings.
+    """
+    files = (path / INDEX).iterdir()
+    return sorted({file.suffix or file.name for file in files if file.suffix != ".lock"})
+
+
+def replace(file, content):
+    """
+    Not in place: that would pull a file from under who reads it through memory.
+    """
+    new = file.with_name("new")
+    new.write_bytes(content)
+    new.replace(file)
+
+
+def damage_garbage(file):
+    replace(file, random.Random(1).randbytes(max(file.stat().st_size, 100)))
+
+
+def damage_end(file):
+    replace(file, file.read_bytes()[: file.stat().st_size // 2])
+
+
+def damage_empty(file):
+    replace(file, b"")
+
+
+DAMAGES = [damage_garbage, damage_end, damage_empty, Path.unlink]
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_damaged_files_of_the_index(path, damage, is_open):
+    """
+    Whichever of its files is broken, the store answers as before, when opened and while open.
+    """
+    fill(path)
+    for name in index_files(path):
+        with ExitStack() as stack:
+            engine = stack.enter_context(opened(path)) if is_open else None
+            for file in list((path / INDEX).iterdir()):
+                if name in (file.suffix, file.name):
+                    damage(file)
+            engine = engine or stack.enter_context(opened(path))
+            engine.index([document("d7", "again")])
+            engine.refresh()
+            assert_state(engine, state_after(8) | {"d7": "again"})
+
+
+def lose(path):
+    shutil.rmtree(path / INDEX)
+
+
+def become_a_file(path):
+    lose(path)
+    (path / INDEX).write_text("no folder")
+
+
+def become_anothers(path):
+    lose(path)
+    with opened(path.with_name("other")) as engine:
+        engine.index([document(f"e{number}", "s1") for number in range(9)])
+    shutil.copytree(path.with_name("other") / INDEX, path / INDEX)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("change", [lose, become_a_file, become_anothers])
+def test_a_lost_index_is_made_again(path, change, is_open):
+    """
+    No index, something else, or that of another store: the records have it all.
+    """
+    fill(path)
+    if is_open:
+        with opened(path) as engine:
+            change(path)
+            engine.refresh()
+            assert_state(engine, state_after(8))
+    else:
+        change(path)
+        with opened(path) as engine:
+            assert_state(engine, state_after(8))
+
+
+def test_an_index_made_again_beside_readers(path):
+    """
+    Who has the store open finds all in the new folder, and can write to it.
+    """
+    fill(path)
+    with opened(path) as one:
+        assert_state(one, state_after(8))
+        for stamp in ("again", "and again"):
+            shutil.rmtree(path / INDEX)
+            with opened(path) as other:
+                other.index([document("d7", stamp)])
+            assert_state(one, state_after(8) | {"d7": stamp})
+        one.delete(["d7"])
+        with opened(path) as other:
+            assert found(other) == found(one) == sorted(state_after(8).keys() - {"d7"})
+
+
+@pytest.mark.parametrize("part", [INDEX, RECORDS])
+def test_a_part_restored_from_an_old_copy(path, part):
+    """
+    An older index catches up, an older record file wins over a newer index.
+    """
+    fill(path, 3)
+    old = path.with_name("old")
+    shutil.copytree(path, old)
+    with opened(path) as engine:
+        for number in range(3, 8):
+            engine.index(step(number)[0])
+            engine.delete(step(number)[1])
+    whole = path / part
+    shutil.rmtree(whole) if whole.is_dir() else whole.unlink()
+    shutil.copytree(old / part, whole) if (old / part).is_dir() else shutil.copy(old / part, whole)
+    with opened(path) as engine:
+        assert_state(engine, state_after(8 if part == INDEX else 3))
+
+
+@contextmanager
+def told_of(file):
+    """
+    Should there be a StoreError, it names the file and what is wrong with it.
+    """
+    try:
+        yield
+    except StoreError as error:
+        if not re.search(f"{re.escape(str(file))}.*(damaged|format|something else)", str(error)):
+            pytest.fail(f"unhelpful: {error}")
+        raise
+
+
+def test_damaged_records(path):
+    """
+    Nothing but a StoreError that names the file and says what to do, wherever the damage is.
+    """
+    fill(path)
+    sound = (path / RECORDS).read_bytes()
+    for at in range(0, len(sound), 2048):
+        (path / RECORDS).write_bytes(sound[:at] + b"\xaa" * 2048 + sound[at + 2048 :])
+        with suppress(StoreError), told_of(path / RECORDS), opened(path) as engine:
+            engine.digests([f"d{number}" for number in range(60)])
+            engine.signatures({f"d{number}": True for number in range(60)})
+            engine.index([document("d7", "again")])
+            engine.refresh()
+            engine.delete([f"d{number}" for number in range(60)])
+        shutil.rmtree(path)
+        path.mkdir()
+    (path / RECORDS).write_bytes(b"\xaa" * 10_000)
+    with pytest.raises(StoreError, match=r"records.db is damaged \(.*restore it from a copy, or delete the folder"):
+        opened(path)
+
+
+@pytest.mark.parametrize("what", ["records", "index"])
+def test_no_room(path, start, what):
+    """
+    The error says what to do, what was there can be searched, and afterwards all that was acknowledged.
+    """
+    fill(path)
+    child = start("fill", path, what)
+    output, errors = child.communicate(timeout=60)
+    assert (child.returncode, errors) == (0, "")
+    lines = output.splitlines()
+    assert any(line.startswith("StoreError ") and "what was stored" in line for line in lines)
+    assert "disk" in output
+    assert lines[-1] == f"found {len(state_after(8))}"
+    with opened(path) as engine:
+        assert engine.digests([f"d{number}" for number in range(60)]).keys() == state_after(8).keys()
+        assert ("acknowledged" in lines) == (what == "index")
+        assert ("big7" in found(engine)) == (what == "index")
+
+
+def test_an_interrupted_write_is_caught_up(path, monkeypatch):
+    """
+    Interrupted between the records and the index, the next refresh brings both together.
+    """
+    with opened(path) as engine:
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr("whorl.engine.embedded.word_index.IndexWriter.replace", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                engine.index([document("a", "s1"), Document("b", "")])
+        assert engine.count() == 2
+        assert found(engine) == []
+        engine.refresh()
+        assert found(engine) == ["a", "b"]

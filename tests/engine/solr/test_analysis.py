@@ -1,0 +1,246 @@
+"""Tokens made here beside those of a real Solr's own analysis, in order, under every kind of scheme."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from hypothesis import HealthCheck, Phase, assume, given, settings
+
+from hostile import TEXTS
+from tests import solr_runtime
+from tests.plain import plain_filter
+from whorl import Store
+from whorl.engine.solr.analysis import analysed, seen_profile
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.doctor import Level, check
+from whorl.engine.solr.engine import SolrEngine
+from whorl.engine.solr.schema import FieldNames, inspect, profile_of
+from whorl.engine.solr.token_check import compare_sample
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.minhash.minima import Spelling, sign
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.tokenizer import PROFILES, tokens
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+#: ICU4J's word breaker keeps a state from text to text that changes how it breaks these: see benchmarks/results.
+LEADING_LENGTH_MARK = re.compile("(?<![ぁ-ヿ])ー")
+REPEATED = "a b c d e a b c d e f a b c d e g h a b c d e f g h i j a a a a a a"
+#: Field, what its scheme has that is not usual, whether its tokens are cut to four units.
+SCHEMES = {
+    "hundred": ({"bucket_count": 100}, False),
+    "bottom": ({"bucket_count": 1, "hash_set_size": 512}, False),
+    "several": ({"bucket_count": 16, "hash_set_size": 3}, False),
+    "functions": ({"bucket_count": 64, "hash_count": 3}, False),
+    "cut_functions": ({"bucket_count": 64, "hash_count": 3}, True),
+    "both": ({"bucket_count": 4, "hash_count": 2, "hash_set_size": 2, "shingle_size": 2}, False),
+    "unrotated": ({"rotation": False}, False),
+    "cut": ({}, True),
+    "lone": ({"bucket_count": 1}, False),
+    "long": ({"shingle_size": 40}, False),
+}
+#: Field, what its analysis has beside the usual: all of that changes the words of some texts.
+UNUSUAL = {
+    "blanks": {"tokenizer": "solr.WhitespaceTokenizerFactory"},
+    "markup": {"char_filter": "solr.HTMLStripCharFilterFactory"},
+    "common": {"token_filter": "solr.StopFilterFactory"},
+    "plurals": {"token_filter": "solr.EnglishMinimalStemFilterFactory"},
+    "endings": {"token_filter": "solr.KStemFilterFactory"},
+    "owners": {"token_filter": "solr.EnglishPossessiveFilterFactory"},
+    "articles": {"token_filter": "solr.ElisionFilterFactory"},
+    "parts": {"token_filter": "solr.WordDelimiterGraphFilterFactory"},
+}
+
+
+def scheme_of(field: str, profile: str) -> Scheme:
+    return Scheme(profile, **SCHEMES[field][0])
+
+
+def spelling_of(field: str) -> Spelling:
+    return Spelling.UNITS_4 if SCHEMES[field][1] else Spelling.UNITS_8
+
+
+def field_type(
+    field: str, *, tokenizer: str = "solr.ICUTokenizerFactory", char_filter: str = "", token_filter: str = ""
+) -> dict[str, object]:
+    scheme = scheme_of(field, "icu74")
+    size = str(scheme.shingle_size)
+    shingle = {
+        "class": "solr.ShingleFilterFactory", "minShingleSize": size, "maxShingleSize": size,
+        "outputUnigrams": str(size == "1").lower(), "tokenSeparator": " ",
+    }  # fmt: skip
+    minhash = {
+        "class": "solr.MinHashFilterFactory", "bucketCount": str(scheme.bucket_count),
+        "hashCount": str(scheme.hash_count), "hashSetSize": str(scheme.hash_set_size),
+        "withRotation": str(scheme.rotation).lower(),
+    }  # fmt: skip
+    cut = [{"class": "solr.TruncateTokenFilterFactory", "prefixLength": "4"}] if SCHEMES[field][1] else []
+    fold = {"class": "solr.ICUNormalizer2FilterFactory", "form": "nfkc_cf", "mode": "compose"}
+    return {
+        "name": f"{field}_type", "class": "solr.TextField",
+        "indexAnalyzer": {
+            "charFilters": [{"class": char_filter}] if char_filter else [],
+            "tokenizer": {"class": tokenizer},
+            "filters": [fold, *([{"class": token_filter}] if token_filter else []), shingle, minhash, *cut],
+        },
+        "queryAnalyzer": {"tokenizer": {"class": "solr.KeywordTokenizerFactory"}},
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def client(solr_standalone_url: str) -> Iterator[SolrClient]:
+    """A core with a field for each scheme, filled from the text."""
+    base_url = solr_standalone_url.rpartition("/")[0]
+    url = solr_runtime.make_collection(base_url, "whorl_schemes")
+    definition = {"indexed": True, "stored": False, "termVectors": True, "omitTermFreqAndPositions": True}
+    commands = [
+        *({"add-field-type": field_type(field)} for field in SCHEMES),
+        *({"add-field": {"name": field, "type": f"{field}_type", **definition}} for field in SCHEMES),
+        *({"add-copy-field": {"source": "content", "dest": field}} for field in SCHEMES),
+        *(
+            {"add-field-type": {**field_type("cut", **more), "name": f"{field}_type"}}
+            for field, more in UNUSUAL.items()
+        ),
+        *({"add-field": {"name": field, "type": f"{field}_type", **definition}} for field in UNUSUAL),
+    ]
+    for command in commands:
+        assert requests.post(f"{url}/schema", json=command, timeout=60).json()["responseHeader"]["status"] == 0, command
+    client = SolrClient(url)
+    yield client
+    client.close()
+    solr_runtime.drop(base_url, "whorl_schemes")
+
+
+def languages() -> list[str]:
+    """Return texts of every script that the recorded words of real Lucene have."""
+    told = json.loads((VECTORS / "words-icu74.json").read_text(encoding="utf-8"))
+    return [text for text, _ in told["words"]]
+
+
+@pytest.mark.parametrize("field", SCHEMES)
+def test_tokens_of_every_scheme(client: SolrClient, field: str) -> None:
+    """
+    Whatever parameters MinHashFilterFactory is given, the same tokens in the same order; and so says the plain filter.
+    """
+    scheme = scheme_of(field, inspect(client, FieldNames()).scheme.profile)
+    for text in ["", "one two three four", REPEATED, " ".join(languages()[:40]), " ".join(f"w{n}" for n in range(900))]:
+        assert analysed(client, field, text) == sign(text, scheme, spelling_of(field)).tokens
+        full = sign(text, scheme, Spelling.HEX).tokens
+        assert [len(full)] == [len(plain_filter(tokens(text, scheme.profile), scheme))]
+
+
+def test_languages(client: SolrClient) -> None:
+    """
+    Every text of the recorded vectors, whatever its script.
+    """
+    scheme = inspect(client, FieldNames()).scheme
+    steady = [text for text in languages() if not LEADING_LENGTH_MARK.search(text)]
+    assert len(steady) > 0.85 * len(languages())
+    for text in steady:
+        repeated = f"{text} {text} five more words after it"
+        assert analysed(client, "cut", repeated) == sign(repeated, scheme).tokens, text
+
+
+@settings(
+    max_examples=300,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(TEXTS)
+def test_hostile_texts(client: SolrClient, text: str) -> None:
+    """
+    Random texts of all scripts, emoji, marks, odd separators and words that are cut at Lucene's buffer.
+    """
+    text = well_formed(text)
+    assume(not LEADING_LENGTH_MARK.search(text))
+    assert analysed(client, "cut", text) == sign(text, inspect(client, FieldNames()).scheme).tokens
+
+
+@pytest.mark.parametrize("field", SCHEMES)
+def test_the_profile_is_seen(client: SolrClient, field: str) -> None:
+    """
+    A collection's own analysis shows how it breaks words, under every scheme.
+    """
+    collection = inspect(client, FieldNames(minhash=field))
+    assert collection.profile_is_seen
+    assert collection.scheme.profile == profile_of(collection.lucene_version)
+    assert replaced_rotation(collection.scheme) == replaced_rotation(scheme_of(field, collection.scheme.profile))
+
+
+def replaced_rotation(scheme: Scheme) -> str:
+    """A plan counts the repeats that rotation makes, whether they are in the index or not."""
+    return scheme.name.removesuffix("-unrotated")
+
+
+@pytest.mark.parametrize("field", UNUSUAL)
+def test_other_words_are_told(client: SolrClient, field: str) -> None:
+    """
+    A chain that makes other words than any profile does is followed by the version, with a warning.
+    """
+    assert seen_profile(client, field, Scheme(), Spelling.UNITS_4, rotates=True) is None
+    collection = inspect(client, FieldNames(minhash=field))
+    assert not collection.profile_is_seen
+    assert collection.scheme.profile in PROFILES
+    found = {finding.code: finding.level for finding in check(client, FieldNames(minhash=field))}
+    assert found["other-words"] is Level.WARNING
+
+
+@pytest.mark.parametrize(
+    "stages", [None, [], ["a stage", "no tokens"], ["a stage", [{}]], ["a stage", [{"raw_bytes": "[ff fe]"}]]]
+)
+def test_an_answer_of_another_shape(client: SolrClient, monkeypatch: pytest.MonkeyPatch, stages: object) -> None:
+    """
+    What something before Solr makes of `/analysis/field` is as if nobody could ask.
+    """
+    told = {"analysis": {"field_names": {"cut": {"index": stages}}}}
+    monkeypatch.setattr(client, "post_text", lambda *_, **__: told)
+    assert seen_profile(client, "cut", Scheme(), Spelling.UNITS_4, rotates=True) is None
+
+
+@pytest.mark.parametrize("field", SCHEMES)
+def test_search_under_every_scheme(client: SolrClient, field: str) -> None:
+    """
+    A source's own tokens come back from the index, and a text finds its copy with all of its tokens.
+    """
+    text = " ".join(f"w{number % 300}" for number in range(700))
+    documents = [{"id": "1", "content": text}, {"id": "2", "content": "nothing of that is in here at all"}]
+    client.add(documents)
+    client.commit()
+    scheme = inspect(client, FieldNames(minhash=field)).scheme
+    expected = sign(text, scheme, spelling_of(field)).tokens
+    with Store(SolrEngine(SolrClient(client.url), FieldNames(minhash=field))) as store:
+        for order_matters in (False, True):
+            signature = store.engine.signatures({"1": order_matters})["1"]
+            assert sorted(signature.tokens) == sorted(expected)
+            assert not (order_matters and signature.is_exact) or signature.tokens == expected
+        for query in ("FINGERPRINT:1_90", "FINGERPRINT:1_50_90"):
+            assert [hit.id for hit in store.search(query).hits] == ["1"]
+        assert store.search("FINGERPRINT:1_90").hits[0].score == len(expected)
+    client.post("update", {"delete": ["1", "2"]}, commit="true")
+
+
+def test_a_sketch_of_several_values(client: SolrClient) -> None:
+    """
+    A sketch of no documents proves nothing; each value of a text has a fingerprint of its own.
+    """
+    names = FieldNames(minhash="parts_of_it", content="part")
+    cut, text = client.get("schema/fields/cut")["field"], client.get("schema/fields/content")["field"]
+    for command in (
+        {"add-field": {**cut, "name": "parts_of_it", "multiValued": True}},
+        {"add-field": {**text, "name": "part", "multiValued": True, "stored": True}},
+        {"add-copy-field": {"source": "part", "dest": "parts_of_it"}},
+    ):
+        client.post("schema", command)
+    assert compare_sample(client, names, 20).code == "nothing-to-compare"
+    client.add([{"id": "1", "part": ["one two three four five six", "a b c d e f g h"]}, {"id": "2", "part": ["few"]}])
+    client.commit()
+    finding = compare_sample(client, names, 20)
+    client.post("update", {"delete": ["1", "2"]}, commit="true")
+    assert (finding.code, finding.message.split()[0]) == ("sketch-agrees", "2")

@@ -1,0 +1,104 @@
+"""Commits that threads share: nobody returns before their own documents are in, and few commits do for many."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from whorl.engine.solr.commit import SharedCommit
+from whorl.errors import EngineUnavailableError
+
+_DEADLINE_SECONDS = 60.0
+
+
+class Index:
+    """What was sent, and what a commit has made searchable: only that which was there when it began."""
+
+    def __init__(self) -> None:
+        self.sent: set[int] = set()
+        self.searchable: set[int] = set()
+        self.commits = 0
+        self.lock = threading.Lock()
+        self.begun, self.held = threading.Semaphore(0), threading.Event()
+        self.error: EngineUnavailableError | None = None
+
+    def commit(self) -> None:
+        with self.lock:
+            seen = set(self.sent)
+            self.commits += 1
+        self.begun.release()
+        assert self.held.wait(_DEADLINE_SECONDS)
+        if self.error:
+            raise self.error
+        with self.lock:
+            self.searchable |= seen
+
+
+def test_nobody_returns_too_early() -> None:
+    """
+    With many threads, whatever one has sent is searchable when its call returns, in fewer commits than there are calls.
+    """
+    index = Index()
+    index.held.set()
+    shared = SharedCommit(index.commit)
+
+    def put(first: int) -> None:
+        for number in range(first, first + 100):
+            with index.lock:
+                index.sent.add(number)
+            shared()
+            assert number in index.searchable
+
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(put, 100 * thread) for thread in range(8)]:
+            done.result(_DEADLINE_SECONDS)
+    assert index.searchable == set(range(800))
+    assert index.commits <= 800
+
+
+def waiting(index: Index, shared: SharedCommit, pool: ThreadPoolExecutor) -> list[Future[None]]:
+    """One call whose commit has begun, and five that came after that."""
+    entered = threading.Barrier(6)
+
+    def late() -> None:
+        entered.wait(_DEADLINE_SECONDS)
+        shared()
+
+    first = pool.submit(shared)
+    assert index.begun.acquire(timeout=_DEADLINE_SECONDS)
+    others = [pool.submit(late) for _ in range(5)]
+    entered.wait(_DEADLINE_SECONDS)
+    return [first, *others]
+
+
+def test_those_who_wait_share_one() -> None:
+    """
+    A commit that was under way does not do for them, and the next does for all of them that were there when it began.
+    """
+    index = Index()
+    shared = SharedCommit(index.commit)
+    with ThreadPoolExecutor(8) as pool:
+        calls = waiting(index, shared, pool)
+        index.held.set()
+        for call in calls:
+            call.result(_DEADLINE_SECONDS)
+    assert 2 <= index.commits <= 6
+
+
+def test_a_failure_is_shared_and_does_not_stay() -> None:
+    """
+    Whoever waited for the commit that failed is told; who comes later gets one that works.
+    """
+    index = Index()
+    shared = SharedCommit(index.commit)
+    index.error = EngineUnavailableError("no Solr answers")
+    with ThreadPoolExecutor(8) as pool:
+        calls = waiting(index, shared, pool)
+        index.held.set()
+        for call in calls:
+            with pytest.raises(EngineUnavailableError):
+                call.result(_DEADLINE_SECONDS)
+    index.error = None
+    shared()

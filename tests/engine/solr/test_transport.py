@@ -1,0 +1,335 @@
+"""The way to Solr: what is sent again and what is not, how long it may take, and who is trusted."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import trustme
+
+from tests import solr_runtime
+from whorl import Document, open_store
+from whorl.context import Trace, deadline, seconds_left, traced
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.transport import Link
+from whorl.errors import EngineResponseError, EngineUnavailableError
+from whorl.settings.settings import Settings
+
+
+class Door:
+    """A door before a real Solr that passes bytes on, but loses what comes through it first.
+
+    Args:
+        url: Of a core.
+        lost: Connections that are reset at once.
+        unanswered: Connections after those whose request goes to Solr, and whose answer is lost.
+        context: Of TLS, which ends at the door.
+        is_silent: Whether what is not lost is let wait for ever, instead of being passed on.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        lost: int = 0,
+        unanswered: int = 0,
+        context: ssl.SSLContext | None = None,
+        is_silent: bool = False,
+    ) -> None:
+        parts = urlsplit(url)
+        self._upstream = (str(parts.hostname), int(parts.port or 0))
+        self._lost, self._unanswered, self._context, self._is_silent = lost, unanswered, context, is_silent
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        scheme = "http" if context is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self._listener.getsockname()[1]}{parts.path}"
+        self.connections = 0
+        self._threads = [threading.Thread(target=self._take)]
+        self._open: list[socket.socket] = []
+
+    def __enter__(self) -> Door:
+        self._threads[0].start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Wakes threads up, which closing would not.
+        for each in [self._listener, *self._open]:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        for each in [self._listener, *self._open]:
+            each.close()
+
+    def _take(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection = self._listener.accept()[0]
+                self.connections += 1
+                if self.connections <= self._lost:
+                    _reset(connection)
+                else:
+                    thread = threading.Thread(target=self._pass, args=(connection, self.connections - self._lost))
+                    self._threads.append(thread)
+                    thread.start()
+
+    def _pass(self, connection: socket.socket, number: int) -> None:
+        with contextlib.suppress(OSError, ssl.SSLError):
+            if self._context is not None:
+                connection = self._context.wrap_socket(connection, server_side=True)
+            self._open.append(connection)
+            if self._is_silent:
+                return
+            upstream = socket.create_connection(self._upstream)
+            self._open.append(upstream)
+            back = threading.Thread(target=_copy, args=(upstream, connection, number <= self._unanswered))
+            back.start()
+            _copy(connection, upstream, False)
+            back.join()
+
+
+def _copy(source: socket.socket, target: socket.socket, is_lost: bool) -> None:
+    with contextlib.suppress(OSError, ssl.SSLError):
+        while part := source.recv(65_536):
+            if is_lost:
+                # Solr has answered, so what it was asked is done.
+                _reset(target)
+                return
+            target.sendall(part)
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
+
+
+def _reset(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.shutdown(socket.SHUT_RD)
+    connection.close()
+
+
+@pytest.fixture(scope="module")
+def core(solr_standalone_url: str) -> Iterator[str]:
+    """URL of a core of these tests' own."""
+    base_url = solr_standalone_url.rpartition("/")[0]
+    yield solr_runtime.make_collection(base_url, "whorl_test_transport")
+    solr_runtime.drop(base_url, "whorl_test_transport")
+
+
+def counted(client: SolrClient) -> int:
+    return int(client.post("select", {"query": "*:*", "limit": 0})["response"]["numFound"])
+
+
+def asked_often(url: str, retries: int) -> tuple[Trace, EngineUnavailableError | None]:
+    with contextlib.closing(SolrClient(url, link=Link(retries=retries))) as client, traced() as trace:
+        try:
+            counted(client)
+        except EngineUnavailableError as error:
+            return trace, error
+        return trace, None
+
+
+@pytest.mark.parametrize(
+    ("lost", "retries", "asked"), [(0, 0, 1), (1, 0, 1), (1, 1, 2), (2, 1, 2), (2, 2, 3), (1, 5, 2)]
+)
+def test_what_was_lost_is_asked_again(core: str, lost: int, retries: int, asked: int) -> None:
+    """
+    As often as the settings say and no more; each attempt is noted.
+    """
+    with Door(core, lost=lost) as door:
+        trace, error = asked_often(door.url, retries)
+        assert (error is None) == (retries >= lost)
+        assert error is None or str(error).startswith(f"no Solr answers at {door.url}")
+        assert door.connections == trace.solr_requests == asked
+        assert trace.solr_retries == asked - 1
+
+
+def test_documents_whose_answer_was_lost_are_there_once(core: str) -> None:
+    """
+    They are sent again, and replace what the first attempt has left; so do deletions.
+    """
+    with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, link=Link(retries=1))) as client:
+        client.add([{"id": "twice", "content": "seven silver spoons"}])
+        client.commit()
+        assert door.connections == 2
+        assert counted(client) == 1
+    with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, link=Link(retries=1))) as client:
+        client.post("update", {"delete": ["twice"]}, commit="true")
+        assert counted(client) == 0
+
+
+def test_a_change_of_the_schema_is_not_sent_again(core: str) -> None:
+    """
+    It would be refused, because the first attempt may have done it.
+    """
+    command = {"add-field": {"name": "once", "type": "string"}}
+    with Door(core, unanswered=1) as door, contextlib.closing(SolrClient(door.url, link=Link(retries=5))) as client:
+        with pytest.raises(EngineUnavailableError):
+            client.change("schema", command)
+        assert door.connections == 1
+    with contextlib.closing(SolrClient(core)) as client:
+        with pytest.raises(EngineResponseError, match="once"):
+            client.change("schema", command)
+        client.change("schema", {"delete-field": {"name": "once"}})
+
+
+def test_what_was_too_slow_is_not_asked_again(core: str) -> None:
+    """
+    A Solr that is slow would only get more to do.
+    """
+    link = Link(retries=5)
+    with Door(core, is_silent=True) as door:
+        client = SolrClient(door.url, timeout_seconds=0.2, link=link)
+        with pytest.raises(EngineUnavailableError, match=r"did not answer within 0\.2 s"), contextlib.closing(client):
+            counted(client)
+        assert door.connections == 1
+
+
+def test_who_has_less_time_waits_less(core: str) -> None:
+    """
+    The deadline of a request ends its waiting for Solr, also for an answer to documents; without time nothing is sent.
+    """
+    words = "did not answer in the time that this request has.*WHORL_REQUEST_TIMEOUT"
+    with Door(core, is_silent=True) as door, contextlib.closing(SolrClient(door.url, timeout_seconds=600)) as client:
+        for ask in (lambda: counted(client), lambda: client.add([{"id": "a"}])):
+            with deadline(0.2), pytest.raises(EngineUnavailableError, match=words):
+                ask()
+        assert door.connections == 2
+        with deadline(0), pytest.raises(EngineUnavailableError, match=words):
+            counted(client)
+        assert door.connections == 2
+
+
+def test_no_pause_goes_beyond_the_end() -> None:
+    """
+    Who has no time left for another attempt is told at once.
+    """
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/solr/whorl"
+        with contextlib.closing(SolrClient(url, link=Link(retries=10))) as client, traced() as trace, deadline(0.3):
+            with pytest.raises(EngineUnavailableError):
+                counted(client)
+            assert 1 < trace.solr_requests < 6
+            left = seconds_left()
+            assert left is not None
+            assert left > 0
+
+
+def test_pauses() -> None:
+    """
+    About twice as long each time up to two seconds, never the same, and none after the last.
+    """
+    link = Link(retries=7)
+    longest = [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    drawn = [[link.pause_before(number) or 0.0 for number in range(1, 8)] for _ in range(50)]
+    for pauses in drawn:
+        assert all(most / 2 <= pause <= most for pause, most in zip(pauses, longest, strict=True))
+    assert len({tuple(pauses) for pauses in drawn}) == 50
+    assert link.pause_before(8) is None
+    assert Link().pause_before(1) is None
+
+
+def test_the_nearest_end_counts() -> None:
+    """
+    Nobody gives more time than they have.
+    """
+    assert seconds_left() is None
+    with deadline(5), deadline(100):
+        left = seconds_left()
+        assert left is not None
+        assert 0 < left <= 5
+    assert seconds_left() is None
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def ca_file(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("authority") / "ca.pem"
+    authority.cert_pem.write_to_path(str(path))
+    return path
+
+
+def tls_for(authority: trustme.CA, name: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(name).configure_cert(context)
+    return context
+
+
+def test_an_authority_of_ones_own(core: str, authority: trustme.CA, ca_file: Path) -> None:
+    """
+    With its file Solr is trusted, for all that a store does, adding documents too.
+    """
+    settings = Settings.load({"WHORL_SOLR_CA": str(ca_file)})
+    with Door(core, context=tls_for(authority, "127.0.0.1")) as door, open_store(door.url, settings) as store:
+        store.index([Document("tls", "seven silver spoons shine softly since sunday")])
+        assert [hit.id for hit in store.search("FINGERPRINT:tls_100").hits] == ["tls"]
+        assert store.delete(["tls"]) == 1
+
+
+@pytest.mark.parametrize(("settings", "name"), [({}, "127.0.0.1"), ({"WHORL_SOLR_CA": "ca"}, "other.example")])
+def test_whom_nobody_vouches_for(
+    core: str, authority: trustme.CA, ca_file: Path, settings: dict[str, str], name: str
+) -> None:
+    """
+    Neither an unknown authority nor another's certificate does; it is asked once, and the message says what would help.
+    """
+    environment = {variable: str(ca_file) for variable in settings}
+    with Door(core, context=tls_for(authority, name)) as door:
+        store = open_store(door.url, Settings.load(environment))
+        with store, pytest.raises(EngineUnavailableError, match=r"cannot be trusted \(.+\); .*WHORL_SOLR_CA"):
+            store.count()
+        assert door.connections == 1
+
+
+def test_trust_can_be_given_up(core: str, authority: trustme.CA) -> None:
+    """
+    Only by saying so.
+    """
+    settings = Settings.load({"WHORL_SOLR_VERIFY": "false"})
+    with Door(core, context=tls_for(authority, "other.example")) as door, open_store(door.url, settings) as store:
+        assert store.count() == 0
+
+
+def test_the_environment_does_not_choose_whom_to_trust(
+    core: str, authority: trustme.CA, ca_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Settings do; a variable of the HTTP library is not one of them.
+    """
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(ca_file))
+    with Door(core, context=tls_for(authority, "127.0.0.1")) as door:
+        store = open_store(door.url, Settings.load({}))
+        with store, pytest.raises(EngineUnavailableError, match="cannot be trusted"):
+            store.count()
+
+
+def test_a_file_without_certificates(core: str, authority: trustme.CA, tmp_path: Path) -> None:
+    """
+    It is told as what it is, before or when Solr is asked.
+    """
+    (tmp_path / "ca.pem").write_text("no certificate", encoding="utf-8")
+    settings = Settings.load({"WHORL_SOLR_CA": str(tmp_path / "ca.pem")})
+    with Door(core, context=tls_for(authority, "127.0.0.1")) as door:
+        store = open_store(door.url, settings)
+        with store, pytest.raises(EngineUnavailableError, match="WHORL_SOLR_CA"):
+            store.count()
+
+
+def test_plain_http_where_tls_is_spoken(core: str) -> None:
+    """
+    https to a port without TLS is told so.
+    """
+    with (
+        open_store(core.replace("http://", "https://"), Settings.load({})) as store,
+        pytest.raises(EngineUnavailableError, match="does it speak TLS"),
+    ):
+        store.count()

@@ -1,0 +1,264 @@
+"""Many texts at once: the same numbers by every route, in order, no more in hand than needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.minhash import batch as bulk
+from whorl.fingerprint.minhash.batch import fingerprints, signatures_of, sized_signatures_of
+from whorl.fingerprint.minhash.minima import full_minima, minima
+from whorl.fingerprint.minhash.together import minima_of_each, murmur_of_each
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.tokenizer import shingles, tokens
+
+needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
+
+TEXTS = [
+    "",
+    "only four words here",
+    *(f"text number {n} of {n % 7}: naïve e\u0301 日本語 \ud800 😀" for n in range(300)),
+]
+
+
+def expected(texts: list[str], scheme: Scheme) -> list[list[int]]:
+    return [minima(tokens(text, scheme.profile), scheme).tolist() for text in texts]
+
+
+@pytest.mark.parametrize("route", ["plain", "processes", pytest.param("threads", marks=needs_numba)])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_route_gives_the_same(route: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Threads, processes and this thread alone return the plain route's numbers, in order, short texts or one long one.
+    """
+    monkeypatch.setattr(kernel, "is_available", lambda: route == "threads")
+    monkeypatch.setattr(bulk, "LARGE", 1 << 40 if route == "plain" else 1)
+    if route == "threads":
+        monkeypatch.setattr(kernel, "is_loaded", lambda: True)
+    monkeypatch.setattr(bulk, "BATCH_TEXTS", 16)
+    scheme = Scheme("icu77", 4, 64)
+    found = list(signatures_of(TEXTS, scheme, workers=workers))
+    assert [row.tolist() for row in found] == expected(TEXTS, scheme)
+    assert {row.dtype for row in found} == {np.dtype(np.uint64)}
+    assert {row.shape for row in found} == {(0,), (64,)}
+    sized = list(sized_signatures_of(TEXTS, scheme, workers=workers))
+    assert [row[:, 0].tolist() for row, _ in sized] == expected(TEXTS, scheme)
+    assert all(row.shape in {(0, 2), (64, 2)} for row, _ in sized)
+    words = [tokens(text, scheme.profile) for text in TEXTS]
+    assert [size for _, size in sized] == [len(set(shingles(each, 4))) for each in words]
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        Scheme(),
+        Scheme("icu77", 1, 1),
+        Scheme(bucket_count=300),
+        Scheme(bucket_count=8, hash_set_size=3),
+        Scheme(rotation=False),
+        Scheme(hash_count=2),
+    ],
+    ids=lambda scheme: scheme.name,
+)
+def test_texts_together(scheme: Scheme) -> None:
+    """
+    What is hashed with other texts is what comes of each alone, whatever the scheme, empty and long ones included.
+    """
+    texts = [*TEXTS[:20], "", "one two three four five", " ".join(f"word{n}" for n in range(9000)), "naïve", ""]
+    for some in (texts, texts[2:3], ["", ""], texts[-2:]):
+        found = minima_of_each(murmur_of_each(some, scheme), scheme)
+        words = [tokens(text, scheme.profile) for text in some]
+        assert [each.tolist() for each in found] == [full_minima(each, scheme).tolist() for each in words]
+        assert {each.shape[1:] for each in found} == {(2,)}
+
+
+def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A repeated shingle counts once, also where a text is longer than what is read at a time.
+    """
+    monkeypatch.setattr(bulk, "LARGE", 1)
+    monkeypatch.setattr(kernel, "WINDOW", 4096)
+    texts = ["a b c d e " * 5000, " ".join(f"word{n % 3000}" for n in range(9000)), "a b c d e"]
+    assert [size for _, size in sized_signatures_of(texts, workers=1)] == [5, 3000, 1]
+    monkeypatch.setattr(kernel, "is_available", lambda: False)
+    assert [size for _, size in sized_signatures_of(texts, workers=1)] == [5, 3000, 1]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_texts_are_taken_as_results_are(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Of an endless stream no more texts are held than the workers can have in hand.
+    """
+    monkeypatch.setattr(bulk, "LARGE", 1000)
+    monkeypatch.setattr(bulk, "BATCH_TEXTS", 8)
+    if not kernel.is_available():
+        pytest.skip("numba is not installed (whorl[fast])")
+    taken = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield f"a b c d e f {taken}"
+
+    results = signatures_of(endless(), workers=workers)
+    for done in range(1, 200):
+        next(results)
+        assert taken - done <= 1000 // 64 + 8 * (workers * bulk.BATCHES_PER_WORKER + 2)
+    results.close()
+
+
+def test_progress_counts_texts() -> None:
+    """
+    Progress is told in this thread, rises, and ends with the number of texts.
+    """
+    told: list[int] = []
+    assert len(list(signatures_of(iter(TEXTS), progress=told.append))) == len(TEXTS)
+    assert told == sorted(told)
+    assert told[-1] == len(TEXTS)
+
+
+def test_the_array_of_a_collection() -> None:
+    """
+    A text too short has a row of zeros and is marked, also where the number of texts is not known beforehand.
+    """
+    for texts in (TEXTS, (text for text in TEXTS)):
+        rows, has_any = fingerprints(texts)
+        assert rows.shape == (len(TEXTS), 512)
+        assert has_any.tolist() == [False, False] + [True] * (len(TEXTS) - 2)
+        assert not rows[:2].any()
+        assert rows[2:].tolist() == expected(TEXTS[2:], Scheme())
+    rows, has_any = fingerprints([])
+    assert rows.shape == (0, 512)
+    assert has_any.shape == (0,)
+
+
+def test_the_package_offers_them() -> None:
+    """
+    One text, all as an array, all as a stream: the names that the package documents.
+    """
+    import whorl.fingerprint as package
+
+    assert all(name in (package.__doc__ or "") for name in package.__all__)
+    rows, _ = package.fingerprints(TEXTS)
+    assert (
+        package.fingerprint(TEXTS[-1]).tolist() == rows[-1].tolist() == list(package.signatures_of(TEXTS))[-1].tolist()
+    )
+    with pytest.raises(AttributeError, match="no attribute 'fingerprintz'"):
+        _ = package.fingerprintz
+
+
+def test_other_schemes_take_the_plain_route() -> None:
+    """
+    Several hashes in a bucket make no rectangular array; a stream has them all the same, however much text there is.
+    """
+    scheme = Scheme(bucket_count=8, hash_set_size=4)
+    assert [row.tolist() for row in signatures_of(TEXTS, scheme)] == expected(TEXTS, scheme)
+    with pytest.raises(ParameterError, match="signatures_of"):
+        fingerprints(TEXTS, scheme)
+
+
+def test_errors_of_a_text_reach_the_caller() -> None:
+    """
+    What the texts raise is raised, and what is wrong with the parameters is said at once.
+    """
+
+    def broken() -> Iterator[str]:
+        yield "a b c d e"
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="disk"):
+        list(signatures_of(broken()))
+    with pytest.raises(ParameterError, match="icu99"):
+        signatures_of([], Scheme("icu99"))
+    with pytest.raises(ParameterError, match="at least 1, got 0"):
+        signatures_of([], workers=0)
+
+
+@pytest.mark.parametrize("several", [fingerprints, signatures_of, sized_signatures_of])
+def test_one_text_is_not_several(several: Callable[[str], object]) -> None:
+    """
+    Its characters would be taken for texts, each of them too short.
+    """
+    with pytest.raises(ParameterError, match="one text"):
+        several("to be or not to be")
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=needs_numba)])
+def test_the_first_texts_do_not_stay(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What is looked at to choose a route is let go like every other text.
+    """
+    monkeypatch.setattr(bulk, "LARGE", 1000)
+    monkeypatch.setattr(bulk, "BATCH_TEXTS", 8)
+
+    class Text(str):
+        pass
+
+    there: list[weakref.ref[Text]] = []
+
+    def texts() -> Iterator[str]:
+        for number in range(200):
+            text = Text(f"a b c d e f {number}")
+            there.append(weakref.ref(text))
+            yield text
+
+    results = signatures_of(texts(), workers=workers)
+    for _ in range(150):
+        next(results)
+    assert there[0]() is None
+    results.close()
+
+
+def test_a_few_texts_import_no_numba() -> None:
+    """
+    A small amount of text is done before numba would have been imported.
+    """
+    program = """
+import sys
+from whorl.fingerprint.minhash.batch import fingerprints
+fingerprints(["a small text of seven words altogether"] * 100)
+print("numba" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+def test_a_numba_that_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A numba that cannot be imported (it refuses newer numpys) is told, and the plain route is taken.
+    """
+
+    def refuse(_: Scheme) -> None:
+        raise ImportError("Numba needs NumPy 2.4 or less")
+
+    monkeypatch.setattr(kernel, "is_available", lambda: True)
+    monkeypatch.setattr(kernel, "Kernel", refuse)
+    monkeypatch.setattr(bulk, "LARGE", 1)
+    with pytest.warns(RuntimeWarning, match="NumPy 2.4 or less"):
+        found = list(signatures_of(TEXTS, workers=1))
+    assert [row.tolist() for row in found] == expected(TEXTS, Scheme())
+
+
+def test_a_script_without_main_guard_still_gets_its_answer(tmp_path: Path) -> None:
+    """
+    Where no processes can be started, the work is done in this one, with a warning that says what to change.
+    """
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        "from whorl.fingerprint.compiled import kernel\nfrom whorl.fingerprint.minhash import batch as bulk\n"
+        "kernel.is_available = lambda: False\n"
+        "bulk.LARGE, bulk.BATCH_TEXTS = 1, 2\n"
+        "print(sum(map(len, bulk.signatures_of(['a b c d e f'] * 9, workers=2))))\n"
+    )
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert run.stdout.split()[-1] == str(9 * 512)
+    assert "__main__" in run.stderr

@@ -1,0 +1,79 @@
+"""A fingerprint in the forms that other programs read."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from tests.plain import plain_minima, plain_token
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash.export import as_json, as_npy, as_text
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.tokenizer import tokens
+
+TEXT = "the quick brown fox jumps over the lazy dog and the quick brown fox jumps over the lazy cat"
+PLAIN = plain_minima(tokens(TEXT), 512)
+
+
+def test_json() -> None:
+    """
+    The scheme's name, the number of distinct shingles, one token a bucket.
+    """
+    told = json.loads(as_json(TEXT, Scheme(), "u64"))
+    assert told["scheme"] == "minhash1-icu74-w5-b512"
+    assert told["size"] == 11  # of 15 shingles, "the quick brown fox jumps" and three more stand twice
+    assert told["tokens"] == [high for high, _ in PLAIN]
+
+
+def test_alfresco() -> None:
+    """
+    Units of the high half, then of the low one, each without leading zeros.
+    """
+
+    def spelled(half: int) -> str:
+        return "".join(f"{half >> shift & 0xFFFF:x}" for shift in (48, 32, 16, 0))
+
+    told = json.loads(as_json(TEXT, Scheme(), "alfresco"))
+    assert told["tokens"] == [spelled(high) + spelled(low) for high, low in PLAIN]
+
+
+def test_lucene() -> None:
+    """
+    Terms of eight units; those without surrogates are the two halves one after the other.
+    """
+    lines = [json.loads(line) for line in as_text(TEXT, Scheme(), "lucene").splitlines()]
+    expected = [plain_token(high) + plain_token(low) for high, low in PLAIN]
+    assert lines == expected
+
+
+def test_npy() -> None:
+    """
+    numpy.load gives the integers back.
+    """
+    assert np.load(io.BytesIO(as_npy(TEXT, Scheme(), "u64"))).tolist() == [high for high, _ in PLAIN]
+    assert np.load(io.BytesIO(as_npy(TEXT, Scheme(), "lucene"))).tolist() == [list(both) for both in PLAIN]
+
+
+@pytest.mark.parametrize("codec", ["u64", "lucene", "alfresco"])
+def test_too_short(codec: str) -> None:
+    """
+    Four words have size 0 and no tokens, in every form.
+    """
+    told = json.loads(as_json("one two three four", Scheme(), codec))
+    assert (told["size"], told["tokens"]) == (0, [])
+    assert as_text("", Scheme(), codec) == ""
+    assert len(np.load(io.BytesIO(as_npy("", Scheme(), codec)))) == 0
+
+
+def test_names_of_schemes() -> None:
+    """
+    A scheme is read back from its name; a profile alone is enough.
+    """
+    scheme = Scheme("icu77", shingle_size=3, bucket_count=64)
+    assert Scheme.named(scheme.name) == scheme
+    assert Scheme.named("icu70") == Scheme("icu70")
+    with pytest.raises(ParameterError, match="icu70, icu74, icu77"):
+        Scheme.named("icu99")

@@ -1,0 +1,123 @@
+"""A signature recovered from its distinct tokens, as an index would give them back."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.fingerprint.minhash.buckets import buckets_of
+from whorl.fingerprint.minhash.minima import Signature, Spelling, full_minima, spell
+from whorl.fingerprint.minhash.recovery import buckets_from, from_distinct
+from whorl.fingerprint.scheme import Scheme
+
+SCHEME = Scheme()
+texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon"]), min_size=5, max_size=60)
+
+
+@given(texts)
+def test_repeats_and_order_come_back(words: list[str]) -> None:
+    """
+    What is called exact is exact; what is not still has every token, and as many as there are buckets.
+    """
+    tokens = spell(full_minima(words, SCHEME))
+    for has_repeats in (True, False):
+        known = Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)
+        for order_matters in (True, False):
+            found = from_distinct(known, SCHEME, has_repeats=has_repeats, order_matters=order_matters)
+            assert set(found.tokens) == set(tokens)
+            assert len(found.tokens) == 512
+            if found.is_exact:
+                assert Counter(found.tokens) == Counter(tokens)
+            if found.is_exact and order_matters:
+                assert found.tokens == tokens
+            if has_repeats and not order_matters:
+                assert found.is_exact
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        *(Scheme(bucket_count=buckets) for buckets in (1, 3, 100, 500, 1000, 40_000, 65_535, 65_536)),
+        *(Scheme(bucket_count=buckets, hash_count=3) for buckets in (1, 7, 16, 100)),
+        *(Scheme(bucket_count=buckets, hash_set_size=3) for buckets in (1, 7, 100)),
+        Scheme(bucket_count=500, hash_count=2, hash_set_size=2),
+    ],
+    ids=lambda scheme: scheme.name,
+)
+@pytest.mark.parametrize("spelling", [Spelling.UNITS_4, Spelling.UNITS_8])
+def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling: Spelling) -> None:
+    """
+    Buckets whose borders are within a unit, several hash functions of which each wraps round, several hashes a bucket.
+    """
+    exact = 0
+    for number in range(40):
+        words = [f"word{number}x{each}" for each in range((5, 6, 8, 60, 900)[number % 5])]
+        tokens = spell(full_minima(words, scheme), spelling)
+        for has_repeats in (True, False):
+            known = dict(sorted((Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)).items()))
+            for order_matters in (True, False):
+                found = from_distinct(known, scheme, has_repeats=has_repeats, order_matters=order_matters)
+                assert set(found.tokens) == set(tokens)
+                exact += found.is_exact
+                if found.is_exact:
+                    assert Counter(found.tokens) == Counter(tokens)
+                    assert found.tokens == tokens or not order_matters
+    assert exact >= 24
+
+
+def test_lost_first_units_are_placed_where_they_can_be_from() -> None:
+    """
+    A token that begins with half a surrogate pair stands between bucket 431 and bucket 448.
+    """
+    starts = [0xD700, 0xD810, 0xDA00, 0xE000]
+    hashes = np.array([(start << 48) | 0x0041_0042_0043 for start in starts], dtype=np.uint64)
+    tokens = spell(hashes)
+    found = from_distinct(dict.fromkeys(tokens, 1), SCHEME, has_repeats=False, order_matters=True)
+    order = list(dict.fromkeys(found.tokens))
+    assert not found.is_exact
+    assert len({token[0] for token in tokens[1:3]}) == 1
+    assert order[-1] == tokens[3] or order[0] == tokens[3]
+    assert set(tokens) == set(order)
+
+
+def test_padded_hex_tells_its_bucket() -> None:
+    """
+    Alfresco's tokens from a field that keeps only distinct ones come back in bucket order.
+    """
+    tokens = spell(full_minima([f"word{number}" for number in range(9)], SCHEME), Spelling.HEX)
+    found = from_distinct(dict.fromkeys(sorted(tokens), 1), SCHEME, has_repeats=False, order_matters=True)
+    assert set(found.tokens) == set(tokens)
+    if all(len(token) == 32 for token in tokens):
+        assert found == Signature(SCHEME, tokens)
+
+
+def test_nothing_gives_an_empty_signature() -> None:
+    """
+    A document without tokens has a signature without tokens.
+    """
+    assert from_distinct({}, SCHEME, has_repeats=True, order_matters=True) == Signature(SCHEME, ())
+
+
+@pytest.mark.parametrize("bucket_count", [1, 2, 3, 300, 512, 65_536])
+def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> None:
+    """
+    However many there are; a bucket that may have lost its token, or that is empty, counts on neither side.
+    """
+    scheme = Scheme(bucket_count=bucket_count)
+    minima = full_minima([f"word{number}" for number in range(100)], scheme)[:, 0]
+    expected, found = buckets_of(minima), buckets_from(spell(minima), scheme)
+    # One bucket in thirty-two, and what a border cuts.
+    assert found.is_known.sum() >= bucket_count * 31 // 32 - 1
+    assert (found.is_filled == expected.is_filled & found.is_known).all()
+    lost = np.array(["\ufffd" in token for token in spell(minima)])
+    exact = found.is_filled & ~lost
+    assert (found.minima == expected.minima)[exact].all()
+
+
+def test_an_empty_token_is_no_end() -> None:
+    """
+    An index of another kind may hold one; what comes of it is not a signature, but no crash either.
+    """
+    assert from_distinct({"": 1}, SCHEME, has_repeats=True, order_matters=True).tokens

@@ -1,0 +1,412 @@
+"""SimHash codes: the published libraries' bit for bit, whorl's own against plain Python, by every route."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import struct
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import isqrt
+from pathlib import Path
+
+import mmh3
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.simhash import simhash as module
+from whorl.fingerprint.simhash.lookup3 import lookup3
+from whorl.fingerprint.simhash.published import hash_fp, shingle, unsigned_hash
+from whorl.fingerprint.simhash.simhash import SCHEMES, combine, distance, named, simhash, simhashes, simhashes_of
+from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
+
+ROOT = Path(__file__).parents[3]
+#: Said there: from which originals, run how.
+VECTORS = json.loads((ROOT / "tests" / "vectors" / "simhash.json").read_text(encoding="utf-8"))
+ALL = (1 << 64) - 1
+
+numbers = st.integers(0, ALL)
+words = st.sampled_from(["one", "Two", "naïve", "Straße", "ﬁne", "слово", "日本語", "생존", "ไทย", "x_y", "😀"])
+texts = st.one_of(
+    st.lists(words, max_size=30).map(" ".join),
+    st.text(st.characters(codec=None), max_size=40),
+    st.text("ab \u0301.,\n", max_size=60),
+)
+
+
+# What the originals give
+
+
+@pytest.mark.parametrize("scheme", [name for name in VECTORS["texts"][0] if name != "text"])
+def test_texts_have_the_codes_of_the_originals(scheme: str) -> None:
+    """
+    One by one and together.
+    """
+    expected = [vector[scheme] for vector in VECTORS["texts"]]
+    assert [simhash(vector["text"], scheme) for vector in VECTORS["texts"]] == expected
+    assert simhashes([vector["text"] for vector in VECTORS["texts"]], scheme).tolist() == expected
+
+
+def test_compute_is_that_of_the_originals() -> None:
+    """
+    Ties, no hashes at all, repeated ones, and up to 300 of them.
+    """
+    for hashes, code in VECTORS["compute"]:
+        assert combine(hashes) == code, hashes
+        assert combine(np.array(hashes, np.uint64)) == code
+
+
+def test_the_parts_are_those_of_the_originals() -> None:
+    """
+    Hashes of byte strings, codes of numbers, windows, distances.
+    """
+    for string, expected in VECTORS["unsigned_hash"]:
+        assert unsigned_hash(string.encode()) == expected
+    for given_numbers, expected in VECTORS["hash_fp"]:
+        assert hash_fp(given_numbers) == expected
+    for count, window, expected in VECTORS["shingle"]:
+        assert list(shingle(range(count), window)) == expected
+    for a, b, expected in VECTORS["num_differing_bits"]:
+        assert distance(a, b) == expected
+
+
+def test_lookup3_prints_what_its_author_published() -> None:
+    """
+    And what the C of simhash-cpp gives.
+    """
+    for string, primary, secondary, expected in VECTORS["lookup3_published"]:
+        assert f"{lookup3([string.encode()], primary, secondary)[0]:016x}" == expected
+    for string, primary, secondary, expected in VECTORS["lookup3"]:
+        assert lookup3([string.encode()], primary, secondary).tolist() == [expected]
+
+
+# What plain Python gives
+
+
+def plain_vote(votes: Iterable[tuple[int, int]]) -> int:
+    """Return the code of pairs of a hash and its weight."""
+    cast = list(votes)
+    return sum(
+        1 << bit for bit in range(64) if sum(weight if hash_ >> bit & 1 else -weight for hash_, weight in cast) > 0
+    )
+
+
+def plain_murmur(feature: str) -> int:
+    return mmh3.hash64(feature.encode("utf-16-le"), 0, signed=False)[0]
+
+
+def plain_words(text: str, profile: str) -> int:
+    """Whorl's own scheme, feature by feature, in integers."""
+    found = [well_formed(word) for word in tokens(text, profile)]
+    # 8 * n ** 0.75, rounded down, and half of that rounded to the nearest.
+    weights = {word: (isqrt(isqrt(4096 * count**3)) + 1) // 2 for word, count in Counter(found).items()}
+    pairs = [(plain_murmur(" ".join(pair)), 4) for pair in pairwise(found)]
+    return plain_vote([*((plain_murmur(word), weight) for word, weight in weights.items()), *pairs])
+
+
+def plain_lookup3(string: bytes) -> int:
+    """Jenkins' hashlittle2 with seeds 0, three numbers at a time, as lookup3.c has it."""
+
+    def turned(value: int, bits: int) -> int:
+        return (value << bits | value >> (32 - bits)) & 0xFFFFFFFF
+
+    state = [(0xDEADBEEF + len(string)) & 0xFFFFFFFF] * 3
+    for at in range(0, len(string), 12):
+        block = struct.unpack("<3I", string[at : at + 12].ljust(12, b"\0"))
+        state = [(one + other) & 0xFFFFFFFF for one, other in zip(state, block, strict=True)]
+        if at + 12 < len(string):
+            for to, by, bits in [(0, 2, 4), (1, 0, 6), (2, 1, 8), (0, 2, 16), (1, 0, 19), (2, 1, 4)]:
+                state[to] = ((state[to] - state[by]) & 0xFFFFFFFF) ^ turned(state[by], bits)
+                state[by] = (state[by] + state[3 - to - by]) & 0xFFFFFFFF
+        else:
+            for to, by, bits in [(2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24)]:
+                state[to] = ((state[to] ^ state[by]) - turned(state[by], bits)) & 0xFFFFFFFF
+    return state[2] << 32 | state[1]
+
+
+def plain_rolling(features: Iterable[bytes]) -> int:
+    """The rolling hash as simhash-cpp 0.1 keeps it: a ring of three, what drops out taken away."""
+
+    def turned(value: int, bits: int) -> int:
+        return (value << bits | value >> (64 - bits)) & ALL
+
+    ring, current, rolled = [0, 0, 0], 0, []
+    for place, feature in enumerate(features):
+        hash_ = plain_lookup3(feature)
+        current = turned(current, 1) ^ turned(ring[place % 3], 3) ^ hash_
+        ring[place % 3] = hash_
+        rolled.append(current)
+    return int(f"{plain_vote((value, 1) for value in rolled):064b}"[::-1], 2)
+
+
+def plain_md5(features: Iterable[str], part: slice) -> int:
+    digests = (hashlib.md5(feature.encode()).digest() for feature in features)
+    return plain_vote((int.from_bytes(digest[part], "big"), 1) for digest in digests)
+
+
+def plain_code(text: str, scheme: str) -> int:
+    """Return the code of a text, feature by feature."""
+    if scheme in OWN:
+        return plain_words(text, OWN[scheme])
+    text = well_formed(text)
+    parts = re.split(r"\W+", text)
+    if scheme == "simhash-py-0.4":
+        return plain_md5((" ".join(parts[at : at + 4]) for at in range(len(parts) - 3)), slice(0, 8))
+    if scheme == "simhash-py-0.1":
+        return plain_rolling(part.encode() for part in parts if part)
+    if scheme == "simhash-cpp-0.1":
+        return plain_rolling(part.encode() for part in re.findall("[A-Za-z]+", text))
+    assert scheme == "simhash-1e0ng-2"
+    content = "".join(re.findall(r"[\w\u4e00-\u9fcc]+", text.lower()))
+    return plain_md5((content[at : at + 4] for at in range(max(len(content) - 3, 1))), slice(8, 16))
+
+
+OWN = {f"simhash1-{profile}": profile for profile in PROFILES}
+
+
+@given(texts, st.sampled_from(SCHEMES))
+@example("one one one two two three", "simhash1-icu74")
+@example("\ud800 lone \udc00 and \ud83d\ude00 joined", "simhash-py-0.1")
+def test_codes_are_those_of_plain_python(text: str, scheme: str) -> None:
+    """
+    Every scheme, any text.
+    """
+    assert simhash(text, scheme) == plain_code(text, scheme)
+
+
+@given(st.lists(texts, max_size=8), st.sampled_from(SCHEMES))
+def test_many_texts_have_the_codes_of_each(several: list[str], scheme: str) -> None:
+    """
+    Read together, no word or pair reaches from one text into the next.
+    """
+    assert simhashes(several, scheme).tolist() == [plain_code(text, scheme) for text in several]
+
+
+@given(st.lists(st.tuples(numbers, st.integers(0, 1 << 40)), max_size=40))
+def test_votes_are_counted_exactly(cast: list[tuple[int, int]]) -> None:
+    """
+    Weighted or not, in any order.
+    """
+    hashes, weights = [hash_ for hash_, _ in cast], [weight for _, weight in cast]
+    assert combine(hashes, weights) == plain_vote(cast) == combine(hashes[::-1], weights[::-1])
+    assert combine(iter(hashes)) == plain_vote((hash_, 1) for hash_ in hashes)
+
+
+@given(st.lists(st.binary(max_size=60), max_size=20))
+def test_lookup3_is_that_of_plain_python(strings: list[bytes]) -> None:
+    """
+    Strings of all lengths, hashed together.
+    """
+    assert lookup3(strings).tolist() == [plain_lookup3(string) for string in strings]
+
+
+@given(numbers, numbers)
+def test_distance_counts_bits(a: int, b: int) -> None:
+    """
+    Numpy's numbers count as numbers.
+    """
+    assert distance(a, b) == f"{a ^ b:b}".count("1") == distance(np.uint64(b), np.uint64(a))
+
+
+def test_weights_of_words_are_rounded_roots() -> None:
+    """
+    4 * n ** 0.75 to the nearest integer, of every n up to 3,000 and of large ones, by integer arithmetic.
+    """
+    for count in [*range(1, 3_000), 1 << 20, 10**6, 16**5, 3_000_001]:
+        hashes = np.full(count, ALL, np.uint64)
+        votes = module._damped_votes(hashes, [count])
+        assert set(votes.ravel().tolist()) == {(isqrt(isqrt(4096 * count**3)) + 1) // 2}, count
+
+
+# Routes
+
+
+@pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
+@pytest.mark.parametrize(("profile", "together"), [*((profile, 500) for profile in PROFILES), ("icu74", 40_000)])
+def test_compiled_loops_give_the_same(profile: str, together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    From the first text on, whether a text is read whole, with others, or in several windows.
+    """
+    monkeypatch.setattr(kernel, "WINDOW", 3 * BUFFER_UNITS)
+    draw = random.Random(4)
+    pieces = ["слово", "naïve", "e\u0301", "日本語のテキスト", "ภาษาไทย", "plain", "don't", "\ud800", "😀", "、", "\n"]
+    several = ["", *(" ".join(draw.choices(pieces, k=draw.randrange(400))) for _ in range(100))]
+    several += [" ".join(draw.choices(pieces, k=12_000)), "short, after the long one: й", ""]
+    plain = [simhash(text, profile) for text in several]
+    assert simhashes(several, profile).tolist() == plain
+    monkeypatch.setattr(module, "LARGE", 0)
+    monkeypatch.setattr(module, "_TOGETHER", together)
+    compiled = module._WordCodes(profile)
+    assert [code for batch in module._batches(several) for code in compiled(batch).tolist()] == plain
+    assert compiled._reader is not None
+
+
+def test_without_numba_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    However much text there is.
+    """
+    several = ["слово за слово", "日本語", "plain"]
+    expected = simhashes(several).tolist()
+    monkeypatch.setattr(kernel, "is_available", lambda: False)
+    monkeypatch.setattr(module, "LARGE", 0)
+    assert simhashes(several).tolist() == expected
+
+
+def test_a_numba_that_does_not_work_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    And the codes come by the plain route.
+    """
+
+    def broken(*_: object) -> None:
+        raise ImportError("needs another numpy")
+
+    expected = simhashes(["слово " * 20_000] * 3).tolist()
+    monkeypatch.setattr(kernel, "is_available", lambda: True)
+    monkeypatch.setattr(kernel, "Kernel", broken)
+    monkeypatch.setattr(kernel, "is_loaded", lambda: False)
+    monkeypatch.setattr(module, "LARGE", 0)
+    with pytest.warns(RuntimeWarning, match="needs another numpy") as told:
+        assert simhashes(["слово " * 20_000] * 3).tolist() == expected
+    assert len(told) == 1
+
+
+def test_a_long_text_is_read_piece_by_piece() -> None:
+    """
+    Six million characters; beside a piece of it only the hashes of its words are held.
+    """
+    text = "".join(f"word{number} " for number in range(500_000))
+    tracemalloc.start()
+    try:
+        code = simhash(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 90_000_000
+    assert code == combine(*whole(text.split()))
+
+
+def whole(found: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Return features and weights of different words."""
+    features = [*found, *(" ".join(pair) for pair in pairwise(found))]
+    return [plain_murmur(feature) for feature in features], [4] * len(features)
+
+
+def test_texts_are_taken_as_codes_are() -> None:
+    """
+    A stream may be endless.
+    """
+    taken = 0
+
+    def endless() -> Iterable[str]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield "some words " * 1_000
+
+    codes = simhashes_of(endless())
+    assert next(codes) == next(codes) == simhash("some words " * 1_000)
+    assert taken < 20
+
+
+# What makes a good code
+
+
+@settings(max_examples=30)
+@given(st.lists(words, min_size=1, max_size=20))
+def test_case_width_and_composition_make_no_difference(found: list[str]) -> None:
+    """
+    Words are folded, in any script.
+    """
+    text = " ".join(found)
+    assert simhash(text) == simhash(text.upper()) == simhash(f"  ({text})\n")
+    assert simhash("ＡＢＣ ﬁne e\u0301te\u0301") == simhash("abc fine été")
+
+
+def test_a_renewed_lease_is_near_and_a_recipe_is_far() -> None:
+    """
+    Of the examples; by four-word phrases the two leases are farther apart.
+    """
+    read = {
+        name: (ROOT / "examples" / "contracts" / f"{name}.txt").read_text(encoding="utf-8")
+        for name in ("lease-2023", "lease_2024", "recipe")
+    }
+    lease, renewed, recipe = (simhash(text) for text in read.values())
+    assert distance(lease, renewed) <= 6
+    assert distance(lease, recipe) > 16
+    old, new = (simhash(read[name], "simhash-py-0.4") for name in ("lease-2023", "lease_2024"))
+    assert distance(lease, renewed) < distance(old, new)
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize("name", ["", "md5", "simhash1", "simhash1-icu99", "simhash2-icu74", "minhash1-icu74-w5-b512"])
+def test_schemes_that_are_none(name: str) -> None:
+    """
+    The error lists those that there are; a stream says so before it is read.
+    """
+    for ask in (simhash, lambda text, scheme: simhashes_of([text], scheme)):
+        with pytest.raises(ParameterError, match=r"no SimHash scheme.*simhash1-icu74.*simhash-py-0\.4"):
+            ask("text", name)
+
+
+def test_a_profile_names_a_scheme() -> None:
+    """
+    As with fingerprints.
+    """
+    assert [named(profile) for profile in PROFILES] == list(SCHEMES[: len(PROFILES)])
+    assert simhash("a:b", "icu77") == simhash("a:b", "simhash1-icu77") != simhash("a:b", "icu74")
+
+
+@pytest.mark.parametrize("hashes", [[-1], [1 << 64], [1.5], ["1"], [None], np.array([-1]), np.array([0.5])])
+def test_hashes_that_are_none(hashes: Iterable[int]) -> None:
+    """
+    Nothing is wrapped round or cut off.
+    """
+    with pytest.raises(ParameterError, match=r"0 to 2\*\*64 - 1"):
+        combine(hashes)
+
+
+@pytest.mark.parametrize("weights", [[1], [1, 2, 3], [1.5, 1], [-1, 1], [1 << 53, 1 << 53], ["1", "2"], [[1, 2]]])
+def test_weights_that_are_none(weights: list[object]) -> None:
+    """
+    One integer for each hash, not more than can be counted exactly.
+    """
+    with pytest.raises(ParameterError, match="weight"):
+        combine([1, 2], weights)
+
+
+def test_other_mistakes() -> None:
+    """
+    Each is named.
+    """
+    with pytest.raises(ParameterError, match="one text, not several"):
+        simhashes("one text")
+    with pytest.raises(ParameterError, match="got -1"):
+        distance(-1, 0)
+    with pytest.raises(ParameterError, match="got 18446744073709551616"):
+        distance(0, 1 << 64)
+    with pytest.raises(ParameterError, match="must be positive, got 0"):
+        shingle("abc", 0)
+    for number in (1 << 63, -(1 << 63) - 1):
+        with pytest.raises(ParameterError, match="with a sign"):
+            hash_fp([number])
+
+
+def test_texts_without_words_have_the_code_0() -> None:
+    """
+    As with the originals, but for 1e0ng's, to which nothing is a feature.
+    """
+    for scheme in SCHEMES:
+        assert (simhash("", scheme) == 0) == (scheme != "simhash-1e0ng-2")
+    assert simhash(" … !") == 0
+    assert simhashes([]).tolist() == []

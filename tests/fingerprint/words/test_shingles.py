@@ -1,0 +1,55 @@
+"""The faster reading of a text beside the plain one: the same words, shingles and minima, whatever the text."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostile import TEXTS
+from whorl.fingerprint.hashing import join, murmur_halves, well_formed
+from whorl.fingerprint.minhash.minima import full_minima, text_minima
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.shingles import murmur_pieces, pieces, word_list
+from whorl.fingerprint.words.tokenizer import PROFILES, tokens
+
+#: ASCII, then something else, then ASCII again, each at a length that crosses Lucene's buffers or not.
+_parts = st.tuples(st.sampled_from(["ab c:d ", "ß ", "\ud800", "ーヨ", "x" * 50, "\n"]), st.integers(1, 700))
+MIXED = st.lists(_parts, max_size=6).map(lambda parts: "".join(part * count for part, count in parts))
+
+
+@settings(deadline=None)
+@given(st.one_of(TEXTS, MIXED), st.sampled_from(PROFILES), st.integers(1, 6))
+def test_the_same_as_the_plain_reading(text: str, profile: str, size: int) -> None:
+    """
+    Words one by one, shingle hashes in text order, and minima.
+    """
+    words = tokens(text, profile)
+    assert word_list(pieces(text, profile)) == [well_formed(word) for word in words]
+    hashes = [row for piece in murmur_pieces(pieces(text, profile), size) for row in piece.tolist()]
+    assert hashes == murmur_halves(words, size).tolist()
+    scheme = Scheme(profile, size)
+    assert text_minima(text, scheme).tolist() == full_minima(words, scheme).tolist()
+
+
+def test_a_text_of_many_pieces() -> None:
+    """
+    Shingles reach over the ends of pieces, and the minima are those of all pieces.
+    """
+    draw = random.Random(3)
+    text = " ".join(draw.choice(["Straße", "plain", "word:two", f"n{draw.randrange(99)}"]) for _ in range(400_000))
+    for whole in (text, text.replace("ß", "s")):
+        assert len(list(pieces(whole))) > 1
+        assert text_minima(whole, Scheme()).tolist() == full_minima(tokens(whole), Scheme()).tolist()
+
+
+@pytest.mark.parametrize("words", [[], ["a"], ["", "a"], ["a", ""], [""], ["a b", "c"]])
+def test_joined_words(words: list[str]) -> None:
+    """
+    Empty words, and words with a blank in them, which folding can make, come back as they were.
+    """
+    assert join(words).words() == words
+    assert join(words).followed_by(join(["x", "y"])).words() == [*words, "x", "y"]
+    assert join(["x", "y"]).followed_by(join(words)).last(len(words)).words() == words

@@ -1,0 +1,24 @@
+"""Both routes of the Hamming search: a test that takes `route` runs on each."""
+
+from __future__ import annotations
+
+import math
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from whorl.hamming import routes as hamming_routes
+
+ROUTES = ["plain", pytest.param("compiled", marks=pytest.mark.skipif(find_spec("numba") is None, reason="no numba"))]
+
+
+@pytest.fixture(params=ROUTES)
+def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Have the compiled loops taken always, or never."""
+    name: str = request.param
+    if name == "plain":
+        monkeypatch.setitem(sys.modules, "whorl.hamming.compiled", None)
+    monkeypatch.setattr(hamming_routes, "LOADING_SECONDS", math.inf if name == "plain" else 0)
+    assert (hamming_routes.loops(1.0) is None) == (name == "plain")
+    return name

@@ -1,0 +1,329 @@
+"""Search within a Hamming distance: the same as comparing everything with everything, by both routes."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
+from whorl.errors import ParameterError
+from whorl.hamming.codes import Groups, Permutation, blocks_of
+from whorl.hamming.index import HammingIndex, find_clusters, find_pairs
+from whorl.hamming.pairs import stream_pairs
+from whorl.hamming.tables import Layout
+
+MOST = 2**64 - 1
+both_routes = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+
+
+def changed(code: int, count: int, chance: random.Random) -> int:
+    for bit in chance.sample(range(64), count):
+        code ^= 1 << bit
+    return code
+
+
+def neighbourhood(count: int, seed: int = 1) -> list[int]:
+    """Return codes of which many lie 1 to 8 bits from another, with the smallest and the largest."""
+    chance = random.Random(seed)
+    codes = [0, 7, MOST, *(chance.getrandbits(64) for _ in range(count // 4))]
+    while len(codes) < count:
+        codes.append(changed(chance.choice(codes), chance.randint(1, 8), chance))
+    return codes
+
+
+def skewed(count: int) -> list[int]:
+    """Return different codes that have all but 20 bits in common."""
+    chance = random.Random(3)
+    return sorted({0xABCDEF << 40 | chance.getrandbits(20) << 7 for _ in range(count)})
+
+
+def near(query: int, codes: set[int], distance: int) -> list[int]:
+    return sorted(code for code in codes if (code ^ query).bit_count() <= distance)
+
+
+def all_pairs(codes: list[int], distance: int) -> list[list[int]]:
+    """Compare everything with everything."""
+    array = np.unique(np.array(codes, np.uint64))
+    one, other = np.nonzero(np.triu(np.bitwise_count(array[:, None] ^ array) <= distance, 1))
+    return np.stack((array[one], array[other]), axis=1).tolist()
+
+
+def components(pairs: list[list[int]]) -> list[list[int]]:
+    """Return what pairs connect, by joining sets one pair at a time."""
+    groups: list[set[int]] = []
+    for pair in pairs:
+        touched = [group for group in groups if group & set(pair)]
+        groups = [group for group in groups if not group & set(pair)] + [set(pair).union(*touched)]
+    return sorted(map(sorted, groups))
+
+
+@pytest.mark.parametrize("distance", range(65))
+@pytest.mark.parametrize("kind", [neighbourhood(300), skewed(300)], ids=["neighbourhood", "skewed"])
+def test_every_distance(route: str, distance: int, kind: list[int]) -> None:  # noqa: F811
+    """
+    Queries alone and in bulk and pairs find what comparing everything finds, at each distance.
+    """
+    codes, chance = set(kind), random.Random(9)
+    queries = [changed(chance.choice(kind), min(64, chance.randint(0, distance + 2)), chance) for _ in range(12)]
+    expected = [near(query, codes, distance) for query in queries]
+    index = HammingIndex(distance, kind)
+    assert [index.find_all(query) for query in queries] == expected
+    assert index.find_all_bulk(queries).to_lists() == expected
+    assert [index.find_first(query) for query in queries] == [next(iter(found), None) for found in expected]
+    assert find_pairs(kind, distance).tolist() == all_pairs(kind, distance)
+
+
+@pytest.mark.parametrize("distance", [0, 1, 2, 3, 4, 6, 8, 11])
+def test_more_codes_than_a_scan_is_for(route: str, distance: int) -> None:  # noqa: F811
+    """
+    With 30,000 codes every table layout is in use: no radius, a radius of 1 and of 2.
+    """
+    chance = random.Random(4)
+    codes = np.array([*neighbourhood(5000), *(chance.getrandbits(64) for _ in range(25_000))], np.uint64)
+    queries = codes[::1000] ^ np.uint64(0b101 << 30)
+    array = np.unique(codes)
+    is_near = np.bitwise_count(array ^ queries[:, None]) <= distance
+    index = HammingIndex(distance, codes)
+    answers = index.find_all_bulk(queries)
+    assert [each.tolist() for each in answers] == [array[row].tolist() for row in is_near]
+    assert [index.find_all(query) for query in queries.tolist()] == answers.to_lists()
+    first = index.find_first_bulk(queries)
+    assert first.found.tolist() == is_near.any(axis=1).tolist()
+    assert first.codes[first.found].tolist() == [array[row][0] for row in is_near if row.any()]
+
+
+@pytest.mark.parametrize(("distance", "blocks", "radius"), [(0, 1, 0), (3, 4, 0), (6, 4, 1), (10, 4, 2), (64, 1, 0)])
+def test_layouts(distance: int, blocks: int, radius: int) -> None:
+    """
+    Of a million codes: one block more than bits, then fewer blocks and a radius, at last no bucket at all; in each
+    layout the radii sum up to more than the distance.
+    """
+    layout = Layout.choose(distance, 1_000_000)
+    assert (len(layout.lows), layout.radius) == (blocks, radius)
+    assert layout.width == 0 or blocks * (radius + 1) > distance
+
+
+@pytest.mark.parametrize("distance", [1, 3, 5])
+def test_skew_is_searched_again(route: str, distance: int) -> None:  # noqa: F811
+    """
+    Four thousand codes that share 44 bits: runs that are too long are cut by their other bits, and nothing is lost.
+    """
+    codes = skewed(4000)
+    assert find_pairs(codes, distance).tolist() == all_pairs(codes, distance)
+
+
+@pytest.mark.parametrize("distance", [1, 2, 3, 5])
+def test_clusters(route: str, distance: int) -> None:  # noqa: F811
+    """
+    Clusters are what the pairs connect, members and clusters in ascending order, without single codes.
+    """
+    codes = neighbourhood(800)
+    assert find_clusters(codes, distance).to_lists() == components(all_pairs(codes, distance))
+
+
+def test_a_chain_is_one_cluster() -> None:
+    """
+    Neighbours that differ in one bit connect codes that differ in all.
+    """
+    chain = [(1 << bits) - 1 for bits in range(65)]
+    assert find_clusters(chain, 1).to_lists() == [chain]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_small_sets(route: str, size: int) -> None:  # noqa: F811
+    """
+    No code, one, and two that are near.
+    """
+    codes = [0, 1][:size]
+    assert find_pairs(codes, 3).tolist() == [[0, 1]] * (size == 2)
+    assert find_clusters(codes, 3).to_lists() == [[0, 1]] * (size == 2)
+    assert HammingIndex(3, codes).find_all(0) == codes
+    assert HammingIndex(3, codes).find_all_bulk([0, 255]).to_lists() == [codes, []]
+    assert HammingIndex(3, codes).find_all_bulk([]).to_lists() == []
+
+
+def test_equal_codes_are_one(route: str) -> None:  # noqa: F811
+    """
+    A million copies of a code are no pairs.
+    """
+    copies = np.full(1_000_000, 5, np.uint64)
+    assert find_pairs(copies, 3).size == 0
+    assert len(HammingIndex(3, copies)) == 1
+
+
+def test_streamed_pairs_come_once(route: str) -> None:  # noqa: F811
+    """
+    What is streamed is what is found, in pieces, and progress reaches the whole.
+    """
+    codes, told = skewed(3000), list[float]()
+    streamed = np.concatenate(list(stream_pairs(codes, 3, told.append)))
+    assert sorted(streamed.tolist()) == all_pairs(codes, 3)
+    assert told == sorted(told)
+    assert told[-1] == 1
+
+
+_codes = st.integers(0, MOST) | st.integers(0, 40) | st.sampled_from([0, 1, 3, MOST, MOST - 1, 1 << 63])
+_steps = st.lists(
+    st.tuples(st.sampled_from(["insert", "remove", "insert_bulk", "remove_bulk"]), st.lists(_codes, max_size=8)),
+    max_size=12,
+)
+
+
+@both_routes
+@given(start=st.lists(_codes, max_size=40), steps=_steps, query=_codes, distance=st.integers(0, 8))
+def test_behaves_as_a_set(
+    route: str,  # noqa: F811
+    start: list[int],
+    steps: list[tuple[str, list[int]]],
+    query: int,
+    distance: int,
+) -> None:
+    """
+    After any insertions and removals, alone or in bulk, it holds and finds what a Python set would.
+    """
+    index, model = HammingIndex(distance, start), set(start)
+    for step, codes in steps:
+        if step.endswith("bulk"):
+            getattr(index, step)(codes)
+        else:
+            for code in codes:
+                getattr(index, step)(code)
+        model = model | set(codes) if step.startswith("insert") else model - set(codes)
+        assert len(index) == len(model)
+        assert index.find_all(query) == near(query, model, distance)
+    assert index.codes().tolist() == sorted(model)
+    assert (query in index) == (query in model)
+    assert index.find_all_bulk([query]).to_lists() == [near(query, model, distance)]
+
+
+@pytest.mark.parametrize("distance", [2, 3, 7])
+def test_many_steps_alone(route: str, distance: int) -> None:  # noqa: F811
+    """
+    Ten thousand insertions and removals, one by one: more than is kept aside before the tables are made anew.
+    """
+    chance, start = random.Random(2), neighbourhood(3000)
+    index, model = HammingIndex(distance, start), set(start)
+    for _ in range(10_000):
+        code = changed(chance.choice(start), 2, chance)
+        if chance.random() < 0.7:
+            index.insert(code)
+            model.add(code)
+        else:
+            gone = chance.choice([code, start[chance.randrange(len(start))]])
+            index.remove(gone)
+            model.discard(gone)
+    assert len(index) == len(model)
+    for query in start[:50]:
+        assert index.find_all(query) == near(query, model, distance)
+    few = [start[0], start[1] ^ 3]
+    assert index.find_all_bulk(few).to_lists() == [near(query, model, distance) for query in few]
+    assert index.codes().tolist() == sorted(model)
+
+
+def test_skewed_codes_one_by_one(route: str) -> None:  # noqa: F811
+    """
+    Codes that share all but 20 bits are inserted and found one by one as others are.
+    """
+    codes = skewed(3000)
+    index = HammingIndex(3)
+    for code in codes:
+        index.insert(code)
+        index.insert(code)
+    assert index.codes().tolist() == codes
+    assert [index.find_all(query) for query in codes[:30]] == [near(query, set(codes), 3) for query in codes[:30]]
+
+
+@pytest.mark.parametrize("bad", [-1, 2**64, 1.5, "1", None])
+def test_bad_codes(bad: object) -> None:
+    """
+    A code is a whole number of 64 bits; the error says so, and nothing changes.
+    """
+    index = HammingIndex(3, [1, 2])
+    for call in (index.insert, index.remove, index.find_all, index.find_first, index.__contains__):
+        with pytest.raises(ParameterError, match=r"whole number from 0 to 2\*\*64 - 1"):
+            call(bad)  # type: ignore[arg-type]
+    for bulk in (index.insert_bulk, index.remove_bulk, index.find_all_bulk, index.find_first_bulk):
+        with pytest.raises(ParameterError, match=r"whole numbers from 0 to 2\*\*64 - 1"):
+            bulk([3, bad])  # type: ignore[list-item]
+    assert index.codes().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "bad", [np.array([-1]), np.array([1.0]), np.zeros((2, 2), np.uint64), np.array([True]), b"12345678"]
+)
+def test_bad_arrays(bad: np.ndarray) -> None:
+    """
+    Arrays hold whole numbers that are not negative, in one dimension.
+    """
+    with pytest.raises(ParameterError, match="codes are"):
+        find_pairs(bad, 3)
+
+
+@pytest.mark.parametrize("bad", [-1, 65, 1.5, True, None])
+def test_bad_distances(bad: object) -> None:
+    """
+    A distance is 0 to 64 bits.
+    """
+    with pytest.raises(ParameterError, match="0 to 64"):
+        HammingIndex(bad)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="0 to 64"):
+        find_pairs([1], bad)  # type: ignore[arg-type]
+
+
+def test_arrays_given_are_not_changed(route: str) -> None:  # noqa: F811
+    """
+    Neither codes nor queries are sorted in place.
+    """
+    codes = np.array([5, 3, 9, 3], np.uint64)
+    index = HammingIndex(2, codes)
+    index.insert_bulk(codes)
+    index.remove_bulk(codes[:1])
+    find_pairs(codes, 2)
+    find_clusters(codes, 2)
+    assert codes.tolist() == [5, 3, 9, 3]
+
+
+def test_other_integers_are_codes() -> None:
+    """
+    numpy's own numbers and smaller types are taken.
+    """
+    index = HammingIndex(0, np.array([1, 2], np.int8))
+    index.insert(np.uint64(MOST))  # type: ignore[arg-type]
+    index.insert_bulk([np.int64(3)])
+    index.insert_bulk({4})
+    assert index.codes().tolist() == [1, 2, 3, 4, MOST]
+
+
+def test_groups_are_counted_from_both_ends() -> None:
+    """
+    Groups are numbered as a list is.
+    """
+    groups = Groups(np.array([1, 2, 3], np.uint64), np.array([0, 2, 2, 3]))
+    assert [groups[0].tolist(), groups[1].tolist(), groups[-1].tolist()] == [[1, 2], [], [3]]
+    assert len(groups) == 3
+    with pytest.raises(IndexError):
+        _ = groups[3]
+
+
+@given(order=st.permutations(range(64)), code=st.integers(0, MOST))
+def test_permutations(order: list[int], code: int) -> None:
+    """
+    Bit by bit as told, one code or many, there and back.
+    """
+    permutation = Permutation(order)
+    expected = sum((code >> source & 1) << place for place, source in zip(range(63, -1, -1), order, strict=True))
+    codes = np.array([code], np.uint64)
+    assert permutation.apply(code) == permutation.apply_all(codes)[0] == expected
+    assert permutation.undo(expected) == permutation.undo_all(permutation.apply_all(codes))[0] == code
+
+
+def test_blocks() -> None:
+    """
+    64 bits in five blocks are 12, 13, 13, 13 and 13 of them, from the lowest on.
+    """
+    assert [mask.bit_count() for mask in blocks_of(MOST, 5)] == [12, 13, 13, 13, 13]
+    assert blocks_of(0b1011_0000, 2) == [0b0001_0000, 0b1010_0000]

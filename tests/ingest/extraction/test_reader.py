@@ -1,0 +1,464 @@
+"""Files in other formats: their words in order, or the reason why there are none; no file hangs or ends a run."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePath
+from types import FrameType
+
+import pytest
+from click.testing import CliRunner
+
+from tests.made_files import SENTENCES, mail, pdf, pdf_of_stream, sheet, slides, with_addition, with_member, word
+from whorl.cli.main import main
+from whorl.context import deadline
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.reader import Limits, Reader
+from whorl.ingest.files import file_text
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc, and limits memory")
+#: HTML of a few megabytes that keeps its parser busy for minutes.
+ENDLESS = b"<div>" * 3_000_000
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+MIXED = {
+    "a.pdf": pdf(*SENTENCES),
+    "a.docx": word(*SENTENCES),
+    "a.pptx": slides(*SENTENCES),
+    "a.xlsx": sheet(*([each] for each in SENTENCES)),
+    "a.eml": mail(SENTENCES[0], "\n".join(SENTENCES[1:])),
+    "a.html": "".join(f"<p>{each}</p>" for each in SENTENCES).encode(),
+}
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    """One for all that needs no limits of its own."""
+    made = Reader()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def limited() -> Iterator[Callable[..., Reader]]:
+    """Makes readers with limits."""
+    readers: list[Reader] = []
+
+    def make(workers: int = 1, **limits: float) -> Reader:
+        readers.append(Reader(Limits(**limits), workers))
+        return readers[-1]
+
+    yield make
+    for each in readers:
+        each.close()
+
+
+def words(name: str, raw: bytes, reader: Reader) -> list[str]:
+    return file_text(raw, PurePath(name), reader).split()
+
+
+def problem(name: str, raw: bytes, reader: Reader) -> str:
+    with pytest.raises(DocumentError) as caught:
+        file_text(raw, PurePath(name), reader)
+    return str(caught.value)
+
+
+def children() -> set[int]:
+    """The processes that this one started and that still run."""
+    found: set[int] = set()
+    for thread in Path("/proc/self/task").iterdir():
+        # A clock that was stopped is a thread that may be gone by now.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found |= {int(each) for each in (thread / "children").read_text().split()}
+    return found
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_words_in_order(reader: Reader, name: str) -> None:
+    """
+    All words of all paragraphs, as they were written, and nothing between them.
+    """
+    found = words(name, MIXED[name], reader)
+    assert found == (["Sheet"] if name == "a.xlsx" else []) + " ".join(SENTENCES).split()
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.pptx", "a.xlsx"])
+def test_the_first_bytes_tell_more_than_the_name(reader: Reader, name: str) -> None:
+    """
+    Without a suffix, or with that of a text, it is read as what it is.
+    """
+    assert words("a", MIXED[name], reader) == words("a.txt", MIXED[name], reader) == words(name, MIXED[name], reader)
+
+
+def test_a_word_parted_at_the_end_of_a_line_is_one(reader: Reader) -> None:
+    """
+    Of a PDF; a hyphen within a line stays.
+    """
+    found = words("a.pdf", pdf("a well-known documen-\ntation of it"), reader)
+    assert found == ["a", "well-known", "documentation", "of", "it"]
+
+
+def test_changes_that_were_tracked(reader: Reader) -> None:
+    """
+    What was inserted counts, what was deleted or moved away does not; a tab and a break part words.
+    """
+    body = (
+        b"<w:p><w:r><w:t>kept</w:t><w:tab/></w:r><w:ins><w:r><w:t>inserted</w:t><w:br/></w:r></w:ins>"
+        b"<w:del><w:r><w:delText>deleted</w:delText></w:r></w:del>"
+        b"<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom><w:r><w:t>non</w:t><w:noBreakHyphen/><w:t>stop</w:t></w:r></w:p>"
+    )
+    made = with_member(
+        word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
+    )
+    assert words("a.docx", made, reader) == ["before", "kept", "inserted", "non-stop", "after"]
+
+
+def test_boxes_controls_and_notes(reader: Reader) -> None:
+    """
+    Text boxes once and where they are anchored, though Word writes them twice; controls; footnotes before endnotes.
+    """
+    body = (
+        b"<w:sdt><w:sdtContent><w:p><w:r><w:t>control</w:t></w:r></w:p></w:sdtContent></w:sdt>"
+        b'<w:p><w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+        b"<mc:Choice><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Choice>"
+        b"<mc:Fallback><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Fallback></mc:AlternateContent></w:r></w:p>"
+    )
+    made = with_member(
+        word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
+    )
+    for kind in ("endnotes", "footnotes"):
+        relation = (
+            f'<Relationship Id="{kind}" Target="{kind}.xml" '
+            f'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"/></Relationships>'
+        ).encode()
+        made = with_member(
+            made,
+            "word/_rels/document.xml.rels",
+            lambda old, relation=relation: old.replace(b"</Relationships>", relation),
+        )
+        note = f'<w:{kind} xmlns:w="urn:w"><w:p><w:t>{kind}</w:t></w:p></w:{kind}>'
+        made = with_addition(made, f"word/{kind}.xml", note.encode())
+    assert words("a.docx", made, reader) == ["before", "control", "box", "after", "footnotes", "endnotes"]
+
+
+def test_cells(reader: Reader) -> None:
+    """
+    Numbers and dates are as written; empty cells and a sheet's false claim of its size cost nothing.
+    """
+    made = sheet(["a", None, 1, 2.5], [], [True])
+    made = with_member(
+        made, "xl/worksheets/sheet1.xml", lambda old: re.sub(rb'ref="[^"]*"', b'ref="A1:XFD1048576"', old)
+    )
+    assert words("a.xlsx", made, reader) == ["Sheet", "a", "1", "2.5", "True"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (mail("Grüße", "plain", "<p>page</p>"), "Grüße plain"),
+        (mail("S", html="<p>page<script>unseen</script></p>"), "S page"),
+        (mail("S", "plain", attached=MIXED["a.pdf"]), "S plain"),
+        (b"From: a@example.org\r\nContent-Type: text/plain; charset=unknown-8bit\r\n\r\nGr\xc3\xbc\xc3\x9fe", "Grüße"),
+        (b"Subject: only this\n\n", "only this"),
+    ],
+    ids=["plain", "html", "attachment", "charset", "no-body"],
+)
+def test_mail(reader: Reader, raw: bytes, expected: str) -> None:
+    """
+    The subject and the plain text, else that of the HTML, whatever the charset is called; no attachment.
+    """
+    assert words("a.eml", raw, reader) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "reason"),
+    [
+        ("a.pdf", MIXED["a.pdf"][:300], "this PDF is damaged"),
+        ("a.pdf", b"no PDF", "this PDF is damaged, or it is none"),
+        ("a.pdf", pdf("secret", password="x"), "this PDF is encrypted"),
+        ("a.pdf", pdf(""), "there is no text in this PDF; perhaps it was scanned"),
+        ("a.docx", MIXED["a.docx"][:9_000], "this file is damaged"),
+        ("a.docx", b"", "this file is damaged"),
+        ("a.docx", with_member(MIXED["a.docx"], "word/document.xml", lambda old: old[:500]), "this DOCX is damaged"),
+        ("a.docx", OLE, "this DOCX is encrypted with a password"),
+        ("a.pptx", MIXED["a.pptx"][:9_000], "this file is damaged"),
+        ("a.pptx", with_member(MIXED["a.pptx"], "ppt/presentation.xml", lambda _: b""), "this PPTX is damaged"),
+        ("a.xlsx", MIXED["a.xlsx"][:2_000], "this file is damaged"),
+        ("a.xlsx", with_member(MIXED["a.xlsx"], "xl/workbook.xml", lambda old: old[:200]), "this XLSX is damaged"),
+        ("a.xlsx", MIXED["a.docx"].replace(b"word/document.xml", b"word/document.XXX"), "damaged"),
+        ("a.eml", b"\xff\0 no mail" * 50, "this is no e-mail"),
+        ("a.html", b"\0\1\2\3" * 50, "this is not text"),
+        ("a.doc", OLE, "save it as DOCX"),
+        ("a.msg", OLE, r"save it as \.eml"),
+        ("a.odt", b"PK\x03\x04" + bytes(600), r"this is an archive \(ZIP\)"),
+    ],
+)
+def test_what_cannot_be_read_is_told(reader: Reader, name: str, raw: bytes, reason: str) -> None:
+    """
+    In words that say what is the matter, and in one line.
+    """
+    told = problem(name, raw, reader)
+    assert re.search(reason, told)
+    assert "\n" not in told
+    assert len(told) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "library"), [("a.pdf", "pypdfium2"), ("a.docx", "docx"), ("a.pptx", "pptx"), ("a.xlsx", "openpyxl")]
+)
+def test_the_extra_is_named_where_it_is_missing(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, name: str, library: str
+) -> None:
+    """
+    By content and by name alike; e-mail and HTML need none.
+    """
+    monkeypatch.setitem(sys.modules, library, None)
+    for asked in (name, "a"):
+        assert "pip install 'whorl[files]'" in problem(asked, MIXED[name], reader)
+    assert words("a.eml", MIXED["a.eml"], reader) == words("a.html", MIXED["a.html"], reader)
+
+
+def test_a_file_may_be_too_large(limited: Callable[..., Reader]) -> None:
+    """
+    The message says how large it is, how large it may be, and what raises that.
+    """
+    told = problem("a.pdf", MIXED["a.pdf"], limited(file_bytes=1_000))
+    assert f"{len(MIXED['a.pdf']):,} bytes" in told
+    assert "1,000" in told
+    assert "max_file_bytes" in told
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_a_text_may_be_too_long(limited: Callable[..., Reader], name: str) -> None:
+    """
+    Of every format; none is cut, for half a document is another.
+    """
+    longest = len(file_text(MIXED[name], PurePath(name), limited()))
+    assert "max_file_text" in problem(name, MIXED[name], limited(text_characters=longest - 1))
+    assert words(name, MIXED[name], limited(text_characters=longest))
+
+
+@pytest.mark.parametrize(
+    ("name", "member"),
+    [("a.docx", "word/document.xml"), ("a.pptx", "ppt/presentation.xml"), ("a.xlsx", "xl/workbook.xml")],
+)
+def test_a_small_archive_of_much_is_not_unpacked(limited: Callable[..., Reader], name: str, member: str) -> None:
+    """
+    A file of less than a megabyte that says it has more than the memory there is.
+    """
+    bomb = with_member(MIXED[name], member, lambda old: old + bytes(210_000_000))
+    assert len(bomb) < 1_000_000
+    assert "unpacked it would have 210," in problem(name, bomb, limited(memory_bytes=200_000_000))
+
+
+def test_an_archive_that_says_less_than_it_has(reader: Reader) -> None:
+    """
+    What is more than it says is not unpacked, and missed.
+    """
+    size = len(zipfile.ZipFile(made := io.BytesIO(MIXED["a.docx"])).read("word/document.xml"))
+    lying = made.getvalue().replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    assert lying != MIXED["a.docx"]
+    assert "damaged" in problem("a.docx", lying, reader)
+
+
+@linux
+def test_too_much_memory(limited: Callable[..., Reader]) -> None:
+    """
+    A document that is small even unpacked, and of a million paragraphs, is told; the next is read.
+    """
+    small = limited(memory_bytes=250_000_000)
+    many = b"<w:p><w:r><w:t/></w:r></w:p>" * 1_000_000
+    bomb = with_member(MIXED["a.docx"], "word/document.xml", lambda old: old.replace(b"<w:body>", b"<w:body>" + many))
+    assert "more than 250,000,000 bytes of memory" in problem("a.docx", bomb, small)
+    assert words("a.docx", MIXED["a.docx"], small)
+
+
+@linux
+def test_a_pdf_that_unpacks_to_more_than_the_memory(limited: Callable[..., Reader]) -> None:
+    """
+    PDFium ends the process, as it does where it would go on with what is broken; the next file is read.
+    """
+    small = limited(memory_bytes=250_000_000)
+    page = b"BT /F 12 Tf 50 700 Td %sET"
+    assert words("a.pdf", pdf_of_stream(page % b"(word) Tj "), small) == ["word"]
+    bomb = pdf_of_stream(page % (b"(word) Tj " * 30_000_000))
+    assert len(bomb) < 2_000_000
+    assert re.search(r"was ended by SIG\w+: .*more than 250,000,000 bytes of memory", problem("a.pdf", bomb, small))
+    assert words("a.pdf", MIXED["a.pdf"], small)
+
+
+def test_what_takes_too_long_is_ended(limited: Callable[..., Reader]) -> None:
+    """
+    At the limit, with a reason; the next file is read.
+    """
+    hasty = limited(seconds=1.0)
+    assert problem("a.html", ENDLESS, hasty) == "reading it took longer than 1 seconds (setting file_timeout)"
+    patient = limited()
+    with deadline(0.5):
+        assert "took longer than 0." in problem("a.html", ENDLESS, patient)
+    assert words("a.html", MIXED["a.html"], patient)
+
+
+@linux
+def test_processes_are_few_and_end(limited: Callable[..., Reader]) -> None:
+    """
+    None for plain text, one for all other files, none once the reader is closed.
+    """
+    before, mine = children(), limited()
+    assert file_text(b"plain", PurePath("a.txt"), mine) == "plain"
+    assert children() == before
+    started = set()
+    for name, raw in MIXED.items():
+        assert words(name, raw, mine)
+        started |= children() - before
+    assert len(started) == 1
+    mine.close()
+    assert children() == before
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_process_that_died_between_files_is_replaced(limited: Callable[..., Reader], number: int) -> None:
+    """
+    As when the system is short of memory: no file pays for it.
+    """
+    before, mine = children(), limited()
+    assert words("a.pdf", MIXED["a.pdf"], mine)
+    (worker,) = children() - before
+    os.kill(worker, number)
+    assert words("a.pdf", MIXED["a.pdf"], mine) == " ".join(SENTENCES).split()
+    (other,) = children() - before
+    assert other != worker
+
+
+@linux
+def test_a_process_that_stands_still_is_replaced(limited: Callable[..., Reader]) -> None:
+    """
+    It is ended at the time limit, even while a large file is on its way to it; the next file is read.
+    """
+    before, mine = children(), limited(seconds=2.0)
+    assert words("a.eml", MIXED["a.eml"], mine)
+    (worker,) = children() - before
+    os.kill(worker, signal.SIGSTOP)
+    assert "took longer than 2 seconds" in problem("a.eml", MIXED["a.eml"] + bytes(10_000_000), mine)
+    assert worker not in children()
+    assert words("a.eml", MIXED["a.eml"], mine)
+
+
+@linux
+def test_an_interruption_ends_the_process(limited: Callable[..., Reader]) -> None:
+    """
+    Ctrl-C in the middle of a file leaves nothing running.
+    """
+
+    def interrupt(_: int, __: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before, mine = children(), limited()
+    assert words("a.html", MIXED["a.html"], mine)
+    assert children() > before
+    old = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            file_text(ENDLESS, PurePath("a.html"), mine)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert children() == before
+
+
+def test_threads_get_each_its_own_text(limited: Callable[..., Reader]) -> None:
+    """
+    Eight of them, two processes.
+    """
+    shared = limited(workers=2)
+    pages = [f"page of thread {number}" for number in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        found = threads.map(lambda page: words("a.pdf", pdf(page), shared), pages)
+    assert list(found) == [page.split() for page in pages]
+
+
+def test_a_folder_of_files_is_no_place_to_import_from(
+    reader: Reader, limited: Callable[..., Reader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A module beside the documents is a document's neighbour, no part of whorl.
+    """
+    for name in ("json", "pypdfium2", "whorl", "resource"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert words("a.pdf", MIXED["a.pdf"], limited()) == words("a.pdf", MIXED["a.pdf"], reader)
+
+
+def test_index_reports_and_goes_on(tmp_path: Path) -> None:
+    """
+    A folder of files that can be read and of such that cannot: the first are found, the others told with the reason.
+    """
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name, raw in {
+        **MIXED,
+        "b.pdf": MIXED["a.pdf"][:300],
+        "c.docx": b"no archive",
+        "d.pdf": pdf("secret", password="x"),
+        "e.doc": OLE,
+        "f.txt": " ".join(SENTENCES).encode(),
+    }.items():
+        (folder / name).write_bytes(raw)
+    store = str(tmp_path / "store")
+    done = CliRunner().invoke(main, ["index", str(folder), "--store", store])
+    assert done.exit_code == 0
+    assert "7 documents stored" in done.output
+    for told in (
+        "b.pdf: this PDF is damaged",
+        "c.docx: this file is damaged",
+        "d.pdf: this PDF is encrypted",
+        "e.doc:",
+    ):
+        assert told in done.output
+    found = CliRunner().invoke(
+        main, ["similar", "--file", str(folder / "a.pdf"), "--threshold", "90", "--store", store]
+    )
+    assert found.exit_code == 0
+    assert "7 documents" in found.output
+
+
+def test_the_settings_limit_what_is_read(tmp_path: Path) -> None:
+    """
+    Plain text by its size, too; small files and lines of JSON are read whatever the settings say.
+    """
+    (tmp_path / "small.txt").write_bytes(SENTENCES[0].encode())
+    (tmp_path / "large.txt").write_bytes(SENTENCES[1].encode() + bytes(1_000_001))
+    (tmp_path / "large.jsonl").write_text(f'{{"id": "line", "text": "{SENTENCES[2]}"}}\n' + "\n" * 1_000_001)
+    (tmp_path / "long.html").write_bytes(MIXED["a.html"])
+    done = subprocess.run(
+        [sys.executable, "-c", "from whorl.cli.main import main; main()", "simhash", ".", "--format", "tsv"],
+        cwd=tmp_path,
+        env={**os.environ, "WHORL_MAX_FILE_BYTES": "1000000", "WHORL_MAX_FILE_TEXT": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [line.split("\t")[1] for line in done.stdout.splitlines()] == ["line", "small.txt"]
+    assert "large.txt: this file has 1,00" in done.stderr
+    assert "long.html: its text is longer than 100 characters" in done.stderr
+
+
+def test_standard_input_may_be_a_pdf() -> None:
+    """
+    Its first bytes tell; the code is that of its words.
+    """
+    of_pdf, of_text = (
+        CliRunner().invoke(main, ["simhash", "-"], input=raw) for raw in (MIXED["a.pdf"], " ".join(SENTENCES).encode())
+    )
+    assert of_pdf.exit_code == of_text.exit_code == 0
+    assert of_pdf.output == of_text.output

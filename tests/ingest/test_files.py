@@ -1,0 +1,434 @@
+"""Files and folders as users have them: any encoding, any name, anything else a folder may hold."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from whorl import Document
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.decoding import decode
+from whorl.ingest.extraction.html import html_text
+from whorl.ingest.files import Problem, documents_in, files_under, json_document
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
+
+GERMAN = "Müller aß am Donnerstag fünf Äpfel – und das „kostete“ 3 €. Größe ist überall schön, sagte Jürgen."
+
+
+def read(*paths: Path) -> tuple[list[Document], list[Problem]]:
+    """Read all that paths name."""
+    problems: list[Problem] = []
+    files = files_under(paths, problems.append)
+    return [document for file in files for document in documents_in(file, problems.append)], problems
+
+
+def lines(folder: Path, *told: bytes) -> tuple[list[Document], list[Problem]]:
+    """Read a file of JSON lines."""
+    file = folder / "many.jsonl"
+    file.write_bytes(b"\n".join(told))
+    return read(file)
+
+
+def names(documents: Sequence[Document]) -> list[str]:
+    return [document.name for document in documents]
+
+
+def places(problems: Sequence[Problem], under: Path) -> dict[str, str]:
+    return {os.path.relpath(problem.where, under): problem.reason for problem in problems}
+
+
+def test_a_file_is_a_document_under_its_path(tmp_path: Path) -> None:
+    """
+    The id is the path as given, the name is the file's.
+    """
+    (tmp_path / "a.txt").write_text("one two", encoding="utf-8")
+    documents, problems = read(tmp_path / "a.txt")
+    assert [(each.id, each.name, each.text) for each in documents] == [
+        ((tmp_path / "a.txt").as_posix(), "a.txt", "one two")
+    ]
+    assert problems == []
+
+
+def test_folders_are_read_in_the_order_of_names_without_hidden_ones(tmp_path: Path) -> None:
+    """
+    Sub-folders stand among the files; what begins with a dot is left out, unless it is named itself.
+    """
+    for name in ("b/2.txt", "b/1.md", "a.txt", "c.html", ".git/x.txt", "b/.hidden.txt"):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("text", encoding="utf-8")
+    assert names(read(tmp_path)[0]) == ["a.txt", "1.md", "2.txt", "c.html"]
+    assert names(read(tmp_path / ".git")[0]) == ["x.txt"]
+
+
+def test_empty_files_and_folders(tmp_path: Path) -> None:
+    """
+    An empty file is a document without text; an empty folder or an empty list of lines is nothing.
+    """
+    (tmp_path / "folder").mkdir()
+    for name in ("empty.txt", "empty.html", "empty.jsonl"):
+        (tmp_path / name).touch()
+    documents, problems = read(tmp_path)
+    assert [(each.name, each.text) for each in documents] == [("empty.html", ""), ("empty.txt", "")]
+    assert problems == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+def test_encodings_are_told_apart(encoding: str) -> None:
+    """
+    What announces itself, UTF-8, and a Western text that is none of these give the same characters.
+    """
+    assert decode(GERMAN.encode(encoding)) == GERMAN
+
+
+def test_big_endian_marks() -> None:
+    """
+    A byte order mark is followed and is no part of the text.
+    """
+    assert decode(b"\xfe\xff" + GERMAN.encode("utf-16-be")) == GERMAN
+    assert decode(b"\0\0\xfe\xff" + GERMAN.encode("utf-32-be")) == GERMAN
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        bytes(range(256)) * 8,
+        b"\0\0\0",
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(200),
+        b"\xff\xfe" + bytes(range(256)) * 8,
+        b"\xff\xfe\0\0" + bytes(range(256)) * 8,
+        "no mark".encode("utf-16-le"),
+        bytes(range(128, 256)) * 10,
+    ],
+    ids=["bytes", "nul", "png", "like-utf-16", "like-utf-32", "utf-16-without-mark", "high"],
+)
+def test_what_is_not_text_is_refused(raw: bytes) -> None:
+    """
+    Binary files are no documents, also those that begin as a text would.
+    """
+    with pytest.raises(DocumentError, match="this is not text"):
+        decode(raw)
+
+
+def test_a_few_odd_characters_do_not_cost_a_text() -> None:
+    """
+    One NUL in a long text, a text cut in the middle of a character, one that was damaged before: all are read.
+    """
+    assert decode(b"word " * 100 + b"\0") == "word " * 100 + "\0"
+    assert decode((GERMAN * 2).encode("utf-16")[:-1]) == (GERMAN * 2)[:-1] + "\ufffd"
+    assert decode(GERMAN.replace("gen.", "ü").encode()[:-1]) == GERMAN.replace("gen.", "\ufffd")
+    assert decode(b"a\0b c d") == "a\0b c d"
+    damaged = "M\ufffdller a\ufffd"
+    assert decode(damaged.encode()) == decode(damaged.encode("utf-8-sig")) == damaged
+
+
+def test_html_is_what_a_reader_sees(tmp_path: Path) -> None:
+    """
+    Tags, scripts, styles and comments are no words; entities are characters; blocks do not run together.
+    """
+    (tmp_path / "page.HTM").write_text(
+        "<!doctype html><title>Page</title><style>p{}</style><script>var x</script><!-- no -->"
+        "<p>one&nbsp;&amp; two<p>three<template><script>y</script></template><noscript>z</noscript>",
+        encoding="utf-8",
+    )
+    assert read(tmp_path)[0][0].text.split() == ["Page", "one", "&", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "http://example.org/a.html",
+        "a.html",
+        '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">a.html</html>',
+        "<![if foo a.html",
+        "<!DOCTYPE [<!a.html",
+        "<div>" * 20_000 + "a.html",
+        "&#99999999999; a.html &#xD800;",
+    ],
+    ids=["address", "name", "xhtml", "marked-section", "doctype", "deep", "no-character"],
+)
+def test_odd_html_is_read_without_a_warning(markup: str) -> None:
+    """
+    Pages that the parser would warn of, or that no browser would accept, are texts like others.
+    """
+    assert "a.html" in html_text(markup)
+
+
+def test_html_that_the_parser_gives_up_on_is_a_problem(tmp_path: Path) -> None:
+    """
+    A number of 5,000 digits where a character should be is told, and the next file is read.
+    """
+    (tmp_path / "a.html").write_text(f"&#{'9' * 5000};", encoding="utf-8")
+    (tmp_path / "b.html").write_text("fine", encoding="utf-8")
+    documents, problems = read(tmp_path)
+    assert names(documents) == ["b.html"]
+    assert places(problems, tmp_path)["a.html"].startswith("this HTML cannot be read")
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    """
+    Each line is a document; what is not id, text or name is a property; nulls are absent; numbers serve as ids.
+    """
+    documents, problems = lines(
+        tmp_path,
+        b'\xef\xbb\xbf{"id": "a", "text": "one", "name": "A", "year": 2020, "tags": ["x", 1, true], "gone": null}\r',
+        b"",
+        b'{"id": 7, "text": "two", "name": null}',
+    )
+    assert documents == [
+        Document("a", "one", "A", {"year": 2020, "tags": ["x", 1, True]}),
+        Document("7", "two"),
+    ]
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"id": "a", "text"', "this is not JSON"),
+        (b"not json", "this is not JSON"),
+        (b'{"id": "a", "text": "\xff"}', "utf-8"),
+        (b'["a", "text"]', '"id" and "text"'),
+        (b'"a"', '"id" and "text"'),
+        (b'{"text": "no id"}', '"id" and "text"'),
+        (b'{"id": "a"}', '"id" and "text"'),
+        (b'{"id": null, "text": "t"}', "must be text"),
+        (b'{"id": "a", "text": null}', "must be text"),
+        (b'{"id": "a", "text": ["t"]}', "must be text"),
+        (b'{"id": true, "text": "t"}', "must be text"),
+        (b'{"id": 1.5, "text": "t"}', "must be text"),
+        (b'{"id": NaN, "text": "t"}', "must be text"),
+        (b'{"id": "", "text": "t"}', "1 to 1000 characters"),
+        (b'{"id": "' + b"a" * 1001 + b'", "text": "t"}', "1 to 1000 characters"),
+        (b'{"id": "a\\u0000b", "text": "t"}', "control characters"),
+        (b'{"id": "a\\nb", "text": "t"}', "control characters"),
+        (b'{"id": "\\ud800", "text": "t"}', "lone surrogates"),
+        (b'{"id": "a", "text": "t", "p": {"q": 1}}', "property 'p' of document 'a'"),
+        (b'{"id": "a", "text": "t", "p": [["q"]]}', "property 'p' of document 'a'"),
+        (b'{"id": "a", "text": "t", "p": NaN}', "property 'p' of document 'a'"),
+        (b'{"id": "a", "text": "t", "p": -Infinity}', "property 'p' of document 'a'"),
+        (b'{"id": "a", "text": "t", "p": 1e999}', "property 'p' of document 'a'"),
+        (b'{"id": "a", "text": "t", "MINHASH": "x"}', "cannot be called 'MINHASH'"),
+        (b'{"id": "a", "text": "t", "": "x"}', "cannot be called ''"),
+        (b'{"id": "a", "text": "t", "\\udc00": "x"}', r"cannot be called '\udc00'"),
+        (b'{"id": 1' + b"0" * 5000 + b', "text": "t"}', "limit"),
+        (b"[" * 100_000, "nested too deep"),
+        (b'{"id": "a", "text": "t", "p": ' + b"[" * 5_000 + b"]" * 5_000 + b"}", ""),
+    ],
+    ids=lambda told: told[:40] if isinstance(told, bytes) else "",
+)
+def test_a_bad_line_is_told_with_its_number_and_costs_no_other(tmp_path: Path, line: bytes, reason: str) -> None:
+    """
+    The lines before and after are documents; the problem names file, line and cause, and is not as long as the line.
+    """
+    documents, problems = lines(tmp_path, b'{"id": "before", "text": "t"}', b"", line, b'{"id": "after", "text": "t"}')
+    assert [each.id for each in documents] == ["before", "after"]
+    assert len(problems) == 1
+    assert problems[0].where == f"{tmp_path / 'many.jsonl'}, line 3"
+    assert reason in problems[0].reason
+    assert len(problems[0].reason) < 300
+
+
+def test_of_a_repeated_key_the_last_counts() -> None:
+    """
+    As in every JSON reader of wide use.
+    """
+    assert json_document(b'{"id": "a", "id": "b", "text": "x", "text": "y"}') == Document("b", "y")
+
+
+def test_characters_that_no_store_holds_are_replaced_in_texts() -> None:
+    """
+    Half a surrogate pair becomes U+FFFD; a NUL is a character.
+    """
+    made = json_document(b'{"id": "a", "text": "\\ud800 \\u0000", "name": "\\udc00", "p": "\\ud83d"}')
+    assert (made.text, made.name, made.properties["p"]) == ("\ufffd \0", "\ufffd", ("\ufffd",))
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
+def test_large_numbers_are_kept(number: int) -> None:
+    """
+    A whole number of 64 bits stays one; nothing turns it into a float.
+    """
+    assert json_document(f'{{"id": "a", "text": "t", "n": {number}}}'.encode()).properties["n"] == (number,)
+
+
+def test_larger_numbers_are_refused() -> None:
+    """
+    What no engine can hold is named.
+    """
+    with pytest.raises(DocumentError, match="more than 64 bits"):
+        json_document(f'{{"id": "a", "text": "t", "n": {int("7" * 4000)}}}'.encode())
+
+
+def test_json_lines_in_utf_16_are_one_problem(tmp_path: Path) -> None:
+    """
+    Not one for each of a million lines.
+    """
+    (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "t"}\n' * 50, encoding="utf-16")
+    documents, problems = read(tmp_path)
+    assert documents == []
+    assert places(problems, tmp_path) == {"a.jsonl": "JSON lines are UTF-8, and this is utf-16"}
+
+
+@posix
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    """
+    It is told; so are a path longer than any and one through a file.
+    """
+    (tmp_path / "file").touch()
+    documents, problems = read(tmp_path / "gone", tmp_path / ("a" * 5000), tmp_path / "file" / "below")
+    assert documents == []
+    assert [problem.reason for problem in problems] == [
+        "there is no such file or folder",
+        os.strerror(errno.ENAMETOOLONG),
+        os.strerror(errno.ENOTDIR),
+    ]
+
+
+@posix
+def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
+    """
+    A file and a folder without permission are problems, the rest is read; the user without rights is another process.
+    """
+    (tmp_path / "fine.txt").write_text("fine", encoding="utf-8")
+    (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / "below.txt").touch()
+    program = (
+        "import os, sys; from pathlib import Path\n"
+        "from whorl.ingest.files import documents_in, files_under\n"
+        # Once with rights, so that nothing has to be imported without.
+        "list(documents_in(Path('fine.txt'), print))\n"
+        "os.geteuid() or os.setuid(65534)\n"
+        "say = lambda problem: print(problem.where, '|', problem.reason)\n"
+        "paths = [Path(), Path('closed/below.txt')]\n"
+        "for file in files_under(paths, say):\n"
+        "    print(*[each.id for each in documents_in(file, say)])"
+    )
+    tmp_path.chmod(0o755)
+    (tmp_path / "secret.txt").chmod(0)
+    (tmp_path / "closed").chmod(0)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+    finally:
+        (tmp_path / "closed").chmod(0o755)
+    assert done.stderr == ""
+    assert set(filter(None, done.stdout.splitlines())) == {
+        "fine.txt",
+        "secret.txt | Permission denied",
+        "closed | Permission denied",
+        "closed/below.txt | Permission denied",
+    }
+
+
+@posix
+def test_links_are_followed_and_loops_end(tmp_path: Path) -> None:
+    """
+    A folder is read once, under the first path that leads to it; a link to itself or to nowhere is told.
+    """
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "text.txt").write_text("text", encoding="utf-8")
+    (tmp_path / "a" / "b" / "up").symlink_to(tmp_path)
+    (tmp_path / "a" / "b" / "self").symlink_to("self")
+    (tmp_path / "a" / "b" / "nowhere").symlink_to("gone")
+    (tmp_path / "file").symlink_to("a/b/text.txt")
+    (tmp_path / "folder").symlink_to("a")
+    documents, problems = read(tmp_path)
+    assert names(documents) == ["text.txt", "file"]
+    assert places(problems, tmp_path) == {
+        "a/b/nowhere": "this link leads nowhere",
+        "a/b/self": os.strerror(errno.ELOOP),
+    }
+
+
+@posix
+def test_links_between_folders_are_not_multiplied(tmp_path: Path) -> None:
+    """
+    Thirty folders that each link twice to the next have a thousand million paths and thirty texts.
+    """
+    for number in range(30):
+        folder = tmp_path / f"n{number}"
+        folder.mkdir()
+        (folder / f"{number}.txt").touch()
+        for link in ("one", "two"):
+            (folder / link).symlink_to(f"../n{(number + 1) % 30}")
+    documents, problems = read(tmp_path / "n0")
+    assert len(documents) == 30
+    assert problems == []
+
+
+@posix
+def test_pipes_and_devices_are_told_and_not_waited_for(tmp_path: Path) -> None:
+    """
+    Reading them could wait forever or never end.
+    """
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "text.txt").touch()
+    documents, problems = read(tmp_path, Path("/dev/zero"))
+    assert names(documents) == ["text.txt"]
+    assert {problem.reason for problem in problems} == {"this is neither a file nor a folder"}
+    assert [Path(problem.where).name for problem in problems] == ["pipe", "pipe.jsonl", "zero", "zero"]
+
+
+@posix
+def test_folders_deeper_than_the_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    1,200 folders within each other are no trouble.
+    """
+    monkeypatch.chdir(tmp_path)
+    for _ in range(1200):
+        Path("d").mkdir()
+        os.chdir("d")
+    bottom = Path.cwd()
+    Path("bottom.jsonl").write_text('{"id": "a", "text": "t"}', encoding="utf-8")
+    try:
+        assert [each.id for each in read(tmp_path)[0]] == ["a"]
+    finally:
+        # By hand: shutil, which pytest cleans up with, needs the stack.
+        os.chdir(bottom)
+        Path("bottom.jsonl").unlink()
+        for _ in range(1200):
+            os.chdir("..")
+            Path("d").rmdir()
+
+
+@posix
+@pytest.mark.parametrize("name", [b"new\nline", b"escape\x1b[31m", b"not-utf-8-\xff", b"bell\x07"])
+def test_a_name_that_cannot_be_an_id_is_told(tmp_path: Path, name: bytes) -> None:
+    """
+    Control characters and bytes that are no UTF-8 are no part of an id; JSON lines bring ids of their own.
+    """
+    plain = os.fsdecode(os.path.join(os.fsencode(tmp_path), name))
+    try:
+        Path(plain).write_text("text", encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system refuses the name itself")
+    Path(f"{plain}.jsonl").write_text('{"id": "a", "text": "t"}', encoding="utf-8")
+    documents, problems = read(tmp_path)
+    assert [each.id for each in documents] == ["a"]
+    assert [problem.where for problem in problems] == [plain]
+    assert "control characters" in problems[0].reason
+
+
+def test_names_that_only_look_dangerous_are_ids(tmp_path: Path) -> None:
+    """
+    Blanks, quotes, markup, local parameters, underscores, other scripts: the id is the path.
+    """
+    given = {"a b.txt", "it's.txt", "[bold]x.txt", "{!lucene}x.txt", "a_70.txt", "Ünïcode-日本.txt", "-.txt", "a:b.txt"}
+    for name in given:
+        (tmp_path / name).touch()
+    documents, problems = read(tmp_path)
+    assert set(names(documents)) == given
+    assert {each.id for each in documents} == {(tmp_path / name).as_posix() for name in given}
+    assert problems == []

@@ -1,0 +1,265 @@
+"""Wrong requests to Alfresco's routes: each gets the status that docs/alfresco.md names, in Alfresco's own shape."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from whorl import Store
+from whorl.errors import EngineResponseError, SchemaError, StoreError
+from whorl.service.alfresco.routes import SEARCH
+from whorl.service.app import create_app
+from whorl.service.middleware.authentication import TICKETS
+from whorl.settings.settings import Settings
+
+GOOD: dict[str, Any] = {"query": {"query": "lease"}}
+
+
+def told(answer: Any, status: int) -> str:
+    """Check that an answer is an error of Alfresco's shape, and return what it says."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["Content-Type"] == "application/json"
+    assert list(answer.json()) == ["error"]
+    error = answer.json()["error"]
+    assert list(error) == ["errorKey", "statusCode", "briefSummary", "stackTrace", "descriptionURL", "logId"]
+    assert error["statusCode"] == status
+    assert error["errorKey"].startswith("framework.exception.")
+    number, message = re.fullmatch(r"(\d{8}) (.+)", error["briefSummary"], re.DOTALL).groups()  # type: ignore[union-attr]
+    assert number
+    assert "\n" not in message
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", error["logId"])
+    assert "Traceback" not in answer.text
+    return str(message)
+
+
+#: A request, and what the answer has to name: the part, then the value or the reason.
+WRONG: list[tuple[Any, tuple[str, ...]]] = [
+    ({}, ("query", "required")),
+    ({"query": None}, ("query", "required")),
+    ({"query": {}}, ("query.query", "required")),
+    ({"query": "lease"}, ("query", "dictionary")),
+    ({"query": {"query": 7}}, ("query.query", "string")),
+    ({"query": {"query": ""}}, ("the query is empty",)),
+    ({"query": {"query": 'a "b'}}, ("never closed", "character 3")),
+    ({"query": {"query": "FINGERPRINT:lease_140"}}, ("140",)),
+    ({"query": {"query": "nothing:x"}}, ("'nothing'",)),
+    ({"query": {"query": "{!lucene}*:*"}}, ("{",)),
+    ({"query": {"query": "a\0"}}, ("control character",)),
+    ({"query": {"query": "\ud800"}}, ("surrogate",)),
+    ({"query": {"query": "x" * 70_000}}, ("65,536",)),
+    ({"query": {"query": "(" * 300 + "x" + ")" * 300}}, ("levels deep",)),
+    ({"query": {"query": "a", "language": "lucene"}}, ("query.language", "lucene", "afts")),
+    ({"query": {"query": "a", "language": "CMIS"}}, ("query.language", "CMIS", "afts")),
+    ({"query": {"query": "a", "language": "sql"}}, ("query.language", "'sql'")),
+    ({"query": {"query": "a", "other": 1}}, ("query.other", "no such part")),
+    ({**GOOD, "zoo": 1}, ("zoo", "no such part")),
+    ({**GOOD, "paging": {"maxItems": 0}}, ("paging.maxItems",)),
+    ({**GOOD, "paging": {"maxItems": "many"}}, ("paging.maxItems", "integer")),
+    ({**GOOD, "paging": {"maxItems": 10_001}}, ("paging.maxItems", "10000")),
+    ({**GOOD, "paging": {"skipCount": -1}}, ("paging.skipCount",)),
+    ({**GOOD, "paging": {"skipCount": 10**30}}, ("paging.skipCount",)),
+    ({**GOOD, "paging": {"rows": 1}}, ("paging.rows", "no such part")),
+    ({**GOOD, "paging": 7}, ("paging",)),
+    ({**GOOD, "include": ["permissions"]}, ("include[0]", "allowableOperations")),
+    ({**GOOD, "include": ["path", "isFavorite"]}, ("include[1]",)),
+    ({**GOOD, "include": ["association"]}, ("include[0]",)),
+    ({**GOOD, "include": "path"}, ("include", "list")),
+    ({**GOOD, "includeRequest": "perhaps"}, ("includeRequest", "boolean")),
+    ({**GOOD, "fields": ["size"]}, ("fields[0]",)),
+    ({**GOOD, "sort": [{"type": "RANDOM"}]}, ("sort[0].type", "SCORE")),
+    ({**GOOD, "sort": [{"type": "FIELD"}]}, ("sort[0]", "names its field")),
+    ({**GOOD, "sort": [{"type": "SCORE", "field": "a"}]}, ("sort[0]", "FIELD")),
+    ({**GOOD, "sort": [{"field": "a", "ascending": "up"}]}, ("sort[0].ascending",)),
+    ({**GOOD, "sort": [{"field": "nothing"}]}, ("'nothing'", "sort")),
+    ({**GOOD, "sort": [{"field": "content"}]}, ("'content'", "words")),
+    ({**GOOD, "sort": [{"field": "pages"}] * 11}, ("sort", "10")),
+    ({**GOOD, "templates": [{"name": "A"}]}, ("templates[0].template", "required")),
+    ({"query": {"query": "A:x"}, "templates": [{"name": "A", "template": "%("}]}, ()),
+    ({**GOOD, "templates": [{"name": "A", "template": "%x"}, {"name": "a", "template": "%y"}]}, ("templates", "'a'")),
+    ({**GOOD, "defaults": {"defaultFTSOperator": "NOT"}}, ("defaults.defaultFTSOperator", "AND")),
+    ({**GOOD, "defaults": {"defaultFTSFieldOperator": 1}}, ("defaults.defaultFTSFieldOperator",)),
+    ({**GOOD, "defaults": {"namespace": "a:b"}}, ("defaults.namespace", "'a:b'")),
+    ({**GOOD, "defaults": {"textAttributes": [""]}}, ("defaults.textAttributes[0]",)),
+    ({**GOOD, "defaults": {"textAttributes": ["nothing"]}}, ("'nothing'",)),
+    ({**GOOD, "defaults": {"defaultFieldName": "nothing"}}, ("'nothing'",)),
+    ({**GOOD, "defaults": {"operator": "AND"}}, ("defaults.operator",)),
+    ({**GOOD, "filterQueries": [{}]}, ("filterQueries[0]", "query or queries")),
+    ({**GOOD, "filterQueries": [{"query": "a", "queries": ["b"]}]}, ("filterQueries[0]", "either")),
+    ({**GOOD, "filterQueries": [{"query": "nothing:x"}]}, ("'nothing'",)),
+    ({**GOOD, "filterQueries": [{"query": "("}]}, ()),
+    ({**GOOD, "filterQueries": [{"query": "a"}] * 101}, ("filterQueries", "100")),
+    ({**GOOD, "facetQueries": [{"label": "x"}]}, ("facetQueries[0].query", "required")),
+    ({**GOOD, "facetQueries": [{"query": "{!afts}a"}]}, ("{",)),
+    ({**GOOD, "filterQueries": [{"queries": ["a"] * 101}]}, ("filterQueries[0].queries", "at most 100")),
+    ({**GOOD, "facetQueries": [{"query": "a", "label": "x"}, {"query": "b", "label": "x"}]}, ("label", "'x'")),
+    ({**GOOD, "facetFormat": "V3"}, ("facetFormat", "V1")),
+    ({**GOOD, "facetFields": {"facets": [{"field": "creator"}]}}, ("facetFields", "does not do")),
+    ({**GOOD, "facetIntervals": {"intervals": [{"field": "a"}]}}, ("facetIntervals", "does not do")),
+    ({**GOOD, "ranges": [{"field": "a", "start": 1, "end": 2, "gap": 1}]}, ("ranges", "does not do")),
+    ({**GOOD, "stats": [{"field": "a"}]}, ("stats", "does not do")),
+    ({**GOOD, "pivots": [{"key": "a"}]}, ("pivots", "does not do")),
+    ({**GOOD, "limits": {"permissionEvaluationCount": 5}}, ("limits", "does not do")),
+    ({**GOOD, "highlight": {}}, ("highlight", "does not do")),
+    ({**GOOD, "spellcheck": {}}, ("spellcheck", "does not do")),
+    ({**GOOD, "scope": {"locations": ["versions"]}}, ("scope.locations", "versions")),
+    ({**GOOD, "scope": {"locations": "deleted-nodes"}}, ("scope.locations", "deleted-nodes")),
+    ({**GOOD, "scope": {"locations": ["attic"]}}, ("scope.locations", "'attic'")),
+    ({**GOOD, "localization": {"timezone": "Europe/Berlin"}}, ("localization.timezone", "UTC")),
+    ({**GOOD, "localization": {"locales": ["de"]}}, ("localization.locales", "does not do")),
+    ([GOOD], ("the body",)),
+    ("lease", ("the body",)),
+    (None, ("the body",)),
+]
+
+
+@pytest.mark.parametrize(("body", "named"), WRONG, ids=lambda each: json.dumps(each)[:60])
+def test_a_wrong_part_is_named(embedded_service: TestClient, body: Any, named: tuple[str, ...]) -> None:
+    """
+    400, with the name of what is wrong.
+    """
+    answer = embedded_service.post(SEARCH, content=json.dumps(body), headers={"Content-Type": "application/json"})
+    message = told(answer, 400)
+    for each in named:
+        assert each in message
+
+
+def test_the_same_request_without_the_mistake(embedded_service: TestClient) -> None:
+    """
+    What all of the above differ from is right.
+    """
+    assert embedded_service.post(SEARCH, json=GOOD).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "the body"),
+        (b"{", "at character 2"),
+        (b'{"query": {"query": "a"}} x', "no JSON"),
+        (b"\xff\xfe", ""),
+        (b"[" * 100_000, ""),
+        (b'{"paging": {"maxItems": 1' + b"0" * 5000 + b"}}", ""),
+        (b'{"query": {"query": NaN}}', "query.query"),
+    ],
+    ids=["nothing", "cut off", "more", "no text", "nested", "a huge number", "NaN"],
+)
+def test_a_body_that_is_no_json(embedded_service: TestClient, body: bytes, message: str) -> None:
+    """
+    400 as well, whatever the bytes are.
+    """
+    answer = embedded_service.post(SEARCH, content=body, headers={"Content-Type": "application/json"})
+    assert message in told(answer, 400)
+
+
+@pytest.mark.parametrize("media_type", ["", "text/plain", "application/x-www-form-urlencoded", "text/xml", "\xff"])
+def test_a_body_that_says_it_is_something_else(embedded_service: TestClient, media_type: str) -> None:
+    """
+    415, with the type that would do; parameters of it do no harm.
+    """
+    headers = {b"Content-Type": media_type.encode("latin-1")} if media_type else {}
+    answer = embedded_service.post(SEARCH, content=json.dumps(GOOD), headers=headers)
+    assert "application/json" in told(answer, 415)
+    headers = {b"Content-Type": b"Application/JSON; charset=utf-8"}
+    assert embedded_service.post(SEARCH, content=json.dumps(GOOD), headers=headers).status_code == 200
+
+
+def test_a_body_that_is_too_large(embedded_service: TestClient) -> None:
+    """
+    413, whether it says how long it is or is only found to be; one byte less is read.
+    """
+
+    def padded(size: int) -> bytes:
+        body = json.dumps(GOOD).encode()
+        return body + b" " * (size - len(body))
+
+    def parts(body: bytes) -> Iterator[bytes]:
+        for at in range(0, len(body), 65_536):
+            yield body[at : at + 65_536]
+
+    headers = {"Content-Type": "application/json"}
+    for body in (padded(Settings().max_search_bytes + 1), parts(padded(Settings().max_search_bytes + 1))):
+        assert "1,000,000" in told(embedded_service.post(SEARCH, content=body, headers=headers), 413)
+    for body in (padded(Settings().max_search_bytes), parts(padded(Settings().max_search_bytes))):
+        assert embedded_service.post(SEARCH, content=body, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", SEARCH, 405),
+        ("PUT", SEARCH, 405),
+        ("DELETE", SEARCH, 405),
+        ("GET", "/alfresco/", 404),
+        ("GET", "/alfresco/api/-default-/public/alfresco/versions/1/nodes/-root-", 404),
+        ("POST", "/alfresco/api/-default-/public/search/versions/1/sql", 404),
+        ("POST", SEARCH + "/", 404),
+        ("GET", TICKETS, 405),
+        ("GET", f"{TICKETS}/other", 404),
+        ("GET", f"{TICKETS}/-me-", 400),
+        ("DELETE", f"{TICKETS}/-me-", 400),
+    ],
+)
+def test_routes_and_methods(embedded_service: TestClient, method: str, path: str, status: int) -> None:
+    """
+    What is not there, and what takes no such method.
+    """
+    json_body = GOOD if method in ("POST", "PUT") else None
+    answer = embedded_service.request(method, path, json=json_body, follow_redirects=False)
+    assert told(answer, status)
+
+
+def test_the_address_has_no_say(embedded_service: TestClient) -> None:
+    """
+    A parameter there is not ignored.
+    """
+    answer = embedded_service.post(f"{SEARCH}?maxItems=5", json=GOOD)
+    assert "'maxItems'" in told(answer, 400)
+
+
+def test_many_mistakes_are_told_in_few_words(embedded_service: TestClient) -> None:
+    """
+    A list of thousands of wrong things is no answer of thousands of lines.
+    """
+    message = told(embedded_service.post(SEARCH, json={**GOOD, "include": ["x"] * 5000}), 400)
+    assert "4,990 more" in message
+    assert len(message) < 5000
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "shown"),
+    [
+        (SchemaError("no field MINHASH"), 502, "no field MINHASH"),
+        (EngineResponseError("Solr answers 500", status=500), 502, "Solr answers 500"),
+        (StoreError("no room left"), 503, "no room left"),
+        (RuntimeError("s3cret"), 500, "defect"),
+    ],
+)
+def test_failures_of_the_store(embedded_contracts: Store, error: Exception, status: int, shown: str) -> None:
+    """
+    Alfresco's shape for these, too; what is temporary says when to come back, and a defect shows nothing of itself.
+    """
+
+    class Failing(Store):
+        def search(self, *_: Any, **__: Any) -> Any:
+            raise error
+
+    service = TestClient(create_app(Failing(embedded_contracts.engine)), raise_server_exceptions=False)
+    answer = service.post(SEARCH, json=GOOD)
+    assert shown in told(answer, status)
+    assert ("Retry-After" in answer.headers) == (status == 503)
+    assert "s3cret" not in answer.text
+
+
+def test_a_solr_that_is_away(away: TestClient) -> None:
+    """
+    503 with Retry-After, and no password.
+    """
+    answer = away.post(SEARCH, json=GOOD)
+    assert told(answer, 503).startswith("no Solr answers at http://127.0.0.1:")
+    assert answer.headers["Retry-After"] == "5"
+    assert "s3cret" not in answer.text

@@ -1,0 +1,356 @@
+"""Alfresco's search on both engines: every part of a request that works, and each key of the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.service.contracts import NODE
+from whorl import Document, Store
+from whorl.service.alfresco.routes import SEARCH
+
+#: The lease, its renewal with seven eighths of it, and the minutes that quote a clause of it.
+ANY = "FINGERPRINT:lease"
+BASICS = {
+    "id",
+    "name",
+    "nodeType",
+    "isFolder",
+    "isFile",
+    "createdAt",
+    "createdByUser",
+    "modifiedAt",
+    "modifiedByUser",
+    "location",
+    "search",
+}
+
+
+def search(service: TestClient, query: str, **parts: Any) -> dict[str, Any]:
+    """Search, and return what stands under `list`."""
+    answer = service.post(SEARCH, json={"query": {"query": query}, **parts})
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    assert list(told) == ["list"]
+    listed: dict[str, Any] = told["list"]
+    assert list(listed) == ["pagination", "context", "entries"]
+    return listed
+
+
+def entries(service: TestClient, query: str, **parts: Any) -> list[dict[str, Any]]:
+    return [each["entry"] for each in search(service, query, **parts)["entries"]]
+
+
+def names(service: TestClient, query: str, **parts: Any) -> list[str]:
+    return [each["name"] for each in entries(service, query, **parts)]
+
+
+def test_an_entry_has_what_the_document_has(service: TestClient) -> None:
+    """
+    A node's identity, type, times and people, and its content; search.score says how many tokens are shared.
+    """
+    lease = entries(service, ANY)[0]
+    assert lease.keys() == BASICS | {"parentId", "content"}
+    assert {name: lease[name] for name in lease if name != "search"} == {
+        "id": NODE,
+        "name": "lease.txt",
+        "nodeType": "cm:content",
+        "isFolder": False,
+        "isFile": True,
+        "createdAt": "2017-04-10T10:52:30.868+0000",
+        "createdByUser": {"id": "mjackson", "displayName": "mjackson"},
+        "modifiedAt": "2018-01-02T00:00:00.000+0000",
+        "modifiedByUser": {"id": "abeecher", "displayName": "abeecher"},
+        "parentId": "11112222-cccc-4ddd-8eee-ffff00001111",
+        "content": {"mimeType": "text/plain", "mimeTypeName": "text/plain", "sizeInBytes": 1234},
+        "location": "nodes",
+    }
+    assert lease["search"]["score"] == 512
+
+
+def test_an_entry_has_defaults_for_the_rest(service: TestClient) -> None:
+    """
+    A document with nothing but a text has the nine keys that generated clients want.
+    """
+    (recipe,) = entries(service, "FINGERPRINT:recipe")
+    assert recipe.keys() == BASICS
+    assert {name: recipe[name] for name in recipe if name != "search"} == {
+        "id": "recipe",
+        "name": "recipe",
+        "nodeType": "cm:content",
+        "isFolder": False,
+        "isFile": True,
+        "createdAt": "1970-01-01T00:00:00.000+0000",
+        "createdByUser": {"id": "System", "displayName": "System"},
+        "modifiedAt": "1970-01-01T00:00:00.000+0000",
+        "modifiedByUser": {"id": "System", "displayName": "System"},
+        "location": "nodes",
+    }
+
+
+def test_what_was_never_modified_was_when_it_was_created(service: TestClient) -> None:
+    """
+    And a folder is no file.
+    """
+    renewal, minutes = entries(service, ANY)[1:]
+    assert renewal["createdAt"] == renewal["modifiedAt"] == "2020-05-03T00:00:00.000+0000"
+    assert (minutes["nodeType"], minutes["isFolder"], minutes["isFile"]) == ("cm:folder", True, False)
+
+
+def test_a_node_is_a_source_by_each_of_its_names(service: TestClient) -> None:
+    """
+    Its UUID, which is what an entry says it is called, its DBID, and its node reference.
+    """
+    wanted = names(service, ANY)
+    assert wanted == ["lease.txt", "renewal.txt", "minutes.txt"]
+    for reference in (NODE, "1234", f'"workspace://SpacesStore/{NODE}"'):
+        assert names(service, f"FINGERPRINT:{reference}") == wanted
+
+
+def test_what_is_shared_stands_beside_the_score(service: TestClient, contracts: Store) -> None:
+    """
+    Tokens, Jaccard and both containments with their intervals, and the same numbers as a comparison of the texts.
+    """
+    own, renewal, minutes = (each["search"] for each in entries(service, ANY))
+    told = own["fingerprint"]
+    assert told == {
+        "source": "lease",
+        "sharedTokens": 512,
+        "tokens": 512,
+        "jaccard": {"value": 1, "low": 1, "high": 1},
+        "sourceInHit": {"value": 1, "low": 1, "high": 1},
+        "hitInSource": {"value": 1, "low": 1, "high": 1},
+        "exact": True,
+    }
+    for each, document in ((renewal, "renewal"), (minutes, "minutes")):
+        told = each["fingerprint"]
+        exact = contracts.compare("lease", document)
+        assert told["sharedTokens"] == each["score"]
+        for name, value in (
+            ("jaccard", exact.jaccard),
+            ("sourceInHit", exact.a_in_b),
+            ("hitInSource", exact.b_in_a),
+        ):
+            assert told[name]["low"] - 1e-9 <= value <= told[name]["high"] + 1e-9
+    assert minutes["fingerprint"]["hitInSource"]["value"] > 2 * minutes["fingerprint"]["sourceInHit"]["value"]
+
+
+@pytest.mark.parametrize("query", ["lease", "FINGERPRINT:lease OR FINGERPRINT:recipe"])
+def test_shares_are_those_of_one_source(service: TestClient, query: str) -> None:
+    """
+    Without a FINGERPRINT there are none, and of two sources neither is the one; the score is there all the same.
+    """
+    found = entries(service, query)
+    assert found
+    for each in found:
+        assert list(each["search"]) == ["score"]
+
+
+def test_paging(service: TestClient) -> None:
+    """
+    All five numbers, which a client may send as text; a hundred hits without them.
+    """
+    first = search(service, ANY, paging={"maxItems": "2", "skipCount": "0"})
+    assert first["pagination"] == {"count": 2, "hasMoreItems": True, "totalItems": 3, "skipCount": 0, "maxItems": 2}
+    last = search(service, ANY, paging={"maxItems": 2, "skipCount": 2})
+    assert last["pagination"] == {"count": 1, "hasMoreItems": False, "totalItems": 3, "skipCount": 2, "maxItems": 2}
+    beyond = search(service, ANY, paging={"skipCount": 7})
+    assert beyond["pagination"] == {"count": 0, "hasMoreItems": False, "totalItems": 3, "skipCount": 7, "maxItems": 100}
+    assert [each["entry"]["name"] for page in (first, last) for each in page["entries"]] == names(service, ANY)
+
+
+def test_include(service: TestClient) -> None:
+    """
+    What is there only if it is asked for; properties leave out what has a place of its own, and keep their types.
+    """
+    asked = ["properties", "aspectNames", "path", "allowableOperations", "isLink", "isLocked"]
+    lease = entries(service, ANY, include=asked)[0]
+    assert lease.keys() == BASICS | {"parentId", "content", *asked}
+    assert lease["properties"] == {
+        "DBID": "1234",
+        "LID": f"workspace://SpacesStore/{NODE}",
+        "cm:title": "The lease",
+        "pages": 3,
+        "tags": ["rent", "house"],
+    }
+    assert lease["aspectNames"] == ["cm:titled", "sys:referenceable"]
+    assert (lease["isLink"], lease["isLocked"], lease["allowableOperations"]) == (False, False, [])
+    assert lease["path"] == {"name": "", "isComplete": False, "elements": []}
+
+
+def test_fields(service: TestClient) -> None:
+    """
+    Nothing else than these, but what `include` names as well.
+    """
+    assert all(each.keys() == {"id", "search"} for each in entries(service, ANY, fields=["id", "search"]))
+    lease = entries(service, ANY, fields=["name", "aspectNames"], include=["properties"])[0]
+    assert list(lease) == ["name", "aspectNames", "properties"]
+
+
+def test_the_request_comes_back(service: TestClient) -> None:
+    """
+    As it was sent, where that is asked for.
+    """
+    parts = {"paging": {"maxItems": 1}, "include": ["path"], "includeRequest": True, "scope": {"locations": ["nodes"]}}
+    assert search(service, ANY, **parts)["context"] == {"request": {"query": {"query": ANY}, **parts}}
+    assert search(service, ANY, includeRequest=False)["context"] == {}
+
+
+def test_sort(service: TestClient) -> None:
+    """
+    By fields, by their Alfresco names as well, by score, by id; one key may stand without a list.
+    """
+
+    def sorted_by(sort: Any) -> list[str]:
+        return names(service, ANY, sort=sort)
+
+    assert sorted_by([{"type": "FIELD", "field": "cm:name", "ascending": True}]) == [
+        "lease.txt",
+        "minutes.txt",
+        "renewal.txt",
+    ]
+    assert sorted_by({"field": "pages", "ascending": "true"}) == ["renewal.txt", "lease.txt", "minutes.txt"]
+    assert sorted_by([{"type": "FIELD", "field": "cm:created"}]) == ["renewal.txt", "lease.txt", "minutes.txt"]
+    assert sorted_by([{"type": "SCORE", "ascending": True}]) == ["minutes.txt", "renewal.txt", "lease.txt"]
+    assert sorted_by([{"type": "score"}]) == ["lease.txt", "renewal.txt", "minutes.txt"]
+    assert sorted_by([{"type": "DOCUMENT"}]) == ["renewal.txt", "minutes.txt", "lease.txt"]
+
+
+def test_filters(service: TestClient) -> None:
+    """
+    All of them choose, none scores; of several queries in one any will do.
+    """
+    assert names(service, ANY, filterQueries=[{"query": "pages:[2 TO MAX]"}]) == ["lease.txt"]
+    both = [{"queries": ["pages:3", "pages:1"], "tags": ["t"]}, {"query": "NOT cm:title:lease"}]
+    (renewal,) = entries(service, ANY, filterQueries=both)
+    assert renewal["name"] == "renewal.txt"
+    assert renewal["search"]["score"] == entries(service, ANY)[1]["search"]["score"]
+    assert entries(service, "pages:1", filterQueries=[{"query": f"{ANY}^5"}])[0]["search"]["score"] == 1
+
+
+def test_facet_queries(service: TestClient) -> None:
+    """
+    How many of the hits a query matches, whatever page they are on, after the filters.
+    """
+    facets = [{"query": "pages:[1 TO 1]", "label": "short"}, {"query": "cm:title:*"}]
+    parts = {"facetQueries": facets, "paging": {"maxItems": 1}}
+    counted = [
+        {"label": "short", "filterQuery": "pages:[1 TO 1]", "count": 1},
+        {"label": "cm:title:*", "filterQuery": "cm:title:*", "count": 1},
+    ]
+    assert search(service, ANY, **parts)["context"] == {"facetQueries": counted}
+    filtered = search(service, ANY, **parts, filterQueries=[{"query": "cm:title:*"}])
+    assert [each["count"] for each in filtered["context"]["facetQueries"]] == [0, 1]
+
+
+def test_facet_queries_in_groups(service: TestClient) -> None:
+    """
+    With a group, or in the second format, they are buckets.
+    """
+    facets = [{"query": "pages:1", "label": "one", "group": "pages"}, {"query": "pages:3", "group": "pages"}]
+    buckets = [
+        {"label": "one", "filterQuery": "pages:1", "metrics": [{"type": "count", "value": {"count": "1"}}]},
+        {"label": "pages:3", "filterQuery": "pages:3", "metrics": [{"type": "count", "value": {"count": "1"}}]},
+    ]
+    told = search(service, ANY, facetQueries=facets)["context"]
+    assert told == {"facets": [{"type": "query", "label": "pages", "buckets": buckets}]}
+    told = search(service, ANY, facetQueries=[{"query": "pages:3"}], facetFormat="V2")["context"]
+    assert told == {"facets": [{"type": "query", "buckets": buckets[1:]}]}
+
+
+def test_templates_and_defaults(service: TestClient) -> None:
+    """
+    What a query leaves unsaid is said beside it.
+    """
+    template = [{"name": "ANYWHERE", "template": "%(cm:title cm:content)"}]
+    assert names(service, "ANYWHERE:lease", templates=template) == names(service, "cm:title:lease OR cm:content:lease")
+    either, both = names(service, "landlord flour"), names(service, "landlord AND flour")
+    assert len(either) > len(both) == 0
+    assert names(service, "landlord flour", defaults={"defaultFTSOperator": "AND"}) == both
+    assert names(service, "landlord flour", defaults={"defaultFTSOperator": "or"}) == either
+    assert names(service, "TEXT:(landlord flour)", defaults={"defaultFTSFieldOperator": "AND"}) == both
+    assert names(service, "lease", defaults={"textAttributes": ["cm:title"]}) == ["lease.txt"]
+    assert names(service, "lease", defaults={"defaultFieldName": "cm:title", "namespace": "cm"}) == ["lease.txt"]
+
+
+def test_parts_that_ask_for_nothing(service: TestClient) -> None:
+    """
+    What is null, empty or the default is as good as not there; languages and enumerations have no case.
+    """
+    nothing: dict[str, Any] = {
+        **dict.fromkeys(("paging", "fields", "highlight", "spellcheck", "limits", "defaults")),
+        **{name: [] for name in ("include", "sort", "templates", "filterQueries", "ranges", "stats", "pivots")},
+        "facetFields": {"facets": []},
+        "facetIntervals": {},
+        "facetFormat": "V1",
+        "scope": {"locations": "nodes"},
+        "localization": {"timezone": "UTC", "locales": []},
+    }
+    answer = service.post(SEARCH, json={"query": {"query": ANY, "language": "AFTS", "userQuery": "x"}, **nothing})
+    assert answer.json() == service.post(SEARCH, json={"query": {"query": ANY}}).json()
+
+
+def test_warnings_are_told(service: TestClient) -> None:
+    """
+    An unknown source finds nothing, and the context says why.
+    """
+    told = search(service, "FINGERPRINT:gone")
+    assert told["pagination"]["totalItems"] == 0
+    assert "'gone'" in told["context"]["warnings"][0]
+
+
+def test_names_of_whorl_toml(embedded_contracts: Store) -> None:
+    """
+    Entries read properties by the names that the settings give them.
+    """
+    from whorl.service.app import create_app
+
+    renamed = Store(embedded_contracts.engine, {"cm:creator": "cm:modifier"})
+    lease = entries(TestClient(create_app(renamed)), ANY)[0]
+    assert lease["createdByUser"]["id"] == "abeecher"
+
+
+def test_properties_without_a_place_stay_properties(service: TestClient, contracts: Store) -> None:
+    """
+    A date that is none, and a type of content without its size.
+    """
+    odd = {"created": "last spring", "mimetype": "text/html", "creator": "bob"}
+    contracts.index([Document("odd", "one two three four five six seven", properties=odd)])
+    try:
+        (found,) = entries(service, "FINGERPRINT:odd", include=["properties"])
+        assert found["properties"] == {"created": "last spring", "mimetype": "text/html"}
+        assert found["createdByUser"]["id"] == "bob"
+        assert found["createdAt"].startswith("1970")
+        assert "content" not in found
+    finally:
+        contracts.delete(["odd"])
+        contracts.engine.refresh()
+
+
+def test_nothing_is_lost_where_a_hit_is_deleted_meanwhile(embedded_contracts: Store) -> None:
+    """
+    It was a hit, and is told as one.
+    """
+    from whorl.service.app import create_app
+
+    class Forgetful(Store):
+        def documents(self, ids: Any) -> Any:
+            return {}
+
+    service = TestClient(create_app(Forgetful(embedded_contracts.engine)))
+    assert names(service, ANY) == ["lease.txt", "renewal.txt", "minutes.txt"]
+
+
+def test_text_beyond_ascii(service: TestClient, contracts: Store) -> None:
+    """
+    Ids, names and properties of any script go in and out, and sorting by them works where names allow it.
+    """
+    contracts.index([Document("日本/a b", "ein zwei drei vier fünf sechs", "Größe 😀", {"höhe": "straße"})])
+    try:
+        (found,) = entries(service, 'FINGERPRINT:"日本/a b"', include=["properties"])
+        assert (found["id"], found["name"], found["properties"]) == ("日本/a b", "Größe 😀", {"höhe": "straße"})
+    finally:
+        contracts.delete(["日本/a b"])
+        contracts.engine.refresh()

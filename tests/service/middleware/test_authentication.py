@@ -1,0 +1,245 @@
+"""Who may ask: keys, passwords and tickets, in each of the forms that Alfresco's clients send them in."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from whorl import Store
+from whorl.errors import ParameterError
+from whorl.service.alfresco.routes import SEARCH
+from whorl.service.app import create_app
+from whorl.service.credentials import MOST_TICKETS, TICKET_SECONDS, Access, Credentials
+from whorl.service.middleware.authentication import TICKETS
+
+USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
+GOOD = {"query": {"query": "*"}}
+
+
+def basic(text: str, encoding: str = "utf-8") -> str:
+    return "Basic " + base64.b64encode(text.encode(encoding)).decode()
+
+
+@pytest.fixture
+def asking(embedded_contracts: Store) -> Iterator[TestClient]:
+    """A service that knows a user, and has no key."""
+    with TestClient(create_app(embedded_contracts, Credentials(user=(USER, PASSWORD)))) as made:
+        yield made
+
+
+@pytest.fixture
+def ticket(asking: TestClient) -> str:
+    answer = asking.post(TICKETS, json={"userId": USER, "password": PASSWORD})
+    assert answer.status_code == 201
+    assert answer.json().keys() == {"entry"}
+    entry = answer.json()["entry"]
+    assert entry["userId"] == USER
+    return str(entry["id"])
+
+
+def status(service: TestClient, authorization: str = "", query: str = "") -> int:
+    headers = {"Authorization": authorization} if authorization else {}
+    return int(service.post(SEARCH + query, json=GOOD, headers=headers).status_code)
+
+
+def test_a_password(asking: TestClient) -> None:
+    """
+    In the encoding of either world, under both kinds of routes.
+    """
+    for encoding in ("utf-8", "latin-1"):
+        given = basic(f"{USER}:{PASSWORD}", encoding)
+        assert status(asking, given) == 200
+        assert asking.get("/api/search?q=*", headers={"Authorization": given}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "Basic",
+        "Basic ",
+        "Basic ???",
+        "Bearer ",
+        "Bearer None",
+        basic(""),
+        basic(":"),
+        basic(USER),
+        basic(f"{USER}:"),
+        basic(f"{USER}:{PASSWORD} "),
+        basic(f"x{USER}:{PASSWORD}"),
+        basic("ROLE_TICKET:"),
+        basic("ROLE_TICKET:TICKET_0"),
+        basic("TICKET_0"),
+        basic("TICKET_"),
+        f"{USER}:{PASSWORD}".encode().decode("latin-1"),
+    ],
+)
+def test_what_does_not_do(asking: TestClient, given: str) -> None:
+    """
+    401 with a challenge, in the shape of the route's own errors.
+    """
+    headers = {b"Authorization": given.encode("latin-1")}
+    answer = asking.post(SEARCH, json=GOOD, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Basic ")
+    assert "briefSummary" in answer.json()["error"]
+    answer = asking.get("/api/search?q=*", headers=headers)
+    assert answer.status_code == 401
+    assert "message" in answer.json()["error"]
+    assert asking.get("/healthz").status_code == 200
+
+
+def test_a_ticket(asking: TestClient, ticket: str) -> None:
+    """
+    In each form: as ROLE_TICKET's password, alone, as a user without a password, in the address.
+    """
+    for given in (basic(f"ROLE_TICKET:{ticket}"), basic(ticket), basic(f"{ticket}:")):
+        assert status(asking, given) == 200
+    assert status(asking, query=f"?alf_ticket={ticket}") == 200
+    assert status(asking, query=f"?alf_ticket={ticket}x") == 401
+    # A header that is wrong is not made good by the address.
+    assert status(asking, basic("x:y"), f"?alf_ticket={ticket}") == 401
+
+
+def test_a_ticket_is_validated_and_ended(asking: TestClient, ticket: str) -> None:
+    """
+    GET tells it, DELETE ends it, and then it is no ticket any more.
+    """
+    me, headers = f"{TICKETS}/-me-", {"Authorization": basic(f"ROLE_TICKET:{ticket}")}
+    assert asking.get(me, headers=headers).json() == {"entry": {"id": ticket}}
+    assert asking.get(f"{me}?alf_ticket={ticket}").json() == {"entry": {"id": ticket}}
+    ended = asking.delete(me, headers=headers)
+    assert (ended.status_code, ended.content) == (204, b"")
+    assert asking.get(me, headers=headers).status_code == 401
+    assert asking.delete(me, headers=headers).status_code == 401
+    assert status(asking, headers["Authorization"]) == 401
+
+
+def test_a_password_is_no_ticket(asking: TestClient) -> None:
+    """
+    400, as Alfresco has it, where the ticket's routes get no ticket.
+    """
+    headers = {"Authorization": basic(f"{USER}:{PASSWORD}")}
+    for method in ("GET", "DELETE"):
+        assert asking.request(method, f"{TICKETS}/-me-", headers=headers).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "status_code"),
+    [
+        ({"userId": USER, "password": "wrong"}, 403),
+        ({"userId": "bob", "password": PASSWORD}, 403),
+        ({"userId": "", "password": ""}, 403),
+        ({"userId": f"{USER}:p\u00e4ss", "password": "w\u00f6rd"}, 403),
+        ({"userId": "\ud800", "password": "\ud800"}, 403),
+        ({"userId": USER}, 400),
+        ({"userId": USER, "password": None}, 400),
+        ({}, 400),
+    ],
+)
+def test_a_log_in_that_fails(asking: TestClient, body: dict[str, str | None], status_code: int) -> None:
+    """
+    403 for what is wrong, 400 for what is missing.
+    """
+    answer = asking.post(TICKETS, content=json.dumps(body), headers={"Content-Type": "application/json"})
+    assert answer.status_code == answer.json()["error"]["statusCode"] == status_code
+    assert PASSWORD not in answer.text
+
+
+def test_a_stale_header_does_not_keep_anybody_out(asking: TestClient) -> None:
+    """
+    Clients log in again while they still send their last ticket.
+    """
+    body, headers = {"userId": USER, "password": PASSWORD}, {"Authorization": basic("ROLE_TICKET:TICKET_0")}
+    assert asking.post(TICKETS, json=body, headers=headers).status_code == 201
+
+
+def test_an_open_service_gives_tickets_to_anybody(embedded_service: TestClient) -> None:
+    """
+    Clients that insist on logging in can, and others need not.
+    """
+    answer = embedded_service.post(TICKETS, json={"userId": "who", "password": "ever"})
+    assert answer.status_code == 201
+    given = basic(f"ROLE_TICKET:{answer.json()['entry']['id']}")
+    assert embedded_service.get(f"{TICKETS}/-me-", headers={"Authorization": given}).status_code == 200
+    gone = embedded_service.get(f"{TICKETS}/-me-", headers={"Authorization": basic("TICKET_0")})
+    assert gone.status_code == gone.json()["error"]["statusCode"] == 404
+    assert status(embedded_service) == 200
+
+
+def test_a_key_is_good_for_all_routes(embedded_contracts: Store) -> None:
+    """
+    As a bearer token; where there is no user, nobody can log in.
+    """
+    service = TestClient(create_app(embedded_contracts, Credentials(api_keys=("key",))))
+    assert status(service, "Bearer key") == 200
+    assert status(service, "bearer key") == 200
+    assert status(service, "Bearer keys") == 401
+    assert status(service) == 401
+    assert service.post(TICKETS, json={"userId": "a", "password": "key"}).status_code == 403
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_tickets_end_when_they_are_not_used() -> None:
+    """
+    Each use makes one good for another hour.
+    """
+    clock = Clock()
+    access = Access(Credentials(user=(USER, PASSWORD)), clock)
+    used, unused = access.log_in(USER, PASSWORD), access.log_in(USER, PASSWORD)
+    assert used is not None
+    assert unused is not None
+    assert used != unused
+    for _ in range(3):
+        clock.now += TICKET_SECONDS - 1
+        assert access.renew(used)
+    assert not access.renew(unused)
+    clock.now += TICKET_SECONDS + 1
+    assert not access.admits(basic(used), "")
+    assert not access.renew(used)
+
+
+def test_tickets_are_bounded() -> None:
+    """
+    However many log in, the oldest tickets make room.
+    """
+    access = Access(Credentials(user=(USER, PASSWORD)))
+    tickets = [access.log_in(USER, PASSWORD) or "" for _ in range(MOST_TICKETS + 2)]
+    assert not access.renew(tickets[0])
+    assert not access.renew(tickets[1])
+    assert access.renew(tickets[2])
+    assert access.renew(tickets[-1])
+
+
+@pytest.mark.parametrize("made", [{"api_keys": ("good", "k\udcff")}, {"user": ("ann", "p\udcff")}])
+def test_a_secret_that_is_no_text(made: dict[str, Any]) -> None:
+    """
+    Bytes of a variable that are no UTF-8 are told at the start, and not shown.
+    """
+    with pytest.raises(ParameterError, match="UTF-8") as told:
+        Credentials(**made)
+    assert "\udcff" not in str(told.value)
+
+
+def test_no_secret_is_shown() -> None:
+    """
+    Not where credentials are printed.
+    """
+    shown = repr(Credentials(("key",), (USER, PASSWORD)))
+    assert "api_keys=1" in shown
+    assert PASSWORD not in shown
+    assert USER not in shown

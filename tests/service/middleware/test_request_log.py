@@ -1,0 +1,225 @@
+"""What the service says of itself: a line for each request, metrics, ids, and nothing of what was asked or found."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
+
+from whorl import Document, Store, open_store
+from whorl.errors import EngineUnavailableError
+from whorl.service.app import create_app
+from whorl.service.credentials import Credentials
+from whorl.service.logs import LOGGER, JsonLines
+
+#: No line of the log may hold a part of these.
+TEXT, QUERY, ID, KEY = "secretive silver spoons", "quotation", "confidential-id", "opensesame"
+
+
+class Broken(Store):
+    """A store that fails in a way that nobody thought of, with a text in its words."""
+
+    def search(self, query: str, **arguments: Any) -> Any:
+        if query == "broken":
+            raise KeyError(TEXT)
+        if query == "away":
+            raise EngineUnavailableError(f"no Solr answers, {TEXT}")
+        return super().search(query, **arguments)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(tmp_path_factory.mktemp("observation") / "store") as opened:
+        opened.index([Document(ID, f"{TEXT} {QUERY} and more words than five", "name")])
+        yield Broken(opened.engine)
+
+
+class Log:
+    """What was written."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
+
+    @property
+    def last(self) -> dict[str, Any]:
+        return self.lines[-1]
+
+
+@pytest.fixture
+def log() -> Iterator[Log]:
+    written, logger = Log(), logging.getLogger(LOGGER)
+    handler = logging.StreamHandler(written.stream)
+    handler.setFormatter(JsonLines())
+    logger.addHandler(handler)
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    yield written
+    logger.removeHandler(handler)
+    logger.setLevel(before)
+
+
+@pytest.fixture
+def service(store: Store) -> Iterator[TestClient]:
+    app = create_app(store, Credentials(api_keys=(KEY,)))
+    with TestClient(app, raise_server_exceptions=False, headers={"Authorization": f"Bearer {KEY}"}) as made:
+        yield made
+
+
+def counted(service: TestClient) -> dict[tuple[str, ...], float]:
+    """The sketches of /metrics, by name and the values of their labels."""
+    families = text_string_to_metric_families(service.get("/metrics").text)
+    return {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
+
+
+def test_a_line_for_each_request(service: TestClient, log: Log) -> None:
+    """
+    What kind of question it was, how long, and how many were found.
+    """
+    service.get("/api/search", params={"q": f"FINGERPRINT:{ID}_20 AND {QUERY}"})
+    line = log.last
+    assert {"event", "time", "level", "id", "seconds"} <= line.keys()
+    assert (line["method"], line["route"], line["status"]) == ("GET", "/api/search", 200)
+    assert (line["plan"], line["hits"]) == ("clauses+tokens", 1)
+    assert line["query_length"] == len(f"FINGERPRINT:{ID}_20 AND {QUERY}")
+    service.get("/api/search", params={"q": f"FINGERPRINT:{ID}_20_90"})
+    assert log.last["plan"] == "bands"
+    service.post("/api/similar", json={"text": f"{TEXT} {QUERY} and more words than five", "metric": "contains"})
+    assert (log.last["plan"], log.last["hits"], log.last["verified"]) == ("similar by contains", 1, 1)
+    service.post(
+        "/api/documents", content=b'{"id": "n", "text": "x"}\n', headers={"Content-Type": "application/x-ndjson"}
+    )
+    assert (log.last["route"], log.last["stored"]) == ("/api/documents", 1)
+    service.delete("/api/documents/n")
+    assert log.last["route"] == "/api/documents/{document_id:path}"
+
+
+def test_nothing_is_told_of_what_was_asked(service: TestClient, log: Log) -> None:
+    """
+    No query, text, id or key is in the log or the metrics, whatever goes wrong with it.
+    """
+    service.get("/api/search", params={"q": f'"{QUERY}" AND {ID}'})
+    service.get("/api/search", params={"q": f'({QUERY} "{TEXT}'})
+    service.get("/api/search", params={"q": f"FINGERPRINT:{ID}_140"})
+    service.get(f"/api/documents/{ID}", params={"text": "true"})
+    service.get(f"/{QUERY}", headers={"User-Agent": TEXT, "Referer": TEXT, "Authorization": f"Bearer {KEY}x"})
+    service.post("/api/similar", json={"text": TEXT, "filter": f"({QUERY}"})
+    service.post("/api/similar", content=TEXT, headers={"Content-Type": "application/json"})
+    service.post("/api/documents", content=TEXT, headers={"Content-Type": "application/x-ndjson"})
+    for query in ("broken", "away"):
+        service.get("/api/search", params={"q": query})
+    told = log.stream.getvalue() + service.get("/metrics").text
+    assert len(log.lines) >= 11
+    for secret in (*TEXT.split(), QUERY, ID, KEY):
+        assert secret not in told
+
+
+def test_a_defect_is_told_by_its_place(service: TestClient, log: Log) -> None:
+    """
+    500 and an id for the client; its class and where it was for the log, which has the same id.
+    """
+    answer = service.get("/api/search", params={"q": "broken"})
+    assert answer.status_code == answer.json()["error"]["statusCode"] == 500
+    defect, request = log.lines[-2:]
+    assert (defect["event"], defect["level"], defect["error"]) == ("defect", "error", "KeyError")
+    assert defect["at"][-1].endswith("search")
+    assert "test_request_log.py" in defect["at"][-1]
+    assert defect["id"] == request["id"] == answer.headers["X-Request-Id"]
+    assert (request["status"], request["error"]) == (500, "KeyError")
+
+
+def test_errors_have_their_class(service: TestClient, log: Log) -> None:
+    """
+    In the log and among the metrics.
+    """
+    before = counted(service).get(("whorl_errors_total", "QuerySyntaxError"), 0.0)
+    service.get("/api/search", params={"q": "("})
+    assert (log.last["status"], log.last["error"]) == (400, "QuerySyntaxError")
+    service.get("/api/search", params={"q": "away"})
+    assert (log.last["status"], log.last["error"]) == (503, "EngineUnavailableError")
+    assert counted(service)["whorl_errors_total", "QuerySyntaxError"] == before + 1
+
+
+@pytest.mark.parametrize("given", ["abc-123", "0af7651916cd43dd8448eb211c80319c", "a" * 128, "Root=1-67:x_y.z+"])
+def test_a_request_keeps_its_id(service: TestClient, log: Log, given: str) -> None:
+    """
+    So that it is found again in the logs of all that it passed.
+    """
+    answer = service.get("/api/search?q=*", headers={"X-Request-Id": given})
+    assert answer.headers["X-Request-Id"] == log.last["id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "a" * 129, "a b", 'a"b', "a\tb", "<script>", "{}"])
+def test_an_id_that_is_none(service: TestClient, log: Log, given: str) -> None:
+    """
+    It gets another, which is a new one each time.
+    """
+    first, second = (service.get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"] for _ in "ab")
+    assert given != first != second
+    assert [line["id"] for line in log.lines] == [first, second]
+
+
+def test_every_answer_has_an_id(service: TestClient, log: Log) -> None:
+    """
+    Also one that no route gave; Alfresco's errors have it in their own place.
+    """
+    for path, status in (("/none", 404), ("/api/search", 400), ("/healthz", 200), ("/", 200)):
+        answer = service.get(path)
+        assert answer.status_code == status
+        assert log.last["id"] == answer.headers["X-Request-Id"]
+    answer = service.get("/alfresco/none", headers={"Authorization": ""})
+    assert answer.status_code == 401
+    assert answer.json()["error"]["logId"] == answer.headers["X-Request-Id"] == log.last["id"]
+
+
+def test_metrics(service: TestClient) -> None:
+    """
+    Requests by route and status, their times, candidates and documents; addresses make no series of their own.
+    """
+    for path in (
+        "/api/search?q=*",
+        "/api/search?q=*",
+        "/api/search?q=(",
+        "/nowhere/1",
+        "/nowhere/2",
+        "/api/documents/x",
+    ):
+        service.get(path)
+    service.request("BREW", "/api/search")
+    service.post("/api/similar", json={"text": f"{TEXT} {QUERY} and more words than five"})
+    now = counted(service)
+    assert now["whorl_requests_total", "GET", "/api/search", "200"] == 2
+    assert now["whorl_requests_total", "GET", "/api/search", "400"] == 1
+    assert now["whorl_requests_total", "GET", "none", "404"] == 2
+    assert now["whorl_requests_total", "GET", "/api/documents/{document_id:path}", "404"] == 1
+    assert sum(value for name, value in now.items() if name[:2] == ("whorl_requests_total", "other")) == 1
+    assert now["whorl_request_seconds_count", "GET", "/api/search"] == 3
+    assert now["whorl_candidates_verified_total",] == 1
+    assert now["whorl_requests_working",] == now["whorl_requests_waiting",] == 0
+    # Nothing here asks Solr.
+    assert now["whorl_solr_requests_total",] == 0
+    assert now["process_resident_memory_bytes",] > 0
+
+
+def test_solr_is_timed(solr_contracts: Store, log: Log) -> None:
+    """
+    How many requests one of ours took, and how long they were waited for.
+    """
+    with TestClient(create_app(solr_contracts)) as service:
+        assert service.get("/api/search?q=FINGERPRINT:lease_20").status_code == 200
+        line = log.last
+        assert line["solr_requests"] >= 2
+        assert 0 < line["solr_seconds"] <= line["seconds"]
+        now = counted(service)
+        assert now["whorl_solr_requests_total",] == line["solr_requests"]
+        assert now["whorl_solr_seconds_count", "/api/search"] == 1
+        assert now["whorl_solr_retries_total",] == 0

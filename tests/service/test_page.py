@@ -1,0 +1,693 @@
+"""The page in a real Chromium, against a real `whorl serve`: what people see of it, with and without a mouse."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+if os.environ.get("WHORL_REQUIRE_BROWSER") != "1":
+    pytest.importorskip("playwright", reason="the page is driven by Playwright: pip install playwright")
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.service.accessibility import CONTRAST, PROBLEMS
+from tests.service.browser import REQUIRED, SCREENSHOTS, NoBrowserError, chromium
+from tests.service.contracts import CONTRACTS, documents
+from tests.service.served import serving
+from whorl import Document, open_store
+from whorl.query.ast import Fingerprint
+from whorl.query.parser import parse
+
+USER, PASSWORD, KEY = "ann", "p\u00e4ss:w\u00f6rd", "a-key"
+LEASE = (CONTRACTS / "lease-2023.txt").read_text(encoding="utf-8")
+RECIPE = (CONTRACTS / "recipe.txt").read_text(encoding="utf-8")
+SCRIPT = "<script>window.ran = true</script><img src=x onerror='window.ran = true'> is what this text begins with"
+#: Characters that JavaScript counts as two stand before, between and in what both have.
+EMOJI = "😀😀 nur hier 🎉 one two 🎈 three four five 😀 six seven 🎉 und Schluss"
+MATCHING = "🎈 one two 🎈 three four five 😀 six seven and so on"
+PARAGRAPHS = 2_600
+#: Documents of the store.
+COUNT = 65
+PHONES = [(390, 844), (320, 640)]
+#: Each with something that is to be seen when all of it is.
+VIEWS = {
+    "#search": "#blank",
+    "#search?q=FINGERPRINT:lease_5_95": "#hits .bar",
+    "#search?q=(": "#query-error .caret",
+    "#compare?a=lease&b=renewal": "#passages button",
+    "#duplicates": "#clusters-blank",
+}
+
+
+def draft(changed: int) -> str:
+    """Words that make 60 shingles, of which some were changed, each in five shingles of its own."""
+    words = [f"draft{number}" for number in range(64)]
+    for number in range(changed):
+        words[10 * (number + 1)] = "other"
+    return " ".join(words)
+
+
+def long_texts() -> tuple[str, str]:
+    """Two texts of about a megabyte: the second has seven of ten paragraphs of the first, in another order."""
+    chance = random.Random(5)
+    words = ["".join(chance.choices("abcdefghijklmnop", k=chance.randint(3, 9))) for _ in range(4_000)]
+    paragraphs = [" ".join(chance.choices(words, k=60)) for _ in range(PARAGRAPHS)]
+    others = [each if chance.random() < 0.7 else " ".join(chance.choices(words, k=60)) for each in paragraphs]
+    chance.shuffle(others)
+    return "\n\n".join(paragraphs), "\n\n".join(others)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    try:
+        with chromium() as started:
+            yield started
+    except NoBrowserError as error:
+        if os.environ.get(REQUIRED) == "1":
+            pytest.fail(f"{error} ({REQUIRED}=1 asks for it)", pytrace=False)
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("page") / "store"
+    long_a, long_b = long_texts()
+    with open_store(made) as store:
+        store.index(
+            [
+                *documents(),
+                Document("<b>id</b>", SCRIPT, "<script>alert(1)</script>"),
+                Document("emoji", EMOJI),
+                Document("matching", MATCHING),
+                Document("long-a", long_a, "long A.txt"),
+                Document("long-b", long_b, "long B.txt"),
+                *(Document(f"note {number}", f"Note {number}: {RECIPE}") for number in range(30)),
+                *(Document(f"<i>draft</i>/{number}", draft(number), f"draft {number}") for number in range(4)),
+                *(Document(f"pair {number}/{side}", f"pair{number} " * 8) for number in range(11) for side in "ab"),
+            ]
+        )
+    return made
+
+
+@pytest.fixture(scope="module")
+def url(browser: Browser, folder: Path) -> Iterator[str]:
+    """The address of a service that anybody may ask; nothing is started without a browser."""
+    with serving(folder) as served:
+        yield f"{served.url}/"
+
+
+@pytest.fixture(scope="module")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Path(os.environ.get(SCREENSHOTS) or tmp_path_factory.mktemp("screenshots"))
+    made.mkdir(parents=True, exist_ok=True)
+    return made
+
+
+@contextmanager
+def opened(browser: Browser, address: str, **context: Any) -> Iterator[Page]:
+    """Yield a page in a window of its own; whatever it complains of in its console, a policy or a defect, fails."""
+    with browser.new_context(**context) as window:
+        page, complaints = window.new_page(), list[str]()
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda told: complaints.append(told.text) if told.type in ("error", "warning") else None)
+        page.goto(address)
+        yield page
+        # A browser notes every answer of 400 and above.
+        assert [told for told in complaints if "Failed to load resource" not in told] == []
+
+
+@pytest.fixture
+def page(browser: Browser, url: str) -> Iterator[Page]:
+    with opened(browser, url) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def scripts(browser: Browser, url: str) -> Iterator[Page]:
+    """A page to call the functions of its scripts in."""
+    with opened(browser, url) as made:
+        yield made
+
+
+def look_at(page: Page, url: str, view: str) -> None:
+    """Go to a view, and wait until it is there."""
+    page.goto(url + view)
+    expect(page.locator(VIEWS[view]).first).to_be_visible()
+
+
+def hits(page: Page) -> Locator:
+    return page.locator("#hits > li")
+
+
+def ask(page: Page, query: str) -> None:
+    page.get_by_label("Query").fill(query)
+    page.get_by_label("Query").press("Enter")
+
+
+def test_search(page: Page, shots: Path) -> None:
+    """
+    A hit has its name, its shares with their bars, its size, and the ways to go on.
+    """
+    ask(page, "FINGERPRINT:minutes_5_95")
+    expect(page.get_by_role("heading", name="3 documents")).to_be_visible()
+    hit = hits(page).filter(has=page.get_by_role("heading", name="lease.txt"))
+    # As `whorl similar` tells of the minutes: 22 of 244, of 79 and of 187 shingles.
+    expect(hit.locator(".number span:first-child")).to_have_text(["9.0%", "27.8%", "11.7%"])
+    expect(hit.locator(".size")).to_have_text("187")
+    assert [float(bar.evaluate("bar => parseFloat(bar.style.width)")) for bar in hit.locator(".bar i").all()] == (
+        pytest.approx([100 * 22 / 244, 100 * 22 / 79, 100 * 22 / 187], abs=0.01)
+    )
+    page.screenshot(path=shots / "search.png")
+    hit.get_by_role("link", name="Compare with lease.txt").click()
+    expect(page.locator("#name-b")).to_have_text("lease.txt")
+
+
+def test_more_hits(page: Page) -> None:
+    """
+    Some at a time; the keyboard goes on where the new ones begin.
+    """
+    ask(page, "FINGERPRINT:recipe_20_95")
+    expect(hits(page)).to_have_count(25)
+    page.get_by_role("button", name="Show more (6 left)").click()
+    expect(hits(page)).to_have_count(31)
+    expect(hits(page).nth(25).get_by_role("link").first).to_be_focused()
+
+
+def test_the_sliders_rewrite_the_query(page: Page) -> None:
+    """
+    Threshold and recall stand in the query, and what stands there moves the sliders.
+    """
+    ask(page, "FINGERPRINT:minutes_5_90 AND NOT rent")
+    expect(hits(page)).to_have_count(1)
+    threshold, recall = page.get_by_role("slider", name="Threshold"), page.get_by_role("slider", name="Wanted recall")
+    expect(threshold).to_have_value("5")
+    expect(recall).to_have_attribute("aria-valuetext", "90 percent")
+    threshold.press("ArrowRight")
+    recall.fill("99")
+    expect(page.get_by_label("Query")).to_have_value("FINGERPRINT:minutes_6_99 AND NOT rent")
+    threshold.fill("1")
+    expect(page.get_by_label("Query")).to_have_value("FINGERPRINT:minutes_0.01_99 AND NOT rent")
+    page.wait_for_url("**/#search?q=FINGERPRINT%3Aminutes_0.01_99+AND+NOT+rent")
+
+
+def test_the_metric_changes_what_is_found(page: Page) -> None:
+    """
+    A quarter of the minutes is in the lease, and much less of both together.
+    """
+    ask(page, "FINGERPRINT:minutes_25_95")
+    expect(page.locator("#found-told")).to_have_text("1 document")
+    page.get_by_role("radio", name="Contains").check(force=True)
+    expect(page.locator("#found-told")).to_have_text("3 documents")
+    assert "metric=contains" in page.url
+    page.reload()
+    expect(page.locator("#found-told")).to_have_text("3 documents")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FINGERPRINT:a",
+        "FINGERPRINT:a_70",
+        "FINGERPRINT:a_0.7_12.5 AND rent",
+        'x OR FINGERPRINT:"my_doc_1"_20_80',
+        'FINGERPRINT:"an id_20_80"',
+        r"FINGERPRINT:my\_doc_30",
+        "FINGERPRINT:workspace://SpacesStore/aaaabbbb-cccc_1",
+        '(FINGERPRINT:"say \\"no\\""_5^2 AND b)',
+        "FINGERPRINT:日本😀_50",
+    ],
+)
+def test_the_page_reads_numbers_as_the_parser_does(scripts: Page, query: str) -> None:
+    """
+    What the sliders are set to is what the query says; rewritten, it says what they are set to, of the same document.
+    """
+    told = scripts.evaluate("async query => (await import('/page/query.js')).read(query)", query)
+    (node,) = fingerprints(query)
+    read = [None if each is None else round(float(each) * 100, 9) for each in (node.overlap, node.probability)]
+    assert [told["threshold"], told["recall"]] == pytest.approx(read)
+    rewrite = "async query => (await import('/page/query.js')).withNumbers(query, 1, 85)"
+    (other,) = fingerprints(scripts.evaluate(rewrite, query))
+    assert (other.reference, float(other.overlap or 0), float(other.probability or 0)) == (node.reference, 0.01, 0.85)
+
+
+def fingerprints(query: str) -> list[Fingerprint]:
+    """Return the FINGERPRINTs of a query as whorl's parser reads them."""
+    found, waiting = list[Fingerprint](), [parse(query)]
+    while waiting:
+        node: Any = waiting.pop()
+        if isinstance(node, Fingerprint):
+            found.append(node)
+        elif hasattr(node, "__dataclass_fields__"):
+            waiting += [getattr(node, name) for name in node.__dataclass_fields__]
+        elif isinstance(node, tuple | list):
+            waiting += node
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong", "told"),
+    [
+        ("FINGERPRINT:lease_140", "140", "at most 100 percent, got 140"),
+        ('日本😀 AND "open', '"', "never closed"),
+        ("(a", "", ""),
+    ],
+)
+def test_a_mistake_has_a_caret(page: Page, shots: Path, query: str, wrong: str, told: str) -> None:
+    """
+    The message, the query below, and a caret that begins where what is wrong begins, behind wide characters as well.
+    """
+    ask(page, query)
+    alert = page.locator("#query-error[role=alert]")
+    expect(alert).to_contain_text(told)
+    expect(page.get_by_label("Query")).to_have_attribute("aria-invalid", "true")
+    marked, caret = alert.locator(".at").first, alert.locator(".caret")
+    if wrong:
+        expect(marked).to_contain_text(wrong)
+    left = [each.evaluate("each => each.getBoundingClientRect().left") for each in (marked, caret)]
+    assert left[0] == pytest.approx(left[1], abs=1)
+    page.screenshot(path=shots / "mistake.png")
+    ask(page, "rent")
+    expect(alert).to_be_empty()
+
+
+def test_no_hit_is_told(page: Page) -> None:
+    """
+    Nothing found, and a document that there is not, are answers and no failures.
+    """
+    ask(page, "FINGERPRINT:gone_20_95")
+    expect(page.locator("#found-told")).to_have_text("No document")
+    expect(page.locator("#found-warnings")).to_contain_text("'gone'")
+
+
+def drop(page: Page, name: str, text: str) -> None:
+    """Drop a file on the page."""
+    transfer = page.evaluate_handle(
+        """([name, text]) => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([text], name, { type: "text/plain" }));
+            return transfer;
+        }""",
+        [name, text],
+    )
+    for event in ("dragenter", "dragover", "drop"):
+        page.dispatch_event("body", event, {"dataTransfer": transfer})
+
+
+def test_a_dropped_file_is_the_source(page: Page, shots: Path) -> None:
+    """
+    Its text is looked for at once; comparing with it goes on from the hit, though it is in no store.
+    """
+    drop(page, "clause.txt", " ".join(LEASE.split()[:60]))
+    expect(page.get_by_label("Query")).to_have_value("FINGERPRINT:source_20_95")
+    expect(page.locator("#source-told")).to_contain_text("clause.txt")
+    expect(page.locator("#found-told")).to_have_text("2 documents")
+    page.screenshot(path=shots / "dropped.png")
+    page.get_by_role("link", name="Compare with lease.txt").click()
+    expect(page.locator("#name-a")).to_have_text("Your text (clause.txt)")
+    expect(page.locator("#shares .big").nth(1)).to_have_text("100.0%")
+    # Another file takes its place, wherever it is dropped.
+    drop(page, "whole.txt", LEASE)
+    expect(page.locator("#source-told")).to_contain_text("whole.txt")
+    page.get_by_role("link", name="Compare with lease.txt").click()
+    expect(page.locator("#name-a")).to_have_text("Your text (whole.txt)")
+    expect(page.locator("#shares .big").first).to_have_text("100.0%")
+
+
+def test_a_file_is_read_as_the_command_line_reads_it(page: Page) -> None:
+    """
+    Of HTML what a reader sees, in the encoding that it has; what is no text is told.
+    """
+    page.get_by_label("Choose a file").set_input_files(
+        {"name": "a.html", "mimeType": "text/html", "buffer": f"<p>{LEASE}</p><script>x</script>".encode("utf-16")}
+    )
+    expect(page.get_by_label("A text of your own")).to_have_value(re.compile(r"^\s*LEASE"))
+    expect(page.locator("#found-told")).to_contain_text("documents")
+    binary = {"name": "a.bin", "mimeType": "", "buffer": b"\0\1\2\xff" * 50}
+    page.get_by_label("Choose a file").set_input_files(binary)
+    expect(page.locator("#query-error")).to_contain_text("not text")
+
+
+def test_a_pasted_text_is_the_source(page: Page) -> None:
+    """
+    A query that is there stays, and chooses among what is found.
+    """
+    ask(page, "NOT rent")
+    page.get_by_label("A text of your own").fill(LEASE)
+    expect(page.get_by_label("Query")).to_have_value("FINGERPRINT:source_20_95 AND (NOT rent)")
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_label("A text of your own")).to_be_empty()
+
+
+def test_the_plan_folds_out(page: Page) -> None:
+    """
+    How the documents are found, in words; the request below.
+    """
+    ask(page, "FINGERPRINT:minutes_20_95")
+    page.get_by_text("How the search is done").click()
+    expect(page.locator("#explained")).to_contain_text("the source has 79 distinct shingles")
+    expect(page.locator("#explained")).to_contain_text('"engine": "embedded"')
+
+
+def wait_in_sight(page: Page, selector: str) -> None:
+    """Wait until an element is within the box that scrolls around it."""
+    page.wait_for_function(
+        """selector => {
+            const mark = document.querySelector(selector);
+            const [at, box] = [mark, mark?.closest(".text")].map((each) => each?.getBoundingClientRect());
+            return at && at.top >= box.top - 1 && at.top < box.bottom;
+        }""",
+        arg=selector,
+    )
+
+
+def test_compare(page: Page, url: str, shots: Path) -> None:
+    """
+    Exact shares, the share of each document, and the passage marked in both and in the list.
+    """
+    page.goto(f"{url}#compare?a=minutes&b=lease")
+    expect(page.locator("#shares .big")).to_have_text(["9.0%", "27.8%", "11.7%"])
+    expect(page.locator("#covered-a")).to_have_text("83 words, 31.3% of them in shared passages")
+    expect(page.locator("#covered-b")).to_have_text("191 words, 13.6% of them in shared passages")
+    for side in "ab":
+        (mark,) = page.locator(f"#text-{side} mark").all()
+        assert " ".join(mark.inner_text().split()).startswith("The landlord keeps the structure, the roof")
+        assert mark.inner_text().endswith("storm\nand flood" if side == "a" else "storm and flood")
+    assert page.locator("#text-b").evaluate("box => box.textContent") == LEASE
+    page.locator("#text-a mark").click()
+    expect(page.locator("mark.on")).to_have_count(2)
+    expect(page.locator("#step-told")).to_have_text("Passage 1 of 1, 26 words")
+    expect(page.get_by_role("button", name=re.compile("The landlord keeps"))).to_have_attribute("aria-current", "true")
+    page.screenshot(path=shots / "compare.png")
+
+
+def test_marks_stand_where_they_belong_behind_emoji(page: Page, url: str) -> None:
+    """
+    The service counts code points and JavaScript halves of them.
+    """
+    page.goto(f"{url}#compare?a=emoji&b=matching")
+    expected = "one two 🎈 three four five 😀 six seven"
+    for side in "ab":
+        expect(page.locator(f"#text-{side} mark")).to_have_text([expected])
+
+
+@pytest.mark.parametrize("text", ["plain text", "😀a😀b", "a\ud800b😀c", "", "日本\U00020000語"])
+def test_places_of_any_text(scripts: Page, text: str) -> None:
+    """
+    Every place in a text, as many UTF-16 units into it as its beginning has.
+    """
+    points = [ord(char) for char in text]
+    ranges = [{"start": start, "end": end} for start in range(len(text)) for end in range(start, len(text) + 1)]
+    told = scripts.evaluate(
+        """async ([points, ranges]) => {
+            const text = points.map((each) => String.fromCodePoint(each)).join("");
+            return (await import("/page/offsets.js")).toUnits(text, ranges);
+        }""",
+        [points, ranges],
+    )
+    units = [len(text[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in range(len(text) + 1)]
+    assert told == [{"start": units[each["start"]], "end": units[each["end"]]} for each in ranges]
+
+
+def test_long_documents(page: Page, url: str) -> None:
+    """
+    A megabyte on each side: all of it is there, and a passage far down is brought into sight on both sides.
+    """
+    page.goto(f"{url}#compare?a=long-a&b=long-b")
+    expect(page.locator("#step-told")).to_contain_text("shared passages")
+    for side, text in zip("ab", long_texts(), strict=True):
+        box = f"document.getElementById('text-{side}')"
+        page.wait_for_function(f"{box}.textContent.length === {len(text)}")
+        assert page.evaluate(f"{box}.textContent") == text
+        # No block is so long that laying it out would be felt.
+        assert page.evaluate(f"Math.max(...[...{box}.children].map((each) => each.textContent.length))") < 10_000
+    page.locator("#text-a").evaluate("box => { box.scrollTop = box.scrollHeight; }")
+    last = page.locator("#text-a mark").last
+    passage = last.get_attribute("data-passage")
+    last.click()
+    texts = []
+    for side in "ab":
+        selector = f"#text-{side} mark[data-passage='{passage}']"
+        wait_in_sight(page, selector)
+        texts.append(page.locator(selector).first.text_content())
+    assert texts[0] == texts[1]
+    page.keyboard.press("n")
+    for side in "ab":
+        wait_in_sight(page, f"#text-{side} mark.on")
+
+
+def test_a_document_that_there_is_not(page: Page, url: str) -> None:
+    """
+    The comparison says which one.
+    """
+    page.goto(f"{url}#compare?a=lease&b=gone")
+    expect(page.locator("#compare-error")).to_contain_text("'gone'")
+    page.get_by_label("Document B", exact=True).fill("renewal")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#compare-error")).to_be_empty()
+    expect(page.locator("#name-b")).to_have_text("renewal.txt")
+
+
+def test_text_is_never_html(page: Page, url: str) -> None:
+    """
+    A document whose text, name and id are HTML is shown as it is, and nothing of it runs.
+    """
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    ask(page, 'FINGERPRINT:"<b>id</b>"_20_95')
+    expect(hits(page).get_by_role("heading")).to_have_text(re.compile(re.escape("<script>alert(1)</script>")))
+    expect(hits(page).locator(".mono")).to_have_text("<b>id</b>")
+    page.goto(f"{url}#compare?a=%3Cb%3Eid%3C%2Fb%3E&b=%3Cb%3Eid%3C%2Fb%3E")
+    expect(page.locator("#text-a")).to_have_text(SCRIPT)
+    expect(page.locator("#name-a")).to_have_text("<script>alert(1)</script>")
+    assert page.evaluate("window.ran") is None
+    assert page.locator("#text-a script, #text-a img, #hits script").count() == 0
+
+
+@pytest.fixture
+def clustered(page: Page, url: str) -> Page:
+    """The clusters of the store: recipe and notes, four drafts, eleven pairs, lease and renewal."""
+    page.goto(f"{url}#duplicates")
+    page.get_by_role("slider", name="Threshold").fill("60")
+    page.get_by_role("button", name="Find clusters").click()
+    expect(page.locator("#clusters > li")).to_have_count(10)
+    return page
+
+
+def test_duplicates(clustered: Page, shots: Path) -> None:
+    """
+    The largest cluster first, a matrix for those that one can take in, a list for others, some at a time.
+    """
+    page = clustered
+    expect(page.locator("#clusters-told")).to_contain_text(f"among {COUNT} documents")
+    shown = page.locator("#clusters > li")
+    large, drafts = shown.nth(0), shown.nth(1)
+    expect(large.get_by_role("heading")).to_have_text("1. 31 documents")
+    expect(large.locator("tbody tr")).to_have_count(12)
+    expect(large.locator(".matrix")).to_have_count(0)
+    large.get_by_role("button", name="Show more (19 left)").click()
+    expect(large.locator("tbody tr")).to_have_count(24)
+    # Of 60 shingles each change takes five, so two drafts have 55 of 65, 50 of 70 or 45 of 75 in common.
+    expect(drafts.locator(".members a")).to_have_text(["84.6%", "71.4%", "60.0%"])
+    expect(drafts.locator(".matrix tr").nth(1).locator("td")).to_have_text(["", "84", "71", "60"])
+    expect(drafts.locator(".mono").first).to_have_text("<i>draft</i>/0")
+    page.screenshot(path=shots / "duplicates.png", full_page=True)
+    page.get_by_role("button", name=re.compile(r"^Show more \(4 left\)$")).click()
+    expect(shown).to_have_count(14)
+    # The keyboard goes on where the new ones begin.
+    expect(shown.nth(10).get_by_role("link").first).to_be_focused()
+    drafts.get_by_role("link", name="Compare draft 0 with draft 1, 84.6%").click()
+    expect(page.get_by_label("Document A", exact=True)).to_have_value("<i>draft</i>/0")
+    expect(page.locator("#shares .big").first).to_have_text("84.6%")
+
+
+def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
+    """
+    The metric and the kind of cluster count, and nothing found is an answer.
+    """
+    page.goto(f"{url}#duplicates")
+    page.get_by_label("Alike by").select_option("containment")
+    page.get_by_role("slider", name="Threshold").fill("60")
+    page.get_by_label("Only clusters in which every pair").check()
+    with page.expect_response(lambda answer: "/api/duplicates?" in answer.url) as answer:
+        page.get_by_role("button", name="Find clusters").click()
+    told = answer.value.json()
+    assert (told["metric"], told["threshold"], told["recall"], told["complete"]) == ("containment", 60, 95, True)
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_duplicates_are_downloaded(clustered: Page, form: str) -> None:
+    """
+    All of them, in a file whose name says what it is.
+    """
+    with clustered.expect_download() as expected:
+        clustered.get_by_role("button", name=f"Download {form.upper()}").click()
+    content = Path(expected.value.path()).read_text(encoding="utf-8").splitlines()
+    if form == "json":
+        assert expected.value.suggested_filename == "duplicates.jsonl"
+        assert [json.loads(line)["size"] for line in content] == [31, 4, *[2] * 12]
+    else:
+        assert expected.value.suggested_filename == "duplicates.csv"
+        assert len(content) == 1 + 31 + 4 + 2 * 12
+
+
+@pytest.fixture(scope="module")
+def guarded_url(browser: Browser, folder: Path) -> Iterator[str]:
+    """The address of a service that asks who it is."""
+    with serving(folder, user=USER, password=PASSWORD, api_key=KEY) as served:
+        yield f"{served.url}/"
+
+
+def test_signing_in(browser: Browser, guarded_url: str, shots: Path) -> None:
+    """
+    The first question asks for a password, tells a wrong one, goes on with the right one, and forgets it when told to.
+    """
+    with opened(browser, guarded_url) as page:
+        ask(page, "rent")
+        dialog = page.get_by_role("dialog", name="Sign in")
+        dialog.get_by_label("User", exact=True).fill(USER)
+        dialog.get_by_label("Password", exact=True).fill("wrong")
+        page.keyboard.press("Enter")
+        expect(dialog.get_by_role("alert")).to_contain_text("does not know")
+        page.screenshot(path=shots / "sign-in.png")
+        dialog.get_by_label("Password", exact=True).fill(PASSWORD)
+        page.keyboard.press("Enter")
+        expect(dialog).to_be_hidden()
+        expect(page.locator("#found-told")).to_contain_text("documents")
+        assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("#query-error")).to_contain_text("needs a sign-in")
+
+
+def test_signing_in_with_a_key(browser: Browser, guarded_url: str) -> None:
+    """
+    A key does as well.
+    """
+    with opened(browser, f"{guarded_url}#compare?a=lease&b=renewal") as page:
+        dialog = page.get_by_role("dialog", name="Sign in")
+        dialog.get_by_role("radio", name="API key").check(force=True)
+        dialog.get_by_label("API key").last.fill(KEY)
+        page.keyboard.press("Enter")
+        expect(page.locator("#name-a")).to_have_text("lease.txt")
+
+
+def test_a_key_that_is_no_latin(browser: Browser, guarded_url: str) -> None:
+    """
+    It reaches the service, which does not know it, and says so.
+    """
+    with opened(browser, f"{guarded_url}#compare?a=lease&b=renewal") as page:
+        dialog = page.get_by_role("dialog", name="Sign in")
+        dialog.get_by_role("radio", name="API key").check(force=True)
+        dialog.get_by_label("API key").last.fill("\u201ckey\u201d")
+        page.keyboard.press("Enter")
+        expect(dialog.get_by_role("alert")).to_contain_text("does not know")
+
+
+@pytest.mark.parametrize("address", ["#constructor", "#search?q=rent&metric=toString"])
+def test_an_address_that_names_nothing(browser: Browser, url: str, address: str) -> None:
+    """
+    What only every JavaScript object knows is no view and no metric.
+    """
+    with opened(browser, url + address) as page:
+        expect(page.get_by_label("Query")).to_have_count(1)
+        page.wait_for_load_state("networkidle")
+
+
+def test_without_a_mouse(page: Page) -> None:
+    """
+    From the first key to two passages side by side; where the keyboard is can always be seen.
+    """
+
+    def tab_to(name: str) -> None:
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            at = page.evaluate(
+                """() => {
+                    const at = document.activeElement, seen = getComputedStyle(at);
+                    const around = at.closest(".segments label")?.querySelector("span") ?? at;
+                    const { outlineStyle, outlineWidth } = getComputedStyle(around);
+                    return [at.getAttribute("aria-label") ?? at.labels?.[0]?.textContent ?? at.textContent,
+                            outlineStyle !== "none" && parseFloat(outlineWidth) >= 1 || at.id === "file"];
+                }"""
+            )
+            assert at[1], f"nothing shows that the keyboard is at {at[0]!r}"
+            if at[0].strip().startswith(name):
+                return
+        pytest.fail(f"the keyboard does not come to {name}")
+
+    tab_to("Skip to the content")
+    page.keyboard.press("Enter")
+    tab_to("Query")
+    page.keyboard.type("FINGERPRINT:lease_50_95")
+    page.keyboard.press("Enter")
+    expect(page.locator("#found-told")).to_contain_text("documents")
+    tab_to("Similarity")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("radio", name="Contains")).to_be_checked()
+    page.wait_for_url("**metric=contains")
+    tab_to("Choose a file")
+    tab_to("Compare with renewal.txt")
+    page.keyboard.press("Enter")
+    expect(page.locator("#name-b")).to_have_text("renewal.txt")
+    page.keyboard.press("n")
+    expect(page.locator("#step-told")).to_have_text(re.compile(r"^Passage 1 of 4"))
+    page.keyboard.press("p")
+    expect(page.locator("#step-told")).to_have_text(re.compile(r"^Passage 4 of 4"))
+
+
+def test_what_a_screen_reader_is_told(page: Page, url: str) -> None:
+    """
+    Every control has a name, every reference leads somewhere, headings go down one by one, and there is one main part.
+    """
+    for view in VIEWS:
+        look_at(page, url, view)
+        assert page.evaluate(PROBLEMS) == [], view
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(browser: Browser, url: str, shots: Path, scheme: Any) -> None:
+    """
+    4.5 to 1 between every text and what is behind it, by day and by night (WCAG 2.1, 1.4.3).
+    """
+    with opened(browser, url, color_scheme=scheme) as page:
+        for number, view in enumerate(VIEWS):
+            look_at(page, url, view)
+            assert page.evaluate(CONTRAST) == [], view
+            page.screenshot(path=shots / f"{scheme}-{number}.png")
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 3 * 128) == (scheme == "dark")
+
+
+@pytest.mark.parametrize(("width", "height"), PHONES)
+def test_on_a_phone(browser: Browser, url: str, shots: Path, width: int, height: int) -> None:
+    """
+    No view is wider than the screen, and nothing to touch is smaller than 24 pixels (WCAG 2.2, 2.5.8).
+    """
+    with opened(browser, url, viewport={"width": width, "height": height}, has_touch=True) as page:
+        for number, view in enumerate(VIEWS):
+            look_at(page, url, view)
+            assert page.evaluate("document.documentElement.scrollWidth") == width, view
+            small = page.locator("button:visible, select:visible, nav a:visible").evaluate_all(
+                "all => all.filter((each) => each.getBoundingClientRect().height < 24).map((each) => each.outerHTML)"
+            )
+            assert small == []
+            page.screenshot(path=shots / f"phone-{width}-{number}.png", full_page=True)
+
+
+def test_clusters_on_a_phone(clustered: Page) -> None:
+    """
+    A matrix scrolls within itself.
+    """
+    clustered.set_viewport_size({"width": 320, "height": 640})
+    expect(clustered.locator(".matrix").first).to_be_attached()
+    assert clustered.evaluate("document.documentElement.scrollWidth") == 320

@@ -1,0 +1,396 @@
+"""The environment and whorl.toml: every entry arrives, every bad one is named, no secret is shown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from whorl import open_store
+from whorl.engine.solr.schema import FieldNames
+from whorl.errors import ParameterError, StoreError
+from whorl.settings.settings import Setting, Settings, all_settings
+
+PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, without a whorl.toml."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def configured(text: str) -> Settings:
+    """Settings of a whorl.toml alone."""
+    Path("whorl.toml").write_text(text, encoding="utf-8")
+    return Settings.load({})
+
+
+def test_nothing_is_needed() -> None:
+    """
+    Without a variable or a file there are a folder of one's own, a minute, whorl's field names, and no secret.
+    """
+    settings = Settings.load({})
+    assert settings.store == str(platformdirs.user_data_path("whorl") / "store")
+    assert settings.timeout_seconds == 60
+    assert settings.solr_auth is None
+    assert settings.fields == FieldNames()
+    assert settings.solr_cache == platformdirs.user_cache_path("whorl") / "solr"
+    assert settings.api_keys == ()
+    assert settings.login is None
+
+
+def test_every_variable_arrives() -> None:
+    """
+    Each sets what it says; only the first colon parts user and password.
+    """
+    settings = Settings.load(
+        {
+            "WHORL_STORE": "http://localhost:8983/solr/whorl",
+            "WHORL_SOLR_AUTH": "user:pass:word",
+            "WHORL_TIMEOUT": "2.5",
+            "WHORL_API_KEY": "key",
+            "WHORL_SOLR_CACHE": "jars",
+        }
+    )
+    assert settings == Settings(
+        store="http://localhost:8983/solr/whorl",
+        timeout_seconds=2.5,
+        solr_auth=("user", "pass:word"),
+        api_keys=("key",),
+        solr_cache=Path("jars"),
+    )
+
+
+def test_empty_variables_are_unset() -> None:
+    """
+    `WHORL_STORE= whorl …` is as if the variable was not there.
+    """
+    names = ("STORE", "SOLR_AUTH", "TIMEOUT", "API_KEY", "CONFIG", "SOLR_CACHE")
+    assert Settings.load({f"WHORL_{name}": "" for name in names}) == Settings.load({})
+
+
+def test_every_entry_of_the_file_arrives() -> None:
+    """
+    store, timeout and all fields of a collection.
+    """
+    settings = configured(
+        'store = "notes"\ntimeout = 5\n[fields]\nminhash = "H"\ncontent = "text_en"\nname = "title"\n'
+        'dbid = "NUMBER"\nnoderef = "REF"\n'
+    )
+    assert (settings.store, settings.timeout_seconds) == ("notes", 5)
+    assert settings.fields == FieldNames("H", "text_en", "title", "NUMBER", "REF")
+
+
+def test_names_of_fields_in_queries() -> None:
+    """
+    Any name may be given, quoted where TOML wants that.
+    """
+    settings = configured('[names]\n"cm:title" = "title_t"\nSITE = "site_s"')
+    assert settings.names == {"cm:title": "title_t", "SITE": "site_s"}
+    assert configured("").names == {}
+
+
+def test_the_environment_wins() -> None:
+    """
+    Over the file; what the environment does not say is the file's.
+    """
+    Path("whorl.toml").write_text('store = "of-file"\ntimeout = 5', encoding="utf-8")
+    settings = Settings.load({"WHORL_STORE": "of-environment"})
+    assert (settings.store, settings.timeout_seconds) == ("of-environment", 5)
+
+
+def test_another_file_can_be_named() -> None:
+    """
+    WHORL_CONFIG is read instead of ./whorl.toml.
+    """
+    Path("whorl.toml").write_text('store = "of-whorl.toml"', encoding="utf-8")
+    Path("other.toml").write_text('store = "of-other"', encoding="utf-8")
+    assert Settings.load({"WHORL_CONFIG": "other.toml"}).store == "of-other"
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "1e9", "ten", "1 s", "86400"])
+def test_a_bad_timeout_is_named(seconds: str) -> None:
+    """
+    The message says which variable, what it is, and what may be given.
+    """
+    with pytest.raises(ParameterError, match=f"WHORL_TIMEOUT must be seconds.*'{seconds}'"):
+        Settings.load({"WHORL_TIMEOUT": seconds})
+
+
+@pytest.mark.parametrize("auth", ["user", ":password", "user password"])
+def test_bad_credentials_are_named_and_not_shown(auth: str) -> None:
+    """
+    Whatever it was, it was meant as a secret.
+    """
+    with pytest.raises(ParameterError, match="WHORL_SOLR_AUTH must be user:password") as caught:
+        Settings.load({"WHORL_SOLR_AUTH": auth})
+    assert auth not in str(caught.value).replace("user:password", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("timeout = 0", "timeout must be seconds.*got 0"),
+        ("timeout = true", "timeout must be seconds.*got True"),
+        ("timeout = []", "timeout must be seconds"),
+        (f"timeout = {'9' * 400}", "timeout must be seconds"),
+        ("store = 5", "store must be a Solr URL or a folder, got 5"),
+        ("stroe = 'x'", r"there is no setting 'stroe'; did you mean store\?"),
+        ("timeout_seconds = 5", "there is no setting 'timeout_seconds'.*known are allowed_hosts, api_key"),
+        ("config = 'x'", "there is no setting 'config'"),
+        ("fields = 'x'", "fields must be a table from minhash, content, name, dbid, noderef"),
+        ("names = 'x'", "names must be a table from names in queries to fields"),
+        ("[names]\nSITE = 5", "names must be a table from names in queries to fields.*got {'SITE': 5}"),
+        ("[names]\nSITE = ''", "names must be a table from names in queries"),
+        ("[fields]\nminhsah = 'x'", "fields must be a table from minhash.*'minhsah'"),
+        ("[fields]\nminhash = 5", "fields must be a table from minhash"),
+        ("[fields]\nminhash = ''", "fields must be a table from minhash"),
+        ("api_key = []\nopen = 'perhaps'", "open must be true or false, got 'perhaps'"),
+        ("api_key = ['']", "api_key must be a key, or several"),
+        ("api_key = [5]", "api_key must be a key, or several"),
+        ("listen = 8000", "listen must be host:port"),
+        ("max_rows = 10001", "max_rows must be a whole number, 1 to 10,000, got 10001"),
+        ("max_rows = 1.5", "max_rows must be a whole number"),
+        ("max_rows = true", "max_rows must be a whole number"),
+        ("solr_ca = 'gone.pem'", "solr_ca must be a file that can be read, got 'gone.pem'"),
+        ("solr_verify = 1", "solr_verify must be true or false"),
+        ("store = ", "cannot be read"),
+        ("store = 'a'\nstore = 'b'", "cannot be read"),
+    ],
+)
+def test_a_bad_entry_is_named_with_its_file(text: str, named: str) -> None:
+    """
+    The message says which file, which entry, and what is known.
+    """
+    with pytest.raises(ParameterError, match=f"whorl.toml.*{named}"):
+        configured(text)
+
+
+def test_a_file_that_is_no_text() -> None:
+    """
+    Bytes that are no UTF-8 are told, not thrown.
+    """
+    Path("whorl.toml").write_bytes(b"store = '\xff'")
+    with pytest.raises(ParameterError, match=r"whorl.toml cannot be read.*utf-8"):
+        Settings.load({})
+
+
+@pytest.mark.parametrize("name", ["gone.toml", "."])
+def test_a_named_file_must_be_there(name: str) -> None:
+    """
+    A missing ./whorl.toml is usual; a missing WHORL_CONFIG is a mistake.
+    """
+    with pytest.raises(ParameterError, match="WHORL_CONFIG: "):
+        Settings.load({"WHORL_CONFIG": name})
+
+
+def test_secrets_are_never_shown() -> None:
+    """
+    Neither repr nor str hold the password of either place, or the service's key.
+    """
+    settings = Settings.load(
+        {
+            "WHORL_STORE": "https://admin:s3cret@host:8983/solr/whorl",
+            "WHORL_SOLR_AUTH": "admin:s3cret",
+            "WHORL_API_KEY": "s3cret",
+        }
+    )
+    shown = f"{settings!r} {settings} {[settings]}"
+    assert "s3cret" not in shown
+    assert "https://host:8983/solr/whorl" in shown
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "",
+        "localhost:8983/solr/whorl",
+        "zk://localhost:8983/solr/whorl",
+        "http://localhost:8983",
+        "http://localhost:8983/solr",
+        "http://localhost:8983/solr/",
+        "http://localhost:8983/solr/#/whorl/core-overview",
+        "http://localhost:8983/solr/whorl/select?q=*:*",
+        "http://:8983/solr/whorl",
+        "http://[::1/solr/whorl",
+        "http://localhost:many/solr/whorl",
+        "http://localhost:99999/solr/whorl",
+    ],
+)
+def test_what_is_no_store_is_not_made_a_folder(store: str, folder: Path) -> None:
+    """
+    A mistyped URL is refused with an example, and nothing is created under its name.
+    """
+    with pytest.raises(ParameterError, match="http://localhost:8983/solr/NAME"):
+        open_store(store, Settings.load({}))
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("mark", "/#?@")
+def test_a_password_with_a_mark_in_it_is_not_shown(mark: str) -> None:
+    """
+    Unquoted, it makes the URL unreadable; the message says how to write it, without repeating it.
+    """
+    with pytest.raises(ParameterError) as caught:
+        open_store(f"http://admin:s3{mark}cret@@localhost:8983/solr/whorl/@", Settings.load({}))
+    assert "cret" not in str(caught.value)
+    assert "%2F" in str(caught.value)
+
+
+def test_urls_are_known_in_capitals() -> None:
+    """
+    HTTP:// is a URL as http:// is.
+    """
+    with open_store("HTTP://user:s3cret@localhost:8983/solr/whorl/", Settings.load({})) as store:
+        assert store.engine._client.url == "http://localhost:8983/solr/whorl"  # type: ignore[attr-defined]
+
+
+def test_a_folder_of_nobody() -> None:
+    """
+    ~name of an unknown user is an error of ours.
+    """
+    with pytest.raises(StoreError, match="~no-such-user/store cannot be used as a store"):
+        open_store("~no-such-user/store", Settings.load({}))
+
+
+def test_asking_does_not_make_a_store(folder: Path) -> None:
+    """
+    With create=False a folder that is not there stays so, and the message says how one is made.
+    """
+    with pytest.raises(StoreError, match="there is no store at typo; make one by indexing: whorl index --store typo"):
+        open_store("typo", Settings.load({}), create=False)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_user_has_a_password() -> None:
+    """
+    From the environment or the file, the environment first; one without the other, or a name with a colon, is an error.
+    """
+    assert Settings.load({}).login is None
+    assert Settings.load({"WHORL_USER": "ann", "WHORL_PASSWORD": "a:b"}).login == ("ann", "a:b")
+    assert configured('user = "ann"\npassword = "pw"').login == ("ann", "pw")
+    assert Settings.load({"WHORL_PASSWORD": "other"}).login == ("ann", "other")
+    for wrong in ({"WHORL_USER": "a:b"}, {"WHORL_USER": "a:b", "WHORL_PASSWORD": "c"}):
+        with pytest.raises(ParameterError, match="WHORL_USER"):
+            Settings.load(wrong)
+    for text in ('user = "ann"', 'password = "pw"'):
+        with pytest.raises(ParameterError, match="WHORL_USER"):
+            configured(text)
+    with pytest.raises(ParameterError, match="user must be a name without a colon, together with a password, got 1"):
+        configured("user = 1\npassword = 2")
+
+
+def test_a_list_in_either_place() -> None:
+    """
+    With commas in a variable, a list in the file, and one alone in both.
+    """
+    assert Settings.load({"WHORL_API_KEY": "old, new"}).api_keys == ("old", "new")
+    assert configured('api_key = ["old", "with, comma"]').api_keys == ("old", "with, comma")
+    assert configured('api_key = "one"').api_keys == ("one",)
+
+
+@pytest.mark.parametrize(
+    ("told", "address"),
+    [("0.0.0.0:80", ("0.0.0.0", 80)), ("[::1]:0", ("::1", 0)), ("example.org:65535", ("example.org", 65_535))],
+)
+def test_addresses(told: str, address: tuple[str, int]) -> None:
+    """
+    Host and port, an IPv6 address without its brackets.
+    """
+    assert Settings.load({"WHORL_LISTEN": told}).listen == address
+
+
+@pytest.mark.parametrize("told", ["8000", ":8000", "::1:8000", "localhost", "localhost:65536", "a:b", "http://a:80"])
+def test_no_addresses(told: str) -> None:
+    """
+    What could be read in two ways is not guessed.
+    """
+    with pytest.raises(ParameterError, match="WHORL_LISTEN must be host:port, an IPv6 address in brackets"):
+        Settings.load({"WHORL_LISTEN": told})
+
+
+@pytest.mark.parametrize("told", ["true", "Yes", "1", "on"])
+def test_flags_in_variables(told: str) -> None:
+    """
+    In the words that people use.
+    """
+    assert Settings.load({"WHORL_OPEN": told}).is_open
+    opposite = {"true": "false", "Yes": "no", "1": "0", "on": "off"}[told]
+    assert not Settings.load({"WHORL_SOLR_VERIFY": opposite}).solr_verify
+
+
+def test_a_variable_with_a_typing_error() -> None:
+    """
+    An error that names the one that was meant; what is not whorl's is not looked at, and neither is an empty one.
+    """
+    with pytest.raises(ParameterError, match=r"there is no setting WHORL_MAX_ROW; did you mean WHORL_MAX_ROWS\?"):
+        Settings.load({"WHORL_MAX_ROW": "5"})
+    with pytest.raises(ParameterError, match=r"there is no setting WHORL_QQQQQQ; docs/settings\.md lists"):
+        Settings.load({"WHORL_QQQQQQ": "x"})
+    assert Settings.load({"WHORLED": "x", "MAX_ROW": "5", "WHORL_MAX_ROW": ""}) == Settings()
+
+
+def test_the_variables_of_the_tests_are_let_be() -> None:
+    """
+    What the tests' own modules read stands beside the settings, and is none.
+    """
+    sources = [path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("*.py")]
+    named = {name for text in sources for name in re.findall(r'^[A-Z_]+ = "(WHORL_[A-Z_]+)"', text, re.MULTILINE)}
+    assert named
+    assert Settings.load(dict.fromkeys(named, "1")) == Settings()
+
+
+def test_what_kubernetes_says_is_no_mistake() -> None:
+    """
+    Beside a service called whorl, and one called whorl-solr, every container has these variables.
+    """
+    links = {
+        "WHORL_SERVICE_HOST": "10.0.0.7",
+        "WHORL_SERVICE_PORT": "8000",
+        "WHORL_SERVICE_PORT_HTTP": "8000",
+        "WHORL_PORT": "tcp://10.0.0.7:8000",
+        "WHORL_PORT_8000_TCP": "tcp://10.0.0.7:8000",
+        "WHORL_PORT_8000_TCP_PROTO": "tcp",
+        "WHORL_PORT_8000_TCP_PORT": "8000",
+        "WHORL_PORT_8000_TCP_ADDR": "10.0.0.7",
+        "WHORL_SOLR_SERVICE_HOST": "10.0.0.8",
+        "WHORL_SOLR_PORT_8983_TCP_ADDR": "10.0.0.8",
+    }
+    assert Settings.load(links) == Settings()
+    with pytest.raises(ParameterError, match="there is no setting WHORL_PORT"):
+        Settings.load({"WHORL_PORT": "9000"})
+
+
+def test_leading_zeros_change_no_number() -> None:
+    """
+    However many there are.
+    """
+    assert Settings.load({"WHORL_MAX_WAITING": "0" * 30 + "25"}).max_waiting == 25
+    assert Settings.load({"WHORL_MAX_WAITING": "0" * 30}).max_waiting == 0
+
+
+@pytest.mark.parametrize("each", all_settings(), ids=lambda each: each.key)
+def test_every_setting_is_in_the_documentation(each: Setting) -> None:
+    """
+    With its name in the file, its variable, its default, what it may be and what it means, as the code has them.
+    """
+    variable = f"`{each.variable}`" if each.variable else "–"
+    default = f"`{each.default}`" if re.fullmatch(r"[\w.:]+", each.default.replace(",", "")) else each.default
+    row = f"| `{each.key}` | {variable} | {default} | {each.kind.allowed} | {each.meaning} |"
+    section = re.search(rf"^## {re.escape(each.section)}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    assert row in section[1].splitlines(), row
+
+
+def test_the_documentation_has_no_other_settings() -> None:
+    """
+    Nothing is described that the code does not read.
+    """
+    keys = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+    assert sorted(keys) == sorted(each.key for each in all_settings())
+    known = {each.variable for each in all_settings()} | {"WHORL_CONFIG"}
+    assert set(re.findall(r"\bWHORL_[A-Z_]+", PAGE)) <= known
