@@ -6,6 +6,7 @@
     │   ├── UnsupportedQueryError  readable, but more than can be run (too large, too deep, too many clauses)
     │   └── FieldError             a field that the store does not have, or a question that its type cannot answer
     ├── ParameterError             an argument is outside its documented range (also a ValueError)
+    │   └── UnknownDocumentError   the store has no document of that name
     ├── DocumentError              a document cannot be stored as it is (also a ValueError)
     ├── SchemeMismatchError        signatures or stores made under different schemes meet
     ├── StoreError                 a store on disk cannot be opened, read or written
@@ -74,6 +75,18 @@ class FieldError(QueryError):
 
 class ParameterError(WhorlError, ValueError):
     """A value is outside its documented range."""
+
+
+class UnknownDocumentError(ParameterError):
+    """The store has no document of that name.
+
+    Args:
+        reference: What was to name one.
+    """
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(f"the store has no document {reference!r}")
+        self.reference = reference
 
 
 class DocumentError(WhorlError, ValueError):

@@ -14,7 +14,7 @@ from typing import Self
 
 from whorl.context import trace
 from whorl.engine.protocol import Engine
-from whorl.errors import DocumentError, ParameterError, StoreError
+from whorl.errors import DocumentError, ParameterError, StoreError, UnknownDocumentError
 from whorl.fingerprint.minhash.minima import Signature
 from whorl.fingerprint.minhash.similarity import shared_tokens
 from whorl.fingerprint.passages import Comparison, compare
@@ -244,7 +244,8 @@ class Store:
             rows: Hits on the page, 0 to 10,000.
 
         Raises:
-            ParameterError: The store has no such document, or a number is out of its range.
+            UnknownDocumentError: The store has no such document.
+            ParameterError: A number is out of its range.
             QueryError: The query of `only` cannot be run.
         """
         self._require_page(start, rows)
@@ -317,7 +318,7 @@ class Store:
     def _identified(self, reference: str) -> str:
         document_id = self.engine.identify([reference]).get(reference)
         if document_id is None:
-            raise ParameterError(f"the store has no document {reference!r}")
+            raise UnknownDocumentError(reference)
         return document_id
 
     def explain(
@@ -354,13 +355,15 @@ class Store:
         """Return the stored texts of the documents that references name, each by its reference.
 
         Raises:
-            ParameterError: The store has no document of that name, or none with a text.
+            UnknownDocumentError: The store has no document of that name.
+            ParameterError: It has one, without a text.
         """
         wanted = list(dict.fromkeys(references))
         texts = self.engine.texts(wanted) if wanted else {}
-        for name in wanted:
-            if name not in texts:
-                raise ParameterError(f"the store has no document {name!r}, or none with a text")
+        missing = [name for name in wanted if name not in texts]
+        if missing:
+            self._identified(missing[0])
+            raise ParameterError(f"document {missing[0]!r} has no stored text")
         return texts
 
     def compare(self, a: str, b: str, *, source: str | Mapping[str, str] | None = None) -> Comparison:
@@ -372,7 +375,8 @@ class Store:
             source: A text that need not be in the store, called `source`, or several by name, as in `search`.
 
         Raises:
-            ParameterError: The store has no document of that name, or none with a text.
+            UnknownDocumentError: The store has no document of that name.
+            ParameterError: It has one, without a text.
         """
         given = _given(source)
         texts = {**self.texts([name for name in (a, b) if name not in given]), **given}
