@@ -90,7 +90,7 @@ class Store:
 
     Args:
         engine: What holds the documents.
-        names: What names of fields in queries are called in the store.
+        names: Maps field names used in queries to field names in the store.
         limits: How large a query may be.
         max_rows: Hits on a page, at most.
     """
@@ -104,13 +104,8 @@ class Store:
         max_rows: int = MAX_ROWS,
     ) -> None:
         self.engine = engine
-        self._names = names or {}
+        self.names = names or {}
         self._limits, self._max_rows = limits, max_rows
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """What names of fields in queries are called in the store."""
-        return self._names
 
     def index(
         self,
@@ -444,7 +439,7 @@ class Store:
         if not any(isinstance(node, FieldClause) for node in nodes(plan)):
             # Fingerprints alone ask no field, and the engine need not say what it has.
             return plan, ()
-        return resolve(plan, self.engine.fields(), query, datetime.now(UTC), self._names)
+        return resolve(plan, self.engine.fields(), query, datetime.now(UTC), self.names)
 
     def _planned(
         self, query: str, conventions: Conventions, filters: Iterable[str | Sequence[str]]
@@ -473,7 +468,7 @@ class Store:
         """Return a key by what the engine calls its field, and by the type of its values."""
         if key.field is None:
             return key
-        places = self.engine.fields().named(key.field, self._names)
+        places = self.engine.fields().named(key.field, self.names)
         if places is None:
             raise ParameterError(f"the store has no field {key.field!r} to sort by")
         # Whoever has given some documents dates or numbers wants these in order.
