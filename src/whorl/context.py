@@ -1,35 +1,19 @@
-"""What belongs to the request being answered: its deadline, and a trace of what is done for it.
+"""The request being answered: how long it may take, whether anybody still waits for it, and a trace of what was done.
 
-Both travel in context variables, which threads started for a request inherit.
+It travels in one context variable, which threads started for the request inherit. Loops that may run for long call
+`require_time` once in a while: a thread cannot be stopped from outside, so it has to ask.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-#: A moment of `time.monotonic`; threads that are started for a request inherit it.
-_end: ContextVar[float | None] = ContextVar("deadline", default=None)
-
-
-@contextmanager
-def deadline(seconds: float) -> Iterator[None]:
-    """Give what runs inside so many seconds; one that is nearer already stays."""
-    end, before = time.monotonic() + seconds, _end.get()
-    token = _end.set(end if before is None else min(end, before))
-    try:
-        yield
-    finally:
-        _end.reset(token)
-
-
-def seconds_left() -> float | None:
-    """Return how long there is still, 0 or less when the time is up; None where nothing was said."""
-    end = _end.get()
-    return None if end is None else end - time.monotonic()
+from whorl.errors import StoppedError
 
 
 @dataclass(slots=True)
@@ -66,20 +50,74 @@ class Trace:
             self.plan, self.query_length, self.hits = plan, query_length, hits
 
 
-_current: ContextVar[Trace | None] = ContextVar("trace", default=None)
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Work that somebody waits for.
+
+    Args:
+        trace: What was done for it.
+        end: When its time is up, a moment of `time.monotonic`; None for never.
+        cancelled: Set when nobody waits for it any more.
+    """
+
+    trace: Trace = field(default_factory=Trace)
+    end: float | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def cancel(self) -> None:
+        """Make the work end at its next `require_time`."""
+        self.cancelled.set()
+
+
+_current: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
 @contextmanager
-def traced(request_id: str = "") -> Iterator[Trace]:
-    """Note what runs inside; threads that are started for it note it, too."""
-    made = Trace(request_id)
-    token = _current.set(made)
+def new_request(request_id: str = "") -> Iterator[Request]:
+    """Begin a request: what runs inside has nothing to do with a deadline or a cancellation outside.
+
+    A server reads the next request of a connection in the context of the one before, so every request begins anew.
+    """
+    yield from _within(Request(Trace(request_id)))
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[Request]:
+    """Give what runs inside so many seconds; one that is nearer already stays."""
+    request, end = _current.get() or Request(), time.monotonic() + seconds
+    yield from _within(replace(request, end=end if request.end is None else min(end, request.end)))
+
+
+def _within(request: Request) -> Iterator[Request]:
+    token = _current.set(request)
     try:
-        yield made
+        yield request
     finally:
         _current.reset(token)
 
 
+def seconds_left() -> float | None:
+    """Return how long there is still, 0 or less when the time is up; None where there is no deadline."""
+    request = _current.get()
+    return None if request is None or request.end is None else request.end - time.monotonic()
+
+
+def require_time() -> None:
+    """Go on only if there is time left and somebody waits; costs under a microsecond.
+
+    Raises:
+        StoppedError: The time is up, or the request was cancelled.
+    """
+    request = _current.get()
+    if request is None:
+        return
+    if request.cancelled.is_set():
+        raise StoppedError("this was cancelled, or nobody waits for it any more")
+    if request.end is not None and time.monotonic() >= request.end:
+        raise StoppedError("the time for this is up; ask for less, or allow more (request_timeout)")
+
+
 def trace() -> Trace:
     """Return where to note something; where nobody looks, it is forgotten."""
-    return _current.get() or Trace()
+    request = _current.get()
+    return Trace() if request is None else request.trace

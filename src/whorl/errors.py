@@ -10,6 +10,7 @@
     ├── DocumentError              a document cannot be stored as it is (also a ValueError)
     ├── SchemeMismatchError        signatures or stores made under different schemes meet
     ├── StoreError                 a store on disk cannot be opened, read or written
+    ├── StoppedError               the time for a request is up, or nobody waits for it any more
     └── EngineError                the search engine behind the store failed
         ├── EngineUnavailableError no answer: refused, timed out, gone
         ├── EngineResponseError    an answer that is not one: an HTTP error, HTML, broken JSON
@@ -99,6 +100,10 @@ class SchemeMismatchError(WhorlError):
 
 class StoreError(WhorlError):
     """A store on disk cannot be opened, read or written."""
+
+
+class StoppedError(WhorlError):
+    """Work ended before it was done: its time is up, or nobody waits for it any more."""
 
 
 class EngineError(WhorlError):

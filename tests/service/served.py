@@ -15,6 +15,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import uvicorn
+from starlette.types import ASGIApp
+
 WHORL = Path(sys.executable).parent / "whorl"
 DEADLINE_SECONDS = 60.0
 
@@ -83,6 +86,20 @@ def serving(store: str | Path, **settings: object) -> Iterator[Served]:
         process.wait()
         reader.join()
         stderr.close()
+
+
+@contextlib.contextmanager
+def listening(app: ASGIApp) -> Iterator[str]:
+    """Serve an application from this process, on a real socket; yields its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 class Hung:

@@ -55,7 +55,7 @@ class Report:
         }
 
 
-class StoppedError(Exception):
+class InterruptedUploadError(Exception):
     """The store failed on the way; what the report counts is safe all the same."""
 
     def __init__(self, report: Report, cause: WhorlError) -> None:
@@ -82,7 +82,7 @@ class Bulk:
             chunks: Its body, of which a part is read whenever there is room.
 
         Raises:
-            StoppedError: The store failed.
+            InterruptedUploadError: The store failed.
         """
         # Threads of its own: others must not wait until a slow client has sent all.
         self._limiter = self._limiter or CapacityLimiter(self._settings.max_uploads)
@@ -117,7 +117,7 @@ class Bulk:
         try:
             self._store.index(documents(), progress=note, on_refused=refused)
         except WhorlError as error:
-            raise StoppedError(report, error) from error
+            raise InterruptedUploadError(report, error) from error
 
 
 def _pulled(chunks: AsyncIterator[bytes]) -> Iterator[bytes]:

@@ -22,6 +22,7 @@ from whorl.errors import (
     EngineUnavailableError,
     ParameterError,
     QueryError,
+    StoppedError,
     StoreError,
     WhorlError,
 )
@@ -36,6 +37,7 @@ _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (EngineUnavailableError, 503),
     (EngineError, 502),
     (StoreError, 503),
+    (StoppedError, 503),
     (WhorlError, 500),
 )
 _RETRY_SECONDS = "5"

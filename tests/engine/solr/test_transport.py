@@ -16,7 +16,7 @@ import trustme
 
 from tests import solr_runtime
 from whorl import Document, open_store
-from whorl.context import Trace, deadline, seconds_left, traced
+from whorl.context import Trace, deadline, new_request, seconds_left
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.transport import Link
 from whorl.errors import EngineResponseError, EngineUnavailableError
@@ -125,12 +125,12 @@ def counted(client: SolrClient) -> int:
 
 
 def asked_often(url: str, retries: int) -> tuple[Trace, EngineUnavailableError | None]:
-    with contextlib.closing(SolrClient(url, link=Link(retries=retries))) as client, traced() as trace:
+    with contextlib.closing(SolrClient(url, link=Link(retries=retries))) as client, new_request() as request:
         try:
             counted(client)
         except EngineUnavailableError as error:
-            return trace, error
-        return trace, None
+            return request.trace, error
+        return request.trace, None
 
 
 @pytest.mark.parametrize(
@@ -211,10 +211,14 @@ def test_no_pause_goes_beyond_the_end() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/solr/whorl"
-        with contextlib.closing(SolrClient(url, link=Link(retries=10))) as client, traced() as trace, deadline(0.3):
+        with (
+            contextlib.closing(SolrClient(url, link=Link(retries=10))) as client,
+            new_request() as request,
+            deadline(0.3),
+        ):
             with pytest.raises(EngineUnavailableError):
                 counted(client)
-            assert 1 < trace.solr_requests < 6
+            assert 1 < request.trace.solr_requests < 6
             left = seconds_left()
             assert left is not None
             assert left > 0
@@ -232,18 +236,6 @@ def test_pauses() -> None:
     assert len({tuple(pauses) for pauses in drawn}) == 50
     assert link.pause_before(8) is None
     assert Link().pause_before(1) is None
-
-
-def test_the_nearest_end_counts() -> None:
-    """
-    Nobody gives more time than they have.
-    """
-    assert seconds_left() is None
-    with deadline(5), deadline(100):
-        left = seconds_left()
-        assert left is not None
-        assert 0 < left <= 5
-    assert seconds_left() is None
 
 
 @pytest.fixture(scope="module")

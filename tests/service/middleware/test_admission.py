@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import httpx
 import pytest
+import requests
 from starlette.testclient import TestClient
 
+from tests.service.served import listening
 from whorl import Document, Store, open_store
 from whorl.context import seconds_left
 from whorl.errors import ParameterError
@@ -116,9 +120,12 @@ class Held(Store):
         self.released = threading.Event()
         self.inside = threading.Semaphore(0)
         self.given: list[float | None] = []
+        self.ends: list[float] = []
 
     def search(self, query: str, **arguments: Any) -> Any:
-        self.given.append(seconds_left())
+        left = seconds_left()
+        self.given.append(left)
+        self.ends.append(time.monotonic() + (left or 0.0))
         self.inside.release()
         assert self.released.wait(_DEADLINE_SECONDS)
         return super().search(query, **arguments)
@@ -216,6 +223,22 @@ def test_the_time_is_up(held: Held, asking: Any) -> None:
         assert refused(service.get("/api/search?q=*"), 503).startswith("there was no room")
         held.released.set()
         until(lambda: service.get("/api/search?q=*").status_code == 200)
+
+
+def test_a_deadline_is_one_requests(store: Store) -> None:
+    """
+    On one connection, each request has the whole time: a body that comes in parts does not hand its end to the next.
+    """
+    held = Held(store)
+    held.released.set()
+    with listening(create_app(held)) as url, requests.Session() as connection:
+        for _ in range(2):
+            assert connection.get(f"{url}/api/search?q=*").status_code == 200
+            assert connection.post(f"{url}/api/compare", json={"a": {"text": "x" * 500_000}, "b": {"text": ""}}).ok
+        assert connection.get(f"{url}/readyz").status_code == 200
+        assert connection.get(f"{url}/api/search?q=*").status_code == 200
+    # What is the same moment differs in its last digits; a comparison lies between two of them.
+    assert all(later - earlier > 1e-4 for earlier, later in pairwise(held.ends))
 
 
 def test_facets_end_with_the_time(held: Held) -> None:

@@ -11,7 +11,7 @@ import uuid
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from whorl.context import Trace, traced
+from whorl.context import Trace, new_request
 from whorl.service.errors import failure
 from whorl.service.logs import LOGGER
 from whorl.service.metrics import Metrics
@@ -49,7 +49,8 @@ class Observation:
                 MutableHeaders(scope=message)[REQUEST_ID] = request_id
             await send(message)
 
-        with traced(request_id) as trace:
+        with new_request(request_id) as request:
+            trace = request.trace
             try:
                 await self._app(scope, receive, send_named)
             except asyncio.CancelledError:

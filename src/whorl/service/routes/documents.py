@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.requests import ClientDisconnect
 
 from whorl.planning.build import describe
-from whorl.service.bulk import Bulk, StoppedError
+from whorl.service.bulk import Bulk, InterruptedUploadError
 from whorl.service.errors import Json, failure, status_of
 from whorl.service.middleware.authentication import DOCUMENTS
 from whorl.settings.settings import Settings
@@ -116,7 +116,7 @@ def native_routes(store: Store, settings: Settings) -> APIRouter:
         """
         try:
             report = await bulk.take(request.stream())
-        except StoppedError as stopped:
+        except InterruptedUploadError as stopped:
             cause = stopped.cause
             return failure(DOCUMENTS, status_of(cause), str(cause), {"so_far": stopped.report.values()})
         except ClientDisconnect:
