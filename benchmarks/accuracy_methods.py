@@ -152,9 +152,9 @@ class CountingEngine(EmbeddedEngine):
 
     read = 0
 
-    def texts(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, str]:
+    def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         self.read += len(ids)
-        return super().texts(ids, are_ids=are_ids)
+        return super().texts(ids)
 
 
 class Calibrated:

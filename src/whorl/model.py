@@ -182,3 +182,11 @@ class Page:
     hits: tuple[Hit, ...]
     warnings: tuple[str, ...] = ()
     asked: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What an indexing run did so far: documents stored, and documents that were there already, unchanged."""
+
+    stored: int = 0
+    unchanged: int = 0

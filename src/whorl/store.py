@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,7 @@ from whorl.fingerprint.passages import Comparison, compare
 from whorl.fingerprint.sketch.sampling import text_sketch
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.model import Document, Order, Page, Stored
+from whorl.model import Document, Indexed, Order, Page, Stored
 from whorl.planning.build import (
     Bool,
     BoundPlan,
@@ -73,14 +73,6 @@ _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.B
 #: The deepest hit that can be asked for; engines sort everything before it.
 MAX_DEPTH = 1_000_000
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
-
-
-@dataclass(frozen=True, slots=True)
-class Indexed:
-    """What an indexing run did so far: documents stored, and documents that were there already, unchanged."""
-
-    stored: int = 0
-    unchanged: int = 0
 
 
 class Store:
@@ -282,7 +274,7 @@ class Store:
         if only is None:
             return BoundPlan(MatchAll())
         plan, told = self._resolved(make_filter(parse(only, limits=self._limits)), only)
-        bound = bind(plan, self.engine.signatures(references(plan)))
+        bound = bind(plan, self._signatures(references(plan)))
         return replace(bound, warnings=(*bound.warnings, *told))
 
     def _source(self, reference: str, text: str | None) -> Source:
@@ -294,24 +286,24 @@ class Store:
             )
         if text is not None:
             return Source(reference, text_sketch(text, self.engine.scheme, scheme), text=text)
-        found = self.engine.sketches([reference]).get(reference)
-        if found is None:
-            self._identified(reference)
+        document_id = self._identified(reference)
+        sketch = self.engine.sketches([document_id]).get(document_id)
+        if sketch is None:
             raise ParameterError(f"document {reference!r} has no sketch; 'whorl solr backfill' or indexing it adds one")
-        return Source(reference, found[1], document_id=found[0])
+        return Source(reference, sketch, document_id=document_id)
 
     def _tokens(self, reference: str, text: str | None) -> TokenSource:
         if text is not None:
             size = text_sketch(text, self.engine.scheme, SketchScheme()).size
             return TokenSource(reference, self.engine.sign(text), size=size)
         document_id = self._identified(reference)
-        signature = self.engine.signatures({document_id: False}, are_ids=True).get(document_id)
+        signature = self.engine.signatures({document_id: False}).get(document_id)
         if signature is None:
             raise ParameterError(f"document {reference!r} has no fingerprint")
         return TokenSource(reference, signature, document_id=document_id)
 
     def _identified(self, reference: str) -> str:
-        document_id = self.engine.identify([reference]).get(reference)
+        document_id = self.engine.resolve([reference]).get(reference)
         if document_id is None:
             raise UnknownDocumentError(reference)
         return document_id
@@ -340,21 +332,34 @@ class Store:
 
     def signature(self, reference: str) -> Signature | None:
         """Return the signature of the document that a reference names, or None when there is none."""
-        return self.engine.signatures({reference: True}).get(reference)
+        return self._signatures({reference: True}).get(reference)
+
+    def _signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        """Return the signatures of the documents that references name, by reference."""
+        ids = self.engine.resolve(wanted) if wanted else {}
+        by_id: dict[str, bool] = {}
+        for reference, document_id in ids.items():
+            by_id[document_id] = by_id.get(document_id, False) or wanted[reference]
+        found = self.engine.signatures(by_id) if by_id else {}
+        return {reference: found[document_id] for reference, document_id in ids.items() if document_id in found}
 
     def text(self, reference: str) -> str | None:
         """Return the stored text of the document that a reference names, or None when there is none."""
-        return self.engine.texts([reference]).get(reference)
+        return self._texts([reference]).get(reference)
+
+    def _texts(self, references: Collection[str]) -> Mapping[str, str]:
+        ids = self.engine.resolve(references) if references else {}
+        found = self.engine.texts([*ids.values()]) if ids else {}
+        return {reference: found[document_id] for reference, document_id in ids.items() if document_id in found}
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return the stored texts of the documents that references name, each by its reference.
 
         Raises:
-            UnknownDocumentError: The store has no document of that name.
-            ParameterError: It has one, without a text.
+            UnknownDocumentError: The store has no document of that name; a ParameterError: it has one without a text.
         """
         wanted = list(dict.fromkeys(references))
-        texts = self.engine.texts(wanted) if wanted else {}
+        texts = self._texts(wanted)
         missing = [name for name in wanted if name not in texts]
         if missing:
             self._identified(missing[0])
@@ -370,8 +375,7 @@ class Store:
             source: A text that need not be in the store, called `source`, or several by name, as in `search`.
 
         Raises:
-            UnknownDocumentError: The store has no document of that name.
-            ParameterError: It has one, without a text.
+            UnknownDocumentError: The store has no document of that name; a ParameterError: it has one without a text.
         """
         given = _given(source)
         texts = {**self.texts([name for name in (a, b) if name not in given]), **given}
@@ -423,7 +427,7 @@ class Store:
         wanted = references(plan)
         stored = {reference: order for reference, order in wanted.items() if reference not in texts}
         sources = {
-            **(self.engine.signatures(stored) if stored else {}),
+            **self._signatures(stored),
             **{name: self.engine.sign(text) for name, text in texts.items() if name in wanted},
         }
         bound = bind(plan, sources)
@@ -519,7 +523,7 @@ class Store:
         return plans
 
     def _with_shared(self, page: Page, source: Signature) -> Page:
-        signatures = self.engine.signatures({hit.id: False for hit in page.hits}, are_ids=True)
+        signatures = self.engine.signatures({hit.id: False for hit in page.hits})
         return replace(
             page,
             asked=len(source.tokens),

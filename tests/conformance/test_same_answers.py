@@ -122,8 +122,7 @@ def test_texts(store: Store, collection: list[Document]) -> None:
     """
     expected = {document.id: document.text for document in collection if document.text}
     assert len(expected) == len(collection) - 1
-    for are_ids in (False, True):
-        assert store.engine.texts([*expected, "not-there", "\ud800", ""], are_ids=are_ids) == expected
+    assert store.engine.texts([*expected, "not-there", "\ud800", ""]) == expected
     assert store.engine.texts([]) == {}
 
 
@@ -132,9 +131,10 @@ def test_texts_by_reference(store: Store, reference: str, by_reference: dict[str
     """
     What names a document in a query names its text; as the id of a hit it is an id and nothing else.
     """
-    expected = {reference: by_reference["a node"].text}
-    assert store.engine.texts([reference]) == expected
-    assert store.engine.texts([reference], are_ids=True) == (expected if reference == "a node" else {})
+    text = by_reference["a node"].text
+    assert store.text(reference) == text
+    assert store.engine.resolve([reference, "not-there"]) == {reference: "a node"}
+    assert store.engine.texts([reference]) == ({reference: text} if reference == "a node" else {})
 
 
 def test_unknown_source(store: Store) -> None:

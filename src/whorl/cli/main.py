@@ -75,8 +75,8 @@ def index(paths: tuple[Path, ...], store: str | None, batch: int, again: bool) -
     """
     from whorl.cli.render.console import problem_lines
     from whorl.ingest.files import Problem, documents_in, files_under
-    from whorl.model import Document
-    from whorl.store import Indexed, open_store
+    from whorl.model import Document, Indexed
+    from whorl.store import open_store
 
     problems: list[Problem] = []
     with open_store(store) as opened:

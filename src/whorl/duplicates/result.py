@@ -355,7 +355,7 @@ def duplicates_in(
         archive.end_scan()
 
         def read(ids: Sequence[str]) -> Mapping[str, npt.NDArray[np.uint64]]:
-            texts = engine.texts(ids, are_ids=True)
+            texts = engine.texts(ids)
             shift = np.uint64(64 - archive.scheme.sketch_bits)
             return {
                 each: ascending_distinct(hashes >> shift)

@@ -47,7 +47,10 @@ class Scanned:
 
 
 class Engine(Protocol):
-    """What whorl needs of a search engine. Every method raises EngineError or StoreError, and nothing else."""
+    """What whorl needs of a search engine. Every method raises EngineError or StoreError, and nothing else.
+
+    What a user calls a document is a reference, which `resolve` turns into an id; every other method takes ids.
+    """
 
     @property
     def scheme(self) -> Scheme:
@@ -74,32 +77,27 @@ class Engine(Protocol):
         """Return the digests that the documents were stored with, for those that have one."""
         ...
 
-    def signatures(self, wanted: Mapping[str, bool], *, are_ids: bool = False) -> Mapping[str, Signature]:
-        """Return the signatures of the documents that references name.
+    def resolve(self, references: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of the documents that references name, by reference, of those that name one.
 
-        Args:
-            wanted: References, each with whether the order of its tokens matters to the caller.
-            are_ids: Whether they are ids of hits, which name nothing else.
-
-        Returns:
-            By reference; a reference that names no document is absent, a text too short has no tokens.
+        A reference is an id, a DBID or a reference to a node, see `whorl.engine.references`.
         """
         ...
 
-    def texts(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, str]:
-        """Return the stored texts of documents, by id, of those that have one; an empty text is none.
+    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        """Return the signatures of documents, by id; a text that is too short has no tokens.
 
         Args:
-            ids: References, resolved as `signatures` resolves them: a DBID or a node reference does as well.
-            are_ids: Whether they are ids of hits, which name nothing else.
+            wanted: Ids, each with whether the order of its tokens matters to the caller.
+        """
+        ...
+
+    def texts(self, ids: Collection[str]) -> Mapping[str, str]:
+        """Return the stored texts of documents, by id, of those that have one; an empty text is none.
 
         Raises:
             SchemaError: No document of this store has its text in it.
         """
-        ...
-
-    def identify(self, references: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of the documents that references name, by reference, resolved as `signatures` does."""
         ...
 
     @property
@@ -114,15 +112,8 @@ class Engine(Protocol):
         """
         ...
 
-    def sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch]]:
-        """Return ids and sketches of the documents that references name, of those that have a sketch.
-
-        Args:
-            references: Resolved as `signatures` resolves them.
-
-        Returns:
-            By reference.
-        """
+    def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
+        """Return the sketches of documents, by id, of those that have one."""
         ...
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:

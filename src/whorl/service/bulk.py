@@ -14,9 +14,9 @@ from anyio import CapacityLimiter, from_thread, to_thread
 
 from whorl.errors import DocumentError, WhorlError
 from whorl.ingest.files import json_document
-from whorl.model import Document
+from whorl.model import Document, Indexed
 from whorl.settings.settings import Settings
-from whorl.store import Indexed, Store
+from whorl.store import Store
 
 #: Mistakes that are told one by one; all are counted.
 MOST_TOLD = 1_000

@@ -90,7 +90,7 @@ def find_by_tokens(
 
 
 def _judged(engine: Engine, source: TokenSource, plan: MinHashPlan, hits: list[Hit]) -> Iterator[Found]:
-    signatures = engine.signatures(dict.fromkeys((hit.id for hit in hits), False), are_ids=True)
+    signatures = engine.signatures(dict.fromkeys((hit.id for hit in hits), False))
     there = [hit for hit in hits if hit.id in signatures and signatures[hit.id].tokens]
     own = buckets_from(source.signature.tokens, source.signature.scheme)
     others = [buckets_from(signatures[hit.id].tokens, signatures[hit.id].scheme) for hit in there]

@@ -367,12 +367,12 @@ def _read_together(hits: list[Found]) -> Iterator[list[Found]]:
 
 
 def _texts(engine: Engine, hits: list[Found]) -> Mapping[str, str]:
-    return engine.texts([found.hit.id for found in hits], are_ids=True)
+    return engine.texts([found.hit.id for found in hits])
 
 
 def _text_of(engine: Engine, source: Source) -> str | None:
     if source.text is None and source.document_id is not None:
-        return engine.texts([source.document_id], are_ids=True).get(source.document_id)
+        return engine.texts([source.document_id]).get(source.document_id)
     return source.text
 
 

@@ -40,11 +40,11 @@ def measure(engine: Engine, reference: str, ids: Collection[str], text: str | No
         ids: Of hits.
         text: The source's, where it is not in the store.
     """
-    source = engine.identify([reference]).get(reference) if text is None else None
+    source = engine.resolve([reference]).get(reference) if text is None else None
     if (source is None and text is None) or not ids:
         return {}
     asked = [*ids] if source is None else [source, *ids]
-    signatures = engine.signatures(dict.fromkeys(asked, False), are_ids=True)
+    signatures = engine.signatures(dict.fromkeys(asked, False))
     own = engine.sign(text) if text is not None else signatures.get(source or "")
     if own is None or not own.tokens:
         return {}
@@ -67,9 +67,7 @@ def _by_tokens(own: Signature, there: Mapping[str, Signature]) -> dict[str, Esti
 def _by_sketches(engine: Engine, source: str | None, ids: list[str], text: str | None) -> dict[str, Estimate]:
     if engine.sketch_scheme is None:
         return {}
-    found = engine.sketches(ids if source is None else [source, *ids])
-    # An id of digits may name another document by its DBID.
-    sketches = {each: sketch for each, (document_id, sketch) in found.items() if each == document_id}
+    sketches = engine.sketches(ids if source is None else [source, *ids])
     own = sketches.get(source or "") if text is None else text_sketch(text, engine.scheme, engine.sketch_scheme)
     if own is None:
         return {}

@@ -333,12 +333,12 @@ def test_references(tmp_path):
     }
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         engine.index([Document(each, text, properties=properties.get(each, {})) for each, text in texts.items()])
-        found = engine.signatures(dict.fromkeys(named, True))
-        expected = {name: sign(texts[each], SCHEME) for name, each in named.items() if each}
-        assert found == expected
+        assert engine.resolve(named) == {name: each for name, each in named.items() if each}
+        expected = {each: sign(text, SCHEME) for each, text in texts.items()}
+        assert engine.signatures(dict.fromkeys([*named, *texts], True)) == expected
         engine.index([Document("a", texts["a"])])
         engine.delete(["b"])
-        assert engine.signatures({"12": True}) == {"12": sign(texts["12"], SCHEME)}
+        assert engine.resolve(["12", "b"]) == {"12": "12"}
 
 
 def test_a_short_text_has_no_tokens(tmp_path):

@@ -131,14 +131,14 @@ def test_indexing_fills_the_fields(client: SolrClient, sketches: Mapping[str, Sk
             assert indexed_tokens(client, document["id"]) == set(tokens) == set(lookup_tokens(sketches[document["id"]]))
 
 
-def test_sketches_by_reference(store: Store, sketches: Mapping[str, Sketch]) -> None:
+def test_sketches_by_id(store: Store, sketches: Mapping[str, Sketch]) -> None:
     """
     The engine gives back the sketches that were stored.
     """
     assert store.engine.sketch_scheme == SCHEME_NOW
     found = store.engine.sketches([*sketches, "nowhere"])
-    assert found == {name: (name, sketch) for name, sketch in sketches.items()}
-    assert store.engine.identify(["big", "nowhere"]) == {"big": "big"}
+    assert found == sketches
+    assert store.engine.resolve(["big", "nowhere"]) == {"big": "big"}
     assert store.engine.largest_size() == sketches["big"].size
 
 

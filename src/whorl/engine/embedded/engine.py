@@ -15,9 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-import numpy.typing as npt
-
 from whorl.engine.embedded.folder import INDEX, LOCK, RECORDS, Contents, prepare_folder
 from whorl.engine.embedded.ordering import in_order
 from whorl.engine.embedded.queries import translate
@@ -288,21 +285,11 @@ class EmbeddedEngine:
         self._require_usable()
         return self._records.digests([document_id for document_id in ids if document_id == well_formed(document_id)])
 
-    def signatures(self, wanted: Mapping[str, bool], *, are_ids: bool = False) -> Mapping[str, Signature]:
-        """Return the signatures of the documents that references name, always in order and with their repeats."""
+    def resolve(self, references: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of the documents that references name, by reference."""
         self._require_usable()
-        found = {
-            reference: self._records.minima(reference) if are_ids else self._minima(reference) for reference in wanted
-        }
-        return {
-            reference: Signature(self._scheme, spell(numbers))
-            for reference, numbers in found.items()
-            if numbers is not None
-        }
-
-    def _minima(self, reference: str) -> npt.NDArray[np.uint64] | None:
-        document_id = self._resolved(reference)
-        return None if document_id is None else self._records.minima(document_id)
+        resolved = {each: self._resolved(each) for each in references}
+        return {reference: document_id for reference, document_id in resolved.items() if document_id is not None}
 
     def _resolved(self, reference: str) -> str | None:
         """Return the id of the document that a reference names, or None when there is none."""
@@ -314,30 +301,31 @@ class EmbeddedEngine:
                 return document_id
         return None
 
-    def texts(self, ids: Collection[str], *, are_ids: bool = False) -> Mapping[str, str]:
+    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        """Return the signatures of documents, by id, always in order and with their repeats."""
+        self._require_usable()
+        found = {each: self._records.minima(each) for each in wanted if each == well_formed(each)}
+        return {
+            document_id: Signature(self._scheme, spell(numbers))
+            for document_id, numbers in found.items()
+            if numbers is not None
+        }
+
+    def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         """Return the stored texts of documents, by id, of those that have one; an empty text is none."""
         self._require_usable()
-        named = dict(zip(ids, ids, strict=True)) if are_ids else self.identify(ids)
-        resolved = {each: document_id for each, document_id in named.items() if each == well_formed(each)}
-        texts = self._records.texts(resolved.values())
-        return {each: texts[document_id] for each, document_id in resolved.items() if texts.get(document_id)}
-
-    def identify(self, references: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of the documents that references name, by reference."""
-        self._require_usable()
-        resolved = {each: self._resolved(each) for each in references}
-        return {reference: document_id for reference, document_id in resolved.items() if document_id is not None}
+        texts = self._records.texts([document_id for document_id in ids if document_id == well_formed(document_id)])
+        return {document_id: text for document_id, text in texts.items() if text}
 
     def largest_size(self) -> int | None:
         """Return the distinct shingles of the largest document, None in an empty store."""
         self._require_usable()
         return self._records.largest_size()
 
-    def sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch]]:
-        """Return ids and sketches of the documents that references name, by reference."""
-        named = self.identify(references)
-        found = self._records.sketches(list(named.values()))
-        return {each: (document_id, found[document_id]) for each, document_id in named.items() if document_id in found}
+    def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
+        """Return the sketches of documents, by id, of those that have one."""
+        self._require_usable()
+        return self._records.sketches([document_id for document_id in ids if document_id == well_formed(document_id)])
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         """Yield all documents with their sketches, in the order of their ids; the mark is the last id."""

@@ -159,10 +159,24 @@ class SolrEngine:
             return None
         return _SAMPLE_SCHEME if self._sketch_name in self._covered().by_scheme else None
 
-    def identify(self, references: Sized[str]) -> Mapping[str, str]:
-        key = self.collection.names.key
-        found = self._referenced(references, [], are_ids=False)
-        return {reference: str(document[key]) for reference, document in found.items()}
+    def resolve(self, references: Sized[str]) -> Mapping[str, str]:
+        collection = self.collection
+        key, handles = collection.names.key, [collection.names.key, collection.dbid, collection.noderef]
+        found: dict[str, str] = {}
+        listed = list(dict.fromkeys(references))
+        for at in range(0, len(listed), _REFERENCES_AT_ONCE):
+            looked_up = {each: self._looked_up(each) for each in listed[at : at + _REFERENCES_AT_ONCE]}
+            values = _by_field(looked_up)
+            if not values:
+                continue
+            # All fields in one request: a number may be an id as well as a DBID.
+            body = documents_request(values, [name for name in handles if name])
+            documents = self._client.post("select", body)["response"]["docs"]
+            for reference, meant in looked_up.items():
+                document = _resolved(meant, documents)
+                if document is not None:
+                    found[reference] = str(document[key])
+        return found
 
     def largest_size(self) -> int | None:
         if not self.collection.has_sketches:
@@ -174,13 +188,13 @@ class SolrEngine:
             self._largest = time.monotonic(), size
         return size
 
-    def sketches(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch]]:
+    def sketches(self, ids: Sized[str]) -> Mapping[str, Sketch]:
         if not self.collection.has_sketches:
             return {}
         key = self.collection.names.key
-        found = self._referenced(references, [SKETCH, SCHEME], are_ids=False)
-        sketches = {reference: (str(document[key]), self._sketch(document)) for reference, document in found.items()}
-        return {reference: (each, sketch) for reference, (each, sketch) in sketches.items() if sketch is not None}
+        found = self._documents({key: [*ids]}, [key, SKETCH, SCHEME])
+        sketches = {str(document[key]): self._sketch(document) for document in found}
+        return {document_id: sketch for document_id, sketch in sketches.items() if sketch is not None}
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         names = self.collection.names
@@ -206,24 +220,28 @@ class SolrEngine:
         body = search_request(self._prepared(plan), self.collection.names, start=start, rows=rows)
         return {"method": "POST", "url": f"{self._client.url}/select", "json": body}
 
-    def signatures(self, wanted: Mapping[str, bool], *, are_ids: bool = False) -> Mapping[str, Signature]:
+    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         found: dict[str, Signature] = {}
-        references = list(wanted)
-        for at in range(0, len(references), _REFERENCES_AT_ONCE):
-            some = {reference: wanted[reference] for reference in references[at : at + _REFERENCES_AT_ONCE]}
-            found |= self._signatures(some, are_ids)
+        key, ids = self.collection.names.key, list(wanted)
+        for at in range(0, len(ids), _REFERENCES_AT_ONCE):
+            some = ids[at : at + _REFERENCES_AT_ONCE]
+            documents, repeats = self._sources(some, with_text=any(wanted[document_id] for document_id in some))
+            # A key that is a number holds "7" where "007" was asked for.
+            for document_id, document in ((str(each[key]), each) for each in documents if str(each[key]) in wanted):
+                found[document_id] = self._signature(document, repeats.get(document_id, {}), wanted[document_id])
         return found
 
-    def texts(self, ids: Sized[str], *, are_ids: bool = False) -> Mapping[str, str]:
+    def texts(self, ids: Sized[str]) -> Mapping[str, str]:
         collection = self.collection
         if collection.content is None:
             raise SchemaError(
                 f"{self._client.url} gives no texts back: {self._wanted_fields.content!r} is not a stored field; where "
                 "the texts are in another, name that in whorl.toml: [fields] content"
             )
-        found = self._referenced(ids, [collection.content], are_ids=are_ids)
-        texts = {reference: first_text(document.get(collection.content)) for reference, document in found.items()}
-        return {reference: text for reference, text in texts.items() if text}
+        key = collection.names.key
+        found = self._documents({key: [*ids]}, [key, collection.content])
+        texts = {str(document[key]): first_text(document.get(collection.content)) for document in found}
+        return {document_id: text for document_id, text in texts.items() if text}
 
     def sign(self, text: str) -> Signature:
         return sign(text, self.collection.scheme, self.collection.spelling)
@@ -257,57 +275,16 @@ class SolrEngine:
             f"'whorl solr backfill {self._client.url}' makes them"
         ]
 
-    @property
-    def _handles(self) -> list[str]:
-        """The fields by which references name documents."""
-        collection = self.collection
-        return [name for name in (collection.names.key, collection.dbid, collection.noderef) if name]
-
-    def _referenced(self, ids: Sized[str], fields: list[str], *, are_ids: bool) -> dict[str, Json]:
-        """Return some fields of the documents that references name, by reference, of those that there are."""
-        found: dict[str, Json] = {}
-        references = list(dict.fromkeys(ids))
-        for at in range(0, len(references), _REFERENCES_AT_ONCE):
-            looked_up = {each: self._looked_up(each, are_ids) for each in references[at : at + _REFERENCES_AT_ONCE]}
-            values = _by_field(looked_up)
-            if not values:
-                continue
-            # All fields in one request: a number may be an id as well as a DBID.
-            body = documents_request(values, [*self._handles, *fields])
-            documents = self._client.post("select", body)["response"]["docs"]
-            for reference, meant in looked_up.items():
-                document = _resolved(meant, documents)
-                if document is not None:
-                    found[reference] = document
-        return found
-
-    def _signatures(self, wanted: Mapping[str, bool], are_ids: bool) -> dict[str, Signature]:
-        looked_up = {reference: self._looked_up(reference, are_ids) for reference in wanted}
-        documents, repeats_by_id = self._sources(looked_up, with_text=any(wanted.values()))
-        key = self.collection.names.key
-        signatures = {}
-        for reference, order_matters in wanted.items():
-            document = _resolved(looked_up[reference], documents)
-            if document is not None:
-                repeats = repeats_by_id.get(str(document[key]), {})
-                signatures[reference] = self._signature(document, repeats, order_matters)
-        return signatures
-
-    def _sources(
-        self, looked_up: Mapping[str, list[tuple[str, str]]], *, with_text: bool
-    ) -> tuple[list[Json], dict[str, dict[str, int]]]:
-        """Fetch the documents that references name, in one request, and their term vectors where those are read."""
+    def _sources(self, ids: list[str], *, with_text: bool) -> tuple[list[Json], dict[str, dict[str, int]]]:
+        """Fetch documents in one request, and their term vectors where those are read."""
         collection, source = self.collection, self._token_source
         names = collection.names
-        values = _by_field(looked_up)
-        if not values:
-            return [], {}
-        fields = self._handles
+        fields = [names.key]
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
             fields.append(names.minhash)
         elif collection.content and (source is TokenSource.TEXT or with_text):
             fields.append(collection.content)
-        body = documents_request(values, fields)
+        body = documents_request({names.key: ids}, fields)
         if source is not TokenSource.TERM_VECTORS:
             return self._client.post("select", body)["response"]["docs"], {}
         answer = self._client.post(str(collection.vector_handler), body, **vector_parameters(names.minhash))
@@ -356,12 +333,9 @@ class SolrEngine:
         found = self._documents({key: [document_id]}, [content])
         return found[0].get(content) if found else None
 
-    def _looked_up(self, reference: str, is_id: bool) -> list[tuple[str, str]]:
+    def _looked_up(self, reference: str) -> list[tuple[str, str]]:
         """Return the fields and values under which a reference is looked for, the most telling first."""
-        key = self.collection.names.key
-        if is_id:
-            return [(key, reference)]
-        by_role = {"key": key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
+        by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
 

@@ -134,7 +134,7 @@ def native_routes(store: Store, settings: Settings) -> APIRouter:
             raise HTTPException(404, f"the store has no document {document_id!r}")
         told: dict[str, Any] = {"id": stored.id, "name": stored.name, "properties": dict(stored.properties)}
         if text:
-            told["text"] = store.engine.texts([document_id], are_ids=True).get(document_id, "")
+            told["text"] = store.engine.texts([document_id]).get(document_id, "")
         return told
 
     @router.delete(f"{DOCUMENTS}/{{document_id:path}}")
