@@ -34,15 +34,16 @@ from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl import Document
 from whorl.fingerprint.minhash.buckets import compare_buckets, estimate_buckets
 from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of
-from whorl.fingerprint.statistics.estimate import Estimate, Share, estimate
-from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.estimate import Estimate, estimate
+from whorl.fingerprint.statistics.metric import Metric, Shares
+from whorl.similar.by_sketch import METRICS
 
 RESULTS = Path(__file__).resolve().parent / "results"
 RECALL = 95
 QUESTIONS = [
-    *(Asked(Metric.SIMILARITY, threshold, RECALL) for threshold in (20, 30, 50, 70, 80, 90)),
-    *(Asked(Metric.CONTAINS, threshold, RECALL) for threshold in (20, 50, 80, 90)),
-    *(Asked(Metric.WITHIN, threshold, RECALL) for threshold in (20, 50, 80, 90)),
+    *(Asked(Metric.JACCARD, threshold, RECALL) for threshold in (20, 30, 50, 70, 80, 90)),
+    *(Asked(Metric.A_IN_B, threshold, RECALL) for threshold in (20, 50, 80, 90)),
+    *(Asked(Metric.B_IN_A, threshold, RECALL) for threshold in (20, 50, 80, 90)),
 ]
 #: Sources of each kind, spread over the sizes; of the real ones, "real".
 SOURCES = {"real": 100, "composite": 20, "passage": 70, "edited": 130}
@@ -50,7 +51,7 @@ SOURCES = {"real": 100, "composite": 20, "passage": 70, "edited": 130}
 #: wrong together.
 LEAST_SHARED, MOST_PAIRS = 0.1, 10
 #: The question whose hits' percentages are looked at, as the product gives them: some of them from texts read whole.
-RETURNED = Asked(Metric.CONTAINS, 20, RECALL)
+RETURNED = Asked(Metric.A_IN_B, 20, RECALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors
 
 def _read_off(value: float) -> Estimate:
     """Return what a count of shared tokens is taken for: every share at once, and no interval."""
-    every = Share(value, value, value)
+    every = Shares(value, value, value)
     return Estimate(every, every, every, 0, 0, 0, 0, is_exact=False)
 
 
@@ -254,7 +255,7 @@ def run(folder: Path, store: Path, *, is_quick: bool) -> None:
             returned = answers
     whole.store.close()
     wrong = list(errors(known, returned))
-    for metric in Metric:
+    for metric in METRICS:
         print(f"\n{metric.value}, recall / precision\n", *table(found, metric), sep="\n")
     print("\nestimates\n", *errors_table(wrong), sep="\n")
     if not is_quick:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accuracy_methods import Answer, Asked
-from whorl.fingerprint.statistics.estimate import Estimate, Share
+from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
 
 #: Ratios of sizes, hit by source or source by hit, at which groups of pairs begin.
@@ -97,18 +97,15 @@ class Pair:
 
     def error(self, metric: Metric) -> float:
         """Return by how much the estimate is wrong, a fraction."""
-        return abs(self._share(metric).value - self._truth(metric))
+        return abs(self.estimate.shares.by(metric) - self._truth(metric))
 
     def is_held(self, metric: Metric) -> bool:
         """Return whether the truth is in the interval, but for the rounding of floats."""
-        told, truth = self._share(metric), self._truth(metric)
-        return told.low - 1e-9 <= truth <= told.high + 1e-9
-
-    def _share(self, metric: Metric) -> Share:
-        return {Metric.SIMILARITY: self.estimate.jaccard, Metric.CONTAINS: self.estimate.source_in_hit}[metric]
+        low, truth, high = self.estimate.low.by(metric), self._truth(metric), self.estimate.high.by(metric)
+        return low - 1e-9 <= truth <= high + 1e-9
 
     def _truth(self, metric: Metric) -> float:
-        whole = self.source_size if metric is Metric.CONTAINS else self.source_size + self.hit_size - self.overlap
+        whole = self.source_size if metric is Metric.A_IN_B else self.source_size + self.hit_size - self.overlap
         return self.overlap / whole
 
     @property
@@ -155,8 +152,8 @@ def errors_of(method: str, pairs: Sequence[Pair]) -> list[Errors]:
         if not own:
             continue
         sampled = [pair for pair in own if not pair.estimate.is_exact]
-        contained = np.array([pair.error(Metric.CONTAINS) for pair in own])
-        alike = np.array([pair.error(Metric.SIMILARITY) for pair in own])
+        contained = np.array([pair.error(Metric.A_IN_B) for pair in own])
+        alike = np.array([pair.error(Metric.JACCARD) for pair in own])
         rows.append(
             Errors(
                 method,
@@ -175,5 +172,5 @@ def errors_of(method: str, pairs: Sequence[Pair]) -> list[Errors]:
 
 
 def _covered(pairs: Sequence[Pair]) -> float:
-    metrics = (Metric.SIMILARITY, Metric.CONTAINS)
+    metrics = (Metric.JACCARD, Metric.A_IN_B)
     return _mean(pair.is_held(metric) for pair in pairs for metric in metrics) if pairs else 1.0

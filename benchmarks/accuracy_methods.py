@@ -35,8 +35,8 @@ class Asked:
 
     @property
     def sign(self) -> str:
-        """How a table calls it: J >= 50, C >= 50 (source in hit), W >= 50 (hit in source)."""
-        letter = {Metric.SIMILARITY: "J", Metric.CONTAINS: "C", Metric.WITHIN: "W"}[self.metric]
+        """How a table calls it: J >= 50, C >= 50 (A in B: the source in the hit), W >= 50 (B in A)."""
+        letter = {Metric.JACCARD: "J", Metric.A_IN_B: "C", Metric.B_IN_A: "W"}[self.metric]
         return f"{letter} >= {self.threshold}"
 
 
@@ -92,7 +92,7 @@ class Overlap:
 
     def answers(self, source: int, asked: Asked) -> Answer | None:
         minima = self._tokens.minima[source]
-        if asked.metric is Metric.WITHIN:
+        if asked.metric is Metric.B_IN_A:
             return None
         least = min_should_match(minima.size, Fraction(asked.threshold, 100))
         found = np.flatnonzero(self._tokens.postings.shared(minima) >= max(1, least))
@@ -108,7 +108,7 @@ class Bands:
 
     def answers(self, source: int, asked: Asked) -> Answer | None:
         minima = self._tokens.minima[source]
-        if asked.metric is Metric.WITHIN or not minima.size:
+        if asked.metric is Metric.B_IN_A or not minima.size:
             return None
         rows = band_rows(minima.size, Fraction(asked.threshold, 100), Fraction(asked.recall, 100))
         bands = wrapped_bands(range(minima.size), rows)

@@ -70,7 +70,7 @@ class _Peer(ABC):
 class Lsh(_Peer):
     """MinHashLSH, for similarity."""
 
-    name, metric = "datasketch LSH", Metric.SIMILARITY
+    name, metric = "datasketch LSH", Metric.JACCARD
 
     def _index(self, threshold: float) -> MinHashLSH:
         index = MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS)
@@ -87,7 +87,7 @@ class Lsh(_Peer):
 class Ensemble(_Peer):
     """MinHashLSHEnsemble, for containment."""
 
-    name, metric = "datasketch Ensemble", Metric.CONTAINS
+    name, metric = "datasketch Ensemble", Metric.A_IN_B
 
     def _index(self, threshold: float) -> MinHashLSHEnsemble:
         index = MinHashLSHEnsemble(threshold=threshold, num_perm=PERMUTATIONS, num_part=PARTITIONS)

@@ -23,7 +23,7 @@ from matplotlib import pyplot as plt  # noqa: E402  # the backend comes first
 
 HERE = Path(__file__).resolve().parent
 RESULTS, IMAGES = HERE / "results", HERE.parent / "docs" / "images"
-METRICS = {"similarity": "Jaccard similarity", "contains": "containment of the source"}
+METRICS = {"jaccard": "Jaccard similarity", "a_in_b": "containment of the source"}
 COLOURS = {
     "stock OR": "#888888",
     "stock bands": "#c8a415",

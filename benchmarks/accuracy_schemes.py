@@ -50,7 +50,7 @@ SCHEMES = (
     SketchScheme(sketch_bits=48, token_bits=48),
     SketchScheme(sketch_bits=64, token_bits=64),
 )
-QUESTION = Asked(Metric.CONTAINS, 50, 95)
+QUESTION = Asked(Metric.A_IN_B, 50, 95)
 #: Of the sources of accuracy.py, every so many-th one.
 EVERY = 3
 

@@ -43,7 +43,7 @@ THRESHOLDS = [Fraction(percent, 100) for percent in (5, 10, 20, 50, 80, 90, 95)]
 RECALLS = [Fraction(percent, 100) for percent in (50, 80, 90, 95, 99)]
 SIZES = (20, 100, 500, 2000, 20_000, 200_000)
 #: Metric and how many times the source's size the hits have.
-KINDS = ((Metric.SIMILARITY, 1), (Metric.CONTAINS, 1), (Metric.CONTAINS, 10), (Metric.CONTAINS, 100))
+KINDS = ((Metric.JACCARD, 1), (Metric.A_IN_B, 1), (Metric.A_IN_B, 10), (Metric.A_IN_B, 100))
 #: Sketches of each source.
 SOURCES = 4
 #: Excess over the wanted recall that counts as close.

@@ -169,7 +169,7 @@ def rows_of(
         one = best(taken)
         ratio = f"{one.cpu / best(own).cpu:.2f}" if (own := runs.get("whorl", Run()).taken) else ""
         pairs, documents = answer(contender, at / contender.name, places)
-        right = truths[contender.definition].above("similarity", percent)
+        right = truths[contender.definition].above("jaccard", percent)
         by_pair = judged(pairs, right) if pairs is not None else None
         by_document = judged(documents, documents_of(right))
         figures = (

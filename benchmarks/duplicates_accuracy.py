@@ -32,7 +32,7 @@ from whorl.ingest.files import documents_in
 
 HERE = Path(__file__).resolve().parent
 CORPORA = ("spdx", "rfc", "man", "main")
-METRICS = ("similarity", "containment")
+METRICS = ("jaccard", "containment")
 PERCENTS = (50, 80, 90)
 FIELDS = (
     "corpus", "source", "metric", "threshold", "pairs", "found", "right", "recall", "precision", "clusters",

@@ -71,7 +71,7 @@ def make(corpus: Path, count: int, path: Path) -> Planted:
     is_above = there.similarity >= PERCENT / 100
     right = Planted(there.a[is_above], there.b[is_above], there.similarity[is_above])
     if count <= COUNTABLE:
-        everything = counted(list(shingle_sets(map(texts.text, range(count)), "whorl"))).above("similarity", PERCENT)
+        everything = counted(list(shingle_sets(map(texts.text, range(count)), "whorl"))).above("jaccard", PERCENT)
         if not np.array_equal(everything, codes(right.a, right.b)):
             raise SystemExit(f"{right.a.size} pairs were planted, and there are {everything.size}")
         say(f"{count:,} documents: {everything.size:,} pairs at {PERCENT} %, and those were planted")

@@ -100,13 +100,13 @@ class Overlaps:
         """Return the pairs that reach a threshold, as `codes` has them.
 
         Args:
-            metric: "similarity", shared of all that either has, or "containment", shared of the smaller one's.
+            metric: "jaccard", shared of all that either has, or "containment", shared of the smaller one's.
             percent: At least LEAST_PERCENT.
         """
         if percent < LEAST_PERCENT:
             raise ValueError(f"pairs below {LEAST_PERCENT} percent were not counted, got {percent}")
         sizes_a, sizes_b = self.sizes[self.a], self.sizes[self.b]
-        whole = sizes_a + sizes_b - self.shared if metric == "similarity" else np.minimum(sizes_a, sizes_b)
+        whole = sizes_a + sizes_b - self.shared if metric == "jaccard" else np.minimum(sizes_a, sizes_b)
         is_above = 100 * self.shared >= percent * whole
         return codes(self.a[is_above], self.b[is_above])
 

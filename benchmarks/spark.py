@@ -113,7 +113,7 @@ class Steps:
 
 def search(texts: DataFrame, steps: Steps | None, told: Counter[str]) -> None:
     """Carry out a search, step by step."""
-    question = ask_pairs("similarity", 80, 95)
+    question = ask_pairs("jaccard", 80, 95)
     given = gathered(texts, DEFAULT_SCHEME, FILES_SCHEME)
     documents = given.documents
     if steps:

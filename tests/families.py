@@ -66,7 +66,7 @@ def true_pairs(documents: list[Document], metric: str, percent: int) -> dict[fro
             shared.update(combinations(there, 2))
     found = {}
     for (a, b), common in shared.items():
-        whole = len(sets[a] | sets[b]) if metric == "similarity" else min(len(sets[a]), len(sets[b]))
+        whole = len(sets[a] | sets[b]) if metric == "jaccard" else min(len(sets[a]), len(sets[b]))
         if common * 100 >= percent * whole:
             found[frozenset((a, b))] = Fraction(common, len(sets[a] | sets[b]))
     return found

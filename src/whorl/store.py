@@ -164,7 +164,7 @@ class Store:
         with_shared: bool = False,
         source: str | Mapping[str, str] | None = None,
         calibrated: bool = False,
-        metric: Metric | str = Metric.SIMILARITY,
+        metric: Metric | str = Metric.JACCARD,
         conventions: Conventions = Conventions(),  # noqa: B008 - frozen
         filters: Iterable[str | Sequence[str]] = (),
         order: Sequence[Order] = (),
@@ -207,7 +207,7 @@ class Store:
         reference: str = SOURCE,
         *,
         source: str | None = None,
-        metric: Metric | str = Metric.SIMILARITY,
+        metric: Metric | str = Metric.JACCARD,
         threshold: Percent = DEFAULT_THRESHOLD * 100,
         recall: Percent = DEFAULT_RECALL * 100,
         only: str | None = None,
@@ -220,8 +220,8 @@ class Store:
         Args:
             reference: A document of the store; it is not among its own hits. Or the name of the text given beside.
             source: A text that need not be in the store.
-            metric: What the threshold is a share of: "similarity" (Jaccard), "contains" (how much of the source is in
-                the hit) or "within" (how much of the hit is in the source).
+            metric: What the threshold is a share of: "jaccard", "a_in_b" (how much of the source is in the hit) or
+                "b_in_a" (how much of the hit is in the source); also "similarity", "contains" and "within".
             threshold: In percent, above 0, at most 100.
             recall: How many of a hundred documents just at the threshold are to be found, above 0, at most 100.
             only: A query in the query language: others than these are no hits.
@@ -252,7 +252,7 @@ class Store:
         reference: str = SOURCE,
         *,
         source: str | None = None,
-        metric: Metric | str = Metric.SIMILARITY,
+        metric: Metric | str = Metric.JACCARD,
         threshold: Percent = DEFAULT_THRESHOLD * 100,
         recall: Percent = DEFAULT_RECALL * 100,
         only: str | None = None,
@@ -316,7 +316,7 @@ class Store:
         rows: int = 10,
         source: str | Mapping[str, str] | None = None,
         calibrated: bool = False,
-        metric: Metric | str = Metric.SIMILARITY,
+        metric: Metric | str = Metric.JACCARD,
         conventions: Conventions = Conventions(),  # noqa: B008 - frozen
     ) -> tuple[BoundPlan, Mapping[str, object]]:
         """Return the plan of a query, bound to its sources as in `search`, and the request that runs it."""
@@ -508,7 +508,7 @@ class Store:
         return BoundPlan(replaced(plan, found), tuple(dict.fromkeys([*warnings, *told])))
 
     def calibrated_plans(
-        self, query: str, *, source: str | Mapping[str, str] | None = None, metric: Metric | str = Metric.SIMILARITY
+        self, query: str, *, source: str | Mapping[str, str] | None = None, metric: Metric | str = Metric.JACCARD
     ) -> Mapping[str, SketchPlan]:
         """Return the plans by which the FINGERPRINTs of a calibrated `search` find documents, by their sources.
 

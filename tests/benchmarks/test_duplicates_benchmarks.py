@@ -41,8 +41,8 @@ def test_a_pair_just_at_the_threshold_counts():
     """
     found = truth.counted([np.array(each, np.uint64) for each in ([1, 2, 3, 4, 5], [1, 2, 3, 4])])
     pair = truth.codes(np.array([1]), np.array([0]))
-    assert found.above("similarity", 80).tolist() == pair.tolist()
-    assert found.above("similarity", 81).tolist() == []
+    assert found.above("jaccard", 80).tolist() == pair.tolist()
+    assert found.above("jaccard", 81).tolist() == []
     assert found.above("containment", 100).tolist() == pair.tolist()
 
 
@@ -51,7 +51,7 @@ def test_what_was_not_counted_is_not_told():
     Pairs that share less than half of the smaller document are unknown.
     """
     with pytest.raises(ValueError, match="below 50 percent were not counted, got 49"):
-        truth.counted([]).above("similarity", 49)
+        truth.counted([]).above("jaccard", 49)
 
 
 WORDS = {
@@ -128,7 +128,7 @@ def test_copies_are_alike_and_nothing_else_is():
     """
     texts = Texts(REAL)
     there = planted(texts, 300)
-    counted = truth.counted(list(truth.shingle_sets(map(texts.text, range(300)), "whorl"))).above("similarity", 50)
+    counted = truth.counted(list(truth.shingle_sets(map(texts.text, range(300)), "whorl"))).above("jaccard", 50)
     assert counted.tolist() == truth.codes(there.a[there.similarity >= 0.5], there.b[there.similarity >= 0.5]).tolist()
     assert counted.size > 0.8 * there.a.size > 10
 

@@ -35,7 +35,7 @@ def test_pairs_in_every_format(lines: Path) -> None:
     """
     JSON lines and CSV hold the same pairs, those of plain sets; a table has a line for each.
     """
-    expected = set(true_pairs(DOCUMENTS, "similarity", 80))
+    expected = set(true_pairs(DOCUMENTS, "jaccard", 80))
     as_json = [json.loads(line) for line in run(lines, "--pairs", "--format", "json").stdout.splitlines()]
     as_csv = list(csv.DictReader(io.StringIO(run(lines, "--pairs", "--format", "csv").stdout)))
     assert {frozenset((each["a"], each["b"])) for each in as_json} == expected
@@ -53,7 +53,7 @@ def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
     """
     Clusters are what pairs hold together; the name of the file says the format.
     """
-    expected = true_components(true_pairs(DOCUMENTS, "similarity", 80))
+    expected = true_components(true_pairs(DOCUMENTS, "jaccard", 80))
     done = run(lines, "-o", tmp_path / "c.jsonl")
     assert done.stdout == ""
     clusters = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
@@ -76,7 +76,7 @@ def test_a_list_of_what_could_go(lines: Path, tmp_path: Path) -> None:
     listed = (tmp_path / "list").read_text().splitlines()
     clusters = [{member["id"] for member in json.loads(line)["members"]} for line in done.stdout.splitlines()]
     assert len(listed) == len(set(listed)) == sum(len(each) - 1 for each in clusters)
-    pairs = true_pairs(DOCUMENTS, "similarity", 80)
+    pairs = true_pairs(DOCUMENTS, "jaccard", 80)
     for cluster in clusters:
         (kept,) = cluster - set(listed)
         assert all(frozenset((kept, other)) in pairs for other in cluster - {kept})

@@ -65,9 +65,10 @@ def test_exact_values_are_counted(store: Store) -> None:
     expected = {name: jaccard("whole", name) for name in TEXTS if name != "whole"}
     assert {found.hit.id for found in page.found} == {name for name, value in expected.items() if value >= 0.6}
     for found in page.found:
-        share = found.estimate.jaccard
-        assert found.estimate.is_exact
-        assert share.low == share.value == share.high == pytest.approx(expected[found.hit.id])
+        estimate = found.estimate
+        assert estimate.is_exact
+        assert estimate.low == estimate.shares == estimate.high
+        assert estimate.shares.jaccard == pytest.approx(expected[found.hit.id])
     assert [found.hit.id for found in page.found] == sorted(
         (found.hit.id for found in page.found), key=lambda name: -expected[name]
     )
@@ -101,7 +102,7 @@ def test_more_candidates_than_are_verified(store: Store, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({"metric": "alike"}, "metric must be similarity, contains or within, got 'alike'"),
+        ({"metric": "alike"}, "metric must be jaccard, a_in_b or b_in_a, got 'alike'"),
         ({"threshold": 0}, "threshold must be a percentage above 0"),
         ({"threshold": "x"}, "got x"),
         ({"recall": 101}, "recall must be a percentage"),
@@ -153,12 +154,14 @@ def test_json_has_shares_with_intervals(folder: Path) -> None:
     Fractions, each between the ends of its interval.
     """
     told = json.loads(similar(folder, "whole", "--threshold", "50", "--json").stdout)
-    assert (told["metric"], told["threshold"], told["recall"], told["promised"]) == ("similarity", 0.5, 0.95, True)
+    assert (told["metric"], told["threshold"], told["recall"], told["promised"]) == ("jaccard", 0.5, 0.95, True)
     assert told["total"] == len(told["hits"]) > 2
     for hit in told["hits"]:
-        for name in ("similarity", "contains", "within"):
-            assert 0 <= hit[name]["low"] <= hit[name]["value"] <= hit[name]["high"] <= 1
-        assert hit["score"] == pytest.approx(100 * hit["similarity"]["value"], abs=1e-3)
+        assert ("intervals" in hit) is not hit["exact"]
+        for name in ("jaccard", "a_in_b", "b_in_a"):
+            low, high = hit.get("intervals", {}).get(name, [hit[name], hit[name]])
+            assert 0 <= low <= hit[name] <= high <= 1
+        assert hit["score"] == pytest.approx(100 * hit["jaccard"], abs=1e-3)
 
 
 def test_a_filter_and_the_stock_plan(folder: Path) -> None:

@@ -156,9 +156,9 @@ def test_what_hits_share(store: Store) -> None:
     assert (own.shared, own.tokens) == (512, 512)
     assert own.estimate is not None
     assert half.estimate is not None
-    assert own.estimate.jaccard.value == 1.0
+    assert own.estimate.shares.jaccard == 1.0
     # 1,496 of 2,996 shingles.
-    assert half.estimate.source_in_hit.value == pytest.approx(0.4993, abs=0.01)
-    assert half.estimate.hit_in_source.value == pytest.approx(1.0, abs=0.05)
+    assert half.estimate.shares.a_in_b == pytest.approx(0.4993, abs=0.01)
+    assert half.estimate.shares.b_in_a == pytest.approx(1.0, abs=0.05)
     assert store.measured("gone", ["f6-0"]) == {}
     assert store.measured("words-2", ["f6-0"]) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from fractions import Fraction
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from whorl import Document, Store
 from whorl.fingerprint.words.tokenizer import tokens
 
-METRICS = ("similarity", "contains", "within")
+METRICS = ("jaccard", "a_in_b", "b_in_a")
 THRESHOLDS = (5, 20, 50, 80, 100)
 ROWS = 500
 
@@ -27,7 +28,7 @@ def windows(text: str) -> frozenset[tuple[str, ...]]:
 
 def shares(source: frozenset[object], other: frozenset[object]) -> dict[str, Fraction]:
     common = len(source & other)
-    wholes = {"similarity": len(source | other), "contains": len(source), "within": len(other)}
+    wholes = {"jaccard": len(source | other), "a_in_b": len(source), "b_in_a": len(other)}
     return {metric: Fraction(common, whole) if whole else Fraction(0) for metric, whole in wholes.items()}
 
 
@@ -48,15 +49,15 @@ def test_hits_are_those_of_the_shingles(
         assert (page.is_total_exact, page.total) == (True, len(page.found))
         for each in page.found:
             estimate = each.estimate
-            told = dict(zip(METRICS, (estimate.jaccard, estimate.source_in_hit, estimate.hit_in_source), strict=True))
-            assert each.hit.score == pytest.approx(100 * told[metric].value, abs=1e-4)
+            told, low, high = (asdict(part) for part in (estimate.shares, estimate.low, estimate.high))
+            assert each.hit.score == pytest.approx(100 * told[metric], abs=1e-4)
             real = {name: float(truth[each.hit.id][name]) for name in METRICS}
             if estimate.is_exact:
                 assert each.hit.id in expected
-                assert {name: share.value for name, share in told.items()} == pytest.approx(real)
+                assert told == pytest.approx(real)
             else:
                 estimated += 1
-                covered += all(share.low - 1e-9 <= real[name] <= share.high + 1e-9 for name, share in told.items())
+                covered += all(low[name] - 1e-9 <= real[name] <= high[name] + 1e-9 for name in METRICS)
         wanted, found = wanted + len(expected), found + len(expected & {each.hit.id for each in page.found})
     assert found >= 0.95 * wanted
     assert covered >= 0.9 * estimated

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from whorl.duplicates.candidates import Crowd, Some, candidates
 from whorl.duplicates.clusters import Components
-from whorl.duplicates.question import PairMetric, PairQuestion
+from whorl.duplicates.question import Metric, PairQuestion
 from whorl.duplicates.search import _Links, find_pairs, first_of_equals
 from whorl.duplicates.sketches import Sketches, level_beyond
 from whorl.duplicates.verify import Pairs, verified
@@ -33,7 +33,7 @@ def numbers(chance: random.Random, count: int) -> set[int]:
 
 
 def question(metric: str, percent: int, recall: int = 95) -> PairQuestion:
-    return PairQuestion(PairMetric(metric), Fraction(percent, 100), Fraction(recall, 100))
+    return PairQuestion(Metric(metric), Fraction(percent, 100), Fraction(recall, 100))
 
 
 def found_in(sketches: Sketches, asked: PairQuestion, **options: int) -> Pairs:
@@ -46,7 +46,7 @@ def truth(sets: list[set[int]], asked: PairQuestion) -> set[tuple[int, int]]:
     for b in range(len(sets)):
         for a in range(b):
             common = len(sets[a] & sets[b])
-            whole = len(sets[a] | sets[b]) if asked.metric is PairMetric.SIMILARITY else min(len(sets[a]), len(sets[b]))
+            whole = len(sets[a] | sets[b]) if asked.metric is Metric.JACCARD else min(len(sets[a]), len(sets[b]))
             if common and Fraction(common, whole) >= asked.threshold:
                 found.add((a, b))
     return found
@@ -69,7 +69,7 @@ def families(chance: random.Random, count: int, largest: int) -> list[set[int]]:
     return sets
 
 
-@pytest.mark.parametrize("metric", ["similarity", "containment"])
+@pytest.mark.parametrize("metric", ["jaccard", "containment"])
 @pytest.mark.parametrize("percent", [5, 20, 50, 80, 90, 100])
 def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: int) -> None:
     """
@@ -92,7 +92,7 @@ def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: in
         assert pairs.is_exact.all()
 
 
-@pytest.mark.parametrize("metric", ["similarity", "containment"])
+@pytest.mark.parametrize("metric", ["jaccard", "containment"])
 def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
     """
     Of 400 pairs at 80 % of which sketches hold a part only, at least the 90 of 100 asked for are found.
@@ -100,7 +100,7 @@ def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
     chance, sets = random.Random(5), []
     for _ in range(400):
         size = chance.randrange(300, 1500)
-        shared = numbers(chance, round(size * (2 * 0.81 / 1.81 if metric == "similarity" else 0.81)))
+        shared = numbers(chance, round(size * (2 * 0.81 / 1.81 if metric == "jaccard" else 0.81)))
         sets += [shared | numbers(chance, size - len(shared)) for _ in range(2)]
     pairs = found_in(sketches_of(sets, SMALL), question(metric, 80, 90))
     there = set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))
@@ -108,12 +108,12 @@ def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
     # Just above the threshold: four standard deviations below what was asked.
     assert len(there & wanted) >= 400 * (0.9 - 4 * (0.09 / 400) ** 0.5)
     assert not pairs.is_exact.all()
-    is_near = pairs.similarity[~pairs.is_exact] > (0.6 if metric == "similarity" else 0.5)
+    is_near = pairs.similarity[~pairs.is_exact] > (0.6 if metric == "jaccard" else 0.5)
     assert is_near.all()
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(0, 2**32), st.sampled_from(["similarity", "containment"]), st.integers(1, 100))
+@given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.integers(1, 100))
 def test_how_candidates_are_found_changes_nothing(seed: int, metric: str, percent: int) -> None:
     """
     A hash that makes a few pairs only before its documents are put off gives the same pairs as one that makes many.
@@ -134,7 +134,7 @@ def test_one_hash_of_everybody_makes_no_pairs() -> None:
     chance = random.Random(8)
     one = numbers(chance, 1)
     sketches = sketches_of([one | numbers(chance, 60) for _ in range(5_000)])
-    for metric in ("similarity", "containment"):
+    for metric in ("jaccard", "containment"):
         assert not list(candidates(sketches, question(metric, 80)))
 
 
@@ -148,7 +148,7 @@ def test_boilerplate_makes_few_candidates(share: int) -> None:
     frame = numbers(chance, 4 * share)
     sets = [frame | numbers(chance, 400 - 4 * share) for _ in range(3_000)]
     sets += [set(chance.sample(sorted(each), 395)) for each in sets[:100]]
-    sketches, asked = sketches_of(sets), question("similarity", 80)
+    sketches, asked = sketches_of(sets), question("jaccard", 80)
     met = [each for each in candidates(sketches, asked) if isinstance(each, Some)]
     assert sum(each.smaller.size for each in met) < 10 * len(sets)
     pairs = Pairs.together([verified(sketches, each.smaller, each.larger, asked) for each in met])
@@ -162,7 +162,7 @@ def test_a_crowd_is_linked_without_all_its_pairs() -> None:
     chance = random.Random(4)
     page = numbers(chance, 300)
     sets = [page | numbers(chance, 5) for _ in range(4_000)] + [numbers(chance, 300) for _ in range(50)]
-    sketches, asked = sketches_of(sets), question("similarity", 80)
+    sketches, asked = sketches_of(sets), question("jaccard", 80)
     assert any(isinstance(each, Crowd) for each in candidates(sketches, asked, crowds=True))
     firsts = np.arange(len(sets))
     pairs = find_pairs(
@@ -178,7 +178,7 @@ def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
     Links leave no two apart that a chain of pairs connects: neither groups that two pivots joined, and that only pairs
     among the others connect, nor new documents and old ones that do not belong to the largest group.
     """
-    asked = question("similarity", 50, 100)
+    asked = question("jaccard", 50, 100)
     for seed in range(40):
         chance = random.Random(seed)
         line = sorted(numbers(chance, 170))
@@ -209,7 +209,7 @@ def test_nothing_to_compare() -> None:
     No documents, one, or documents without shingles make no pairs.
     """
     for sets in ([], [{1}], [set[int](), set[int]()]):
-        assert not list(candidates(sketches_of(sets), question("similarity", 80)))
+        assert not list(candidates(sketches_of(sets), question("jaccard", 80)))
 
 
 def test_levels_are_those_of_the_scheme() -> None:

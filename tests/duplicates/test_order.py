@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from whorl.duplicates.archive import sketch_key
-from whorl.duplicates.question import PairMetric, PairQuestion
+from whorl.duplicates.question import Metric, PairQuestion
 from whorl.duplicates.search import find_pairs, first_of_equals
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verify import Pairs
@@ -27,7 +27,7 @@ def test_the_order_of_documents_decides_nothing() -> None:
     for _ in range(60):
         base = [chance.getrandbits(64) for _ in range(500)]
         sets += [set(base[:400]) | {chance.getrandbits(64) for _ in range(100)} for _ in range(4)]
-    asked = PairQuestion(PairMetric.SIMILARITY, Fraction(66, 100), Fraction(30, 100))
+    asked = PairQuestion(Metric.JACCARD, Fraction(66, 100), Fraction(30, 100))
     found = []
     for _ in range(3):
         order = chance.sample(range(len(sets)), len(sets))

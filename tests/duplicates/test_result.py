@@ -39,7 +39,7 @@ def clusters(found: Duplicates, *, complete: bool = False) -> set[frozenset[str]
     return {frozenset(member.id for member in each.members) for each in found.clusters(complete=complete)}
 
 
-@pytest.mark.parametrize("metric", ["similarity", "containment"])
+@pytest.mark.parametrize("metric", ["jaccard", "containment"])
 @pytest.mark.parametrize("percent", [20, 50, 80, 90, 100])
 def test_pairs_and_clusters_are_those_of_plain_sets(metric: str, percent: int) -> None:
     """
@@ -75,7 +75,7 @@ def test_a_store_gives_what_its_documents_give(tmp_path: Path) -> None:
     assert len(large) > 15
     with open_store(tmp_path / "store") as store:
         store.index(documents)
-        for metric, percent in (("similarity", 80), ("similarity", 90), ("containment", 80)):
+        for metric, percent in (("jaccard", 80), ("jaccard", 90), ("containment", 80)):
             expected = set(true_pairs(documents, metric, percent))
             with duplicates_in(store.engine, ask_pairs(metric, percent, 95)) as found:
                 there = set(ids(found.pairs()))
@@ -94,7 +94,7 @@ def test_equal_documents_are_all_told(tmp_path: Path) -> None:
         Document("edited", f"{text} and more"),
         *(Document(f"short {number}", "four words are few") for number in range(2)),
     ]
-    with duplicates_among(documents, ask_pairs("similarity", 80, 95)) as found:
+    with duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as found:
         pairs = list(found.pairs())
         assert [pair.similarity for pair in pairs].count(1.0) == 6
         assert len(pairs) == found.count_pairs() == 10
@@ -117,11 +117,11 @@ def test_a_chain_is_one_cluster_and_several_complete_ones() -> None:
     versions = [
         Document(f"v{step}", " ".join([f"x{at}" for at in range(step * 20)] + words[step * 20 :])) for step in range(10)
     ]
-    with duplicates_among(versions, ask_pairs("similarity", 80, 95)) as found:
+    with duplicates_among(versions, ask_pairs("jaccard", 80, 95)) as found:
         assert clusters(found) == {frozenset(each.id for each in versions)}
         complete = clusters(found, complete=True)
     assert len(complete) > 2
-    expected = true_pairs(versions, "similarity", 80)
+    expected = true_pairs(versions, "jaccard", 80)
     for group in complete:
         assert all(frozenset(pair) in expected for pair in combinations(group, 2))
 
@@ -140,7 +140,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     # So that results come before all of these few texts are read.
     monkeypatch.setattr("whorl.fingerprint.minhash.batch.LARGE", 1)
     many = [Document(f"{turn}/{each.id}", each.text) for turn in range(6) for each in DOCUMENTS][:1_600]
-    question = ask_pairs("similarity", 80, 95)
+    question = ask_pairs("jaccard", 80, 95)
     with suppress(KeyboardInterrupt), duplicates_among(stopping(), question, folder=tmp_path / "state", workers=1):
         raise AssertionError("nothing stopped it")
     with Archive(tmp_path / "state", "files, under minhash1-icu74-w5-b512", FILES_SCHEME) as archive:
@@ -157,7 +157,7 @@ def test_further_documents_are_compared_with_all_before(tmp_path: Path, links_su
     """
     Three days' documents one after the other give the pairs and clusters of all together; --new are those of the day.
     """
-    question = ask_pairs("similarity", 50, 100)
+    question = ask_pairs("jaccard", 50, 100)
     days = [DOCUMENTS[:150], DOCUMENTS[150:250], DOCUMENTS[250:]]
     before: set[frozenset[str]] = set()
     for day in days:
@@ -170,7 +170,7 @@ def test_further_documents_are_compared_with_all_before(tmp_path: Path, links_su
             if not links_suffice:
                 assert there - before == new
         before = there
-    expected = true_pairs(DOCUMENTS, "similarity", 50)
+    expected = true_pairs(DOCUMENTS, "jaccard", 50)
     assert clustered == true_components(expected)
     if not links_suffice:
         assert before == set(expected)
@@ -180,23 +180,23 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
     """
     A store that changes between two runs with the same state gives what a run without one gives.
     """
-    question = ask_pairs("similarity", 50, 100)
+    question = ask_pairs("jaccard", 50, 100)
     with open_store(tmp_path / "store") as store:
         store.index(DOCUMENTS)
         with duplicates_in(store.engine, question, folder=tmp_path / "state") as found:
-            assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "similarity", 50))
+            assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 50))
         gone = {document.id for document in DOCUMENTS[::7]}
         changed = {each.id: Document(each.id, DOCUMENTS[at].text) for at, each in enumerate(DOCUMENTS[1::7])}
         store.delete(gone)
         store.index(changed.values())
         now = [changed.get(each.id, each) for each in DOCUMENTS if each.id not in gone]
-        expected = set(true_pairs(now, "similarity", 50))
+        expected = set(true_pairs(now, "jaccard", 50))
         for folder in (tmp_path / "state", None):
             with duplicates_in(store.engine, question, folder=folder) as found:
                 assert set(ids(found.pairs())) == expected
                 assert found.documents == len(now)
-        with duplicates_in(store.engine, ask_pairs("similarity", 90, 100), folder=tmp_path / "state") as found:
-            assert set(ids(found.pairs())) == set(true_pairs(now, "similarity", 90))
+        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 100), folder=tmp_path / "state") as found:
+            assert set(ids(found.pairs())) == set(true_pairs(now, "jaccard", 90))
 
 
 def test_what_is_kept_and_what_is_not() -> None:
@@ -206,16 +206,14 @@ def test_what_is_kept_and_what_is_not() -> None:
     text = " ".join(f"w{at}" for at in range(100))
     documents = [Document("a", text), Document("b", f"{text} more"), Document("c", f"{text} more"), Document("d", text)]
     dates = {"a": 5.0, "b": None, "c": 9.0, "d": 9.0}
-    with duplicates_among(
-        documents, ask_pairs("similarity", 80, 95), dates=lambda document: dates[document.id]
-    ) as found:
+    with duplicates_among(documents, ask_pairs("jaccard", 80, 95), dates=lambda document: dates[document.id]) as found:
         kept = {}
         for keep in ("first", "longest", "newest"):
             others = {member.id for member in superfluous(found.clusters(complete=True), keep)}
             kept[keep] = {"a", "b", "c", "d"} - others
     assert kept == {"first": {"a"}, "longest": {"b"}, "newest": {"c"}}
     with (
-        duplicates_among(documents, ask_pairs("similarity", 80, 95)) as found,
+        duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as found,
         pytest.raises(ParameterError, match="--date"),
     ):
         list(superfluous(found.clusters(complete=True), "newest"))
@@ -233,7 +231,7 @@ def test_dates_of_fields() -> None:
 
 @pytest.mark.parametrize(
     ("metric", "threshold", "recall", "named"),
-    [("jaccard", 80, 95, "metric"), ("similarity", 0, 95, "threshold"), ("similarity", 80, 101, "recall")],
+    [("a_in_b", 80, 95, "metric"), ("jaccard", 0, 95, "threshold"), ("jaccard", 80, 101, "recall")],
 )
 def test_questions_that_nobody_can_answer(metric: str, threshold: int, recall: int, named: str) -> None:
     """
@@ -244,7 +242,7 @@ def test_questions_that_nobody_can_answer(metric: str, threshold: int, recall: i
 
 
 def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
-    with duplicates_among(documents, ask_pairs("similarity", 50, 95), folder=folder, links_suffice=True) as found:
+    with duplicates_among(documents, ask_pairs("jaccard", 50, 95), folder=folder, links_suffice=True) as found:
         return [len(each.members) for each in found.clusters()]
 
 
@@ -255,7 +253,7 @@ def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -
     """
     words = [f"w{at}" for at in range(58)]
     crowd = [Document(f"d{at:03}", " ".join([*words, f"u{at // 40}", f"v{at % 40}"])) for at in range(600)]
-    folder, question = tmp_path / "state", ask_pairs("similarity", 50, 95)
+    folder, question = tmp_path / "state", ask_pairs("jaccard", 50, 95)
     with duplicates_among(crowd, question, folder=folder, links_suffice=True) as found:
         assert [len(each.members) for each in found.clusters()] == [600]
         links = Counter(each for pair in ids(found.pairs()) for each in pair)
@@ -276,7 +274,7 @@ def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_p
     repeated: list[str] = []
     with duplicates_among(
         [between, *others, before, Document("y", before.text)],
-        ask_pairs("similarity", 100, 95),
+        ask_pairs("jaccard", 100, 95),
         folder=tmp_path / "state",
         on_repeated=repeated.append,
     ) as found:
@@ -292,7 +290,7 @@ def test_another_name_of_the_same_text_is_told(tmp_path: Path) -> None:
     for name in ("old", "new"):
         with duplicates_among(
             [Document("a", text, name=name), Document("b", text)],
-            ask_pairs("similarity", 80, 95),
+            ask_pairs("jaccard", 80, 95),
             folder=tmp_path / "s",
         ) as found:
             assert [member.name for each in found.clusters() for member in each.members] == [name, ""]
@@ -310,11 +308,11 @@ def test_equal_sketches_are_no_copies(tmp_path: Path) -> None:
     edited = next(text for text in edits if text_sketch(text, Scheme(), SketchScheme()) == sketch)
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", " ".join(words)), Document("b", " ".join(words)), Document("edited", edited)])
-        with duplicates_in(store.engine, ask_pairs("similarity", 100, 95), folder=tmp_path / "state") as found:
+        with duplicates_in(store.engine, ask_pairs("jaccard", 100, 95), folder=tmp_path / "state") as found:
             assert ids(found.pairs()) == [frozenset(("a", "b"))]
-        with duplicates_in(store.engine, ask_pairs("similarity", 100, 95), folder=tmp_path / "state") as found:
+        with duplicates_in(store.engine, ask_pairs("jaccard", 100, 95), folder=tmp_path / "state") as found:
             assert ids(found.pairs()) == [frozenset(("a", "b"))]
-        with duplicates_in(store.engine, ask_pairs("similarity", 80, 95)) as found:
+        with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95)) as found:
             (cluster,) = found.clusters()
             assert [member.id for member in cluster.members] == ["a", "b", "edited"]
             assert cluster.are_exact == (True, False, False)

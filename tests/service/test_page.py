@@ -206,7 +206,7 @@ def test_the_metric_changes_what_is_found(page: Page) -> None:
     """
     ask(page, "FINGERPRINT:minutes_25_95")
     expect(page.locator("#found-told")).to_have_text("1 document")
-    page.get_by_role("radio", name="Contains").check(force=True)
+    page.get_by_role("radio", name="A in B").check(force=True)
     expect(page.locator("#found-told")).to_have_text("3 documents")
     assert "metric=contains" in page.url
     page.reload()
@@ -631,9 +631,9 @@ def test_without_a_mouse(page: Page) -> None:
     page.keyboard.type("FINGERPRINT:lease_50_95")
     page.keyboard.press("Enter")
     expect(page.locator("#found-told")).to_contain_text("documents")
-    tab_to("Similarity")
+    tab_to("Jaccard")
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("radio", name="Contains")).to_be_checked()
+    expect(page.get_by_role("radio", name="A in B")).to_be_checked()
     page.wait_for_url("**metric=contains")
     tab_to("Choose a file")
     tab_to("Compare with renewal.txt")

@@ -29,10 +29,10 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
 )
 @click.option(
     "--metric",
-    type=click.Choice(["similarity", "containment"]),
-    default="similarity",
+    type=click.Choice(["jaccard", "containment", "similarity"]),
+    default="jaccard",
     show_default=True,
-    help="similarity: shared shingles of all that both have (Jaccard). containment: of the smaller one's.",
+    help="jaccard (or similarity): shared shingles of all that either has. containment: of the smaller one's.",
 )
 @click.option("--threshold", default="80", show_default=True, metavar="PERCENT", help="What makes a duplicate.")
 @click.option(

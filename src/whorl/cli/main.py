@@ -243,10 +243,11 @@ def _search(query: str, store: str | None, asked: dict[str, Any], *, as_json: bo
 @click.option("--file", metavar="FILE", help="A file that is the source; it need not be in the store.")
 @click.option(
     "--metric",
-    type=click.Choice(["similarity", "contains", "within"]),
-    default="similarity",
+    type=click.Choice(["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]),
+    default="jaccard",
     show_default=True,
-    help="What the threshold is a share of: both texts together, the source, or the document found.",
+    help="What the threshold is a share of: both texts together (jaccard or similarity), the source (a_in_b or "
+    "contains), or the document found (b_in_a or within).",
 )
 @click.option("--threshold", default="20", show_default=True, metavar="PERCENT", help="The least share.")
 @click.option("--recall", default="95", show_default=True, metavar="PERCENT", help="How many are to be found.")
@@ -281,14 +282,17 @@ def similar(
 ) -> None:
     """Find the documents that share content with document ID, or with a text that is not in the store.
 
-    Every hit is verified and shown with three percentages: how similar both are (Jaccard), how much of the source it
-    contains, how much of it is within the source; where they are estimated, with the ends of their 95 % intervals.
+    Every hit is verified and shown with three percentages: the shingles that both have, of all that either has
+    (jaccard), of those of the source (A in B), and of its own (B in A); estimates have the ends of their 95 % intervals
+    beside them.
     """
     from whorl.cli.render.console import console, explanation
-    from whorl.cli.render.similar import similar_json, similar_table
+    from whorl.cli.render.similar import similar_table
     from whorl.ingest.files import source_text
     from whorl.store import SOURCE, fingerprint_query, open_store
     from whorl.wire.plan import plan_lines, promise
+    from whorl.wire.similar import similar_values
+    from whorl.wire.text import as_json as json_text
     from whorl.wire.text import counted, printable
 
     given = [each is not None for each in (document, text, file)]
@@ -320,7 +324,7 @@ def similar(
             rows=rows,
         )
     if as_json:
-        click.echo(similar_json(page))
+        click.echo(json_text(similar_values(page)))
         return
     for warning in page.warnings:
         click.echo(f"note: {printable(warning)}", err=True)

@@ -2,21 +2,21 @@
 
 With a and b shingles, a <= b, and I in both, a pair is one when
 
-    similarity    I / (a + b - I) >= threshold
+    jaccard       I / (a + b - I) >= threshold
     containment   I / a >= threshold: most of the smaller document is within the larger one
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from whorl.duplicates.sketches import Numbers
 from whorl.errors import ParameterError
-from whorl.fingerprint.statistics.metric import require_threshold
+from whorl.fingerprint.statistics.metric import Metric, metric_named, require_threshold
 
 DEFAULT_THRESHOLD = Fraction(80, 100)
 DEFAULT_RECALL = Fraction(95, 100)
@@ -24,11 +24,10 @@ DEFAULT_RECALL = Fraction(95, 100)
 _FINEST = 10**6
 
 
-class PairMetric(Enum):
-    """What a threshold is a share of."""
-
-    SIMILARITY = "similarity"
-    CONTAINMENT = "containment"
+#: The metrics that a search for all pairs can have.
+METRICS = (Metric.JACCARD, Metric.CONTAINMENT)
+#: The words for them that people may type.
+PairWord: TypeAlias = Literal["jaccard", "containment", "similarity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +40,15 @@ class PairQuestion:
         recall: How many of the pairs just at the threshold are to be found, at least; fraction in (0, 1].
 
     Raises:
-        ParameterError: A fraction is outside its range.
+        ParameterError: The metric is none of METRICS, or a fraction is outside its range.
     """
 
-    metric: PairMetric = PairMetric.SIMILARITY
+    metric: Metric = Metric.JACCARD
     threshold: Fraction = DEFAULT_THRESHOLD
     recall: Fraction = DEFAULT_RECALL
 
     def __post_init__(self) -> None:
+        metric_named(self.metric, METRICS)
         require_threshold(self.threshold)
         if self.threshold.denominator > _FINEST:
             raise ParameterError(f"threshold has steps of a ten thousandth of a percent, got {float(self.threshold):%}")
@@ -63,7 +63,7 @@ class PairQuestion:
             sizes_b: Those of the other.
         """
         part, whole = self.threshold.as_integer_ratio()
-        if self.metric is PairMetric.SIMILARITY:
+        if self.metric is Metric.JACCARD:
             # I >= t (a + b - I), solved for I.
             needed = -(-part * (sizes_a + sizes_b) // (whole + part))
         else:
@@ -74,7 +74,7 @@ class PairQuestion:
     def smallest_partner(self, sizes: Numbers) -> Numbers:
         """Return the smallest documents that can make a pair with larger ones of these sizes."""
         part, whole = self.threshold.as_integer_ratio()
-        if self.metric is PairMetric.CONTAINMENT:
+        if self.metric is Metric.CONTAINMENT:
             return np.ones_like(sizes)
         smallest: Numbers = np.maximum(1, -(-part * sizes // whole))
         return smallest
@@ -83,4 +83,4 @@ class PairQuestion:
     def share_of_smaller(self) -> Fraction:
         """Share of the smaller document's shingles that the larger one has, at least, whatever its size."""
         threshold = self.threshold
-        return 2 * threshold / (1 + threshold) if self.metric is PairMetric.SIMILARITY else threshold
+        return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold

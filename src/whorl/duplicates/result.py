@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from whorl.duplicates.archive import Archive, Archived, Entry, sketch_digest
 from whorl.duplicates.clusters import Components, complete_labels, grouped
-from whorl.duplicates.question import PairMetric, PairQuestion
+from whorl.duplicates.question import METRICS, PairQuestion
 from whorl.duplicates.search import find_pairs, first_of_equals
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
@@ -28,6 +28,7 @@ from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.batch import hashes_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
+from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.fingerprint.words.shingles import ascending_distinct
 from whorl.model import Document
 from whorl.planning.dates import DateError, read_date
@@ -43,21 +44,19 @@ _TOLD_AT_ONCE = 4096
 Progress = Callable[[str, int], None]
 
 
-def ask_pairs(metric: PairMetric | str, threshold: Percent, recall: Percent) -> PairQuestion:
+def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> PairQuestion:
     """Return the question of numbers as people give them.
 
     Args:
-        metric: "similarity" (Jaccard) or "containment" (how much of the smaller document the larger one has).
+        metric: "jaccard" (or "similarity"), or "containment" (how much of the smaller document the larger one has).
         threshold: In percent, above 0, at most 100.
         recall: In percent, above 0, at most 100.
 
     Raises:
         ParameterError: There is no such metric, or a number is no percentage above 0.
     """
-    names = [each.value for each in PairMetric]
-    if not isinstance(metric, PairMetric) and metric not in names:
-        raise ParameterError(f"metric must be {' or '.join(names)}, got {metric!r}")
-    return PairQuestion(PairMetric(metric), fraction_of("threshold", threshold), fraction_of("recall", recall))
+    chosen = metric_named(metric, METRICS)
+    return PairQuestion(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall))
 
 
 @dataclass(frozen=True, slots=True)

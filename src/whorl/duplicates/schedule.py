@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.duplicates.question import PairMetric, PairQuestion
+from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.sketches import Numbers, Sketches, level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
+from whorl.fingerprint.statistics.metric import Metric
 
 #: Hashes in the sketches of the first round, at a threshold of 80 %; lower ones need more for the same certainty.
 FIRST_AIM = 64
@@ -61,25 +62,25 @@ class Round:
     is_last: bool
 
     @property
-    def is_similarity(self) -> bool:
+    def is_jaccard(self) -> bool:
         """Whether both documents of a pair are of about one size."""
-        return self.question.metric is PairMetric.SIMILARITY
+        return self.question.metric is Metric.JACCARD
 
     def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
         """Return the levels at which documents of these sizes are at home: there they may be the larger one."""
         # There is no way to tell more than the sketches do.
         own = sketches.scheme_levels(sizes)
-        return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_similarity else own
+        return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
     def looked(self, sketches: Sketches, places: Numbers, level: int) -> Looked:
         """Return what is looked at of some documents at a level."""
         sizes = sketches.sizes[places]
         counts = sketches.at_level(places, np.full(places.shape, level))
-        offered = counts if self.is_similarity else np.minimum(counts, self.aim)
+        offered = counts if self.is_jaccard else np.minimum(counts, self.aim)
         least_offered = self._least_shared(sizes, offered, self.question.share_of_smaller)
         # The smaller document may be as small as can be: one hash is all that has to be shared.
         alone = np.ones_like(counts)
-        least = self._least_shared(sizes, counts, self.question.threshold) if self.is_similarity else alone
+        least = self._least_shared(sizes, counts, self.question.threshold) if self.is_jaccard else alone
         return Looked(counts, offered, least_offered, least)
 
     def _least_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
@@ -93,7 +94,7 @@ class Round:
 
     def can_tell_more(self, sketches: Sketches, places: Numbers, looked: Looked) -> npt.NDArray[np.bool_]:
         """Return of which documents there are more hashes than were looked at."""
-        return np.asarray(sketches.counts[places] > (looked.counts if self.is_similarity else looked.offered))
+        return np.asarray(sketches.counts[places] > (looked.counts if self.is_jaccard else looked.offered))
 
 
 def rounds(question: PairQuestion, largest: int) -> list[Round]:

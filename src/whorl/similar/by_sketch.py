@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,8 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.passages import compare as compare_texts
 from whorl.fingerprint.sketch.sampling import text_hashes
 from whorl.fingerprint.sketch.sketch import Sketch, compare, lookup_numbers
-from whorl.fingerprint.statistics.estimate import Estimate, Share, estimate_overlaps
-from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.fingerprint.statistics.estimate import Estimate, estimate_overlaps
+from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, metric_named
 from whorl.model import Hit
 from whorl.planning.build import Bool, BoundPlan, Chosen, MatchAll, Nothing, PlanNode, SketchTokens
 from whorl.similar.calibration import SketchPlan
@@ -34,6 +34,10 @@ Percent: TypeAlias = int | float | str | Fraction
 #: Characters of the exponent of a percentage, sign included: as many as that of a float has.
 _EXPONENT = 4
 
+#: The metrics that a search for one source can have.
+METRICS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
+#: The words for them that people may type.
+SimilarWord: TypeAlias = Literal["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
 DEFAULT_THRESHOLD, DEFAULT_RECALL = Fraction(20, 100), Fraction(95, 100)
 #: Candidates that are verified at most, best first; of more, totals are an estimate that says so.
 MOST_VERIFIED = 10_000
@@ -55,12 +59,18 @@ class Question:
         threshold: Fraction in (0, 1].
         recall: Wanted chance to find a document at the threshold, a fraction in (0, 1].
         is_exact: Whether the texts of the hits on the page, and of those before it, are compared whole.
+
+    Raises:
+        ParameterError: The metric is none of METRICS.
     """
 
-    metric: Metric = Metric.SIMILARITY
+    metric: Metric = Metric.JACCARD
     threshold: Fraction = DEFAULT_THRESHOLD
     recall: Fraction = DEFAULT_RECALL
     is_exact: bool = False
+
+    def __post_init__(self) -> None:
+        metric_named(self.metric, METRICS)
 
 
 def ask(metric: Metric | str, threshold: Percent, recall: Percent, *, is_exact: bool = False) -> Question:
@@ -69,10 +79,8 @@ def ask(metric: Metric | str, threshold: Percent, recall: Percent, *, is_exact: 
     Raises:
         ParameterError: There is no such metric, or a number is no percentage above 0.
     """
-    names = [each.value for each in Metric]
-    if not isinstance(metric, Metric) and metric not in names:
-        raise ParameterError(f"metric must be {', '.join(names[:-1])} or {names[-1]}, got {metric!r}")
-    return Question(Metric(metric), fraction_of("threshold", threshold), fraction_of("recall", recall), is_exact)
+    chosen = metric_named(metric, METRICS)
+    return Question(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), is_exact)
 
 
 def fraction_of(name: str, percent: Percent) -> Fraction:
@@ -208,7 +216,7 @@ def calibrate(engine: Engine, sketch: Sketch, question: Question) -> SketchPlan:
 
     Documents that contain the source may have any size: those larger than there are need no promise.
     """
-    largest = engine.largest_size() if question.metric is Metric.CONTAINS else None
+    largest = engine.largest_size() if question.metric is Metric.A_IN_B else None
     return make_plan(sketch, question.metric, question.threshold, question.recall, largest_size=largest)
 
 
@@ -224,7 +232,7 @@ def look_ups(name: str, sketch: Sketch, plan: SketchPlan, only: PlanNode) -> Pla
             branch.min_should_match,
             branch.smallest_size,
             # Larger ones may have come since.
-            branch.largest_size if branch.largest_size != largest or plan.metric is not Metric.CONTAINS else None,
+            branch.largest_size if branch.largest_size != largest or plan.metric is not Metric.A_IN_B else None,
         )
         for branch in plan.branches
         if branch.min_should_match
@@ -287,17 +295,7 @@ def _judged(source: Source, plan: SketchPlan, pairs: list[tuple[Hit, Sketch]], r
 
 def scored(found: Found, metric: Metric) -> Found:
     """Return a hit with the percentage of a metric as its score."""
-    return replace(found, hit=replace(found.hit, score=round(100 * share_of(found.estimate, metric).value, 4)))
-
-
-def share_of(estimate: Estimate, metric: Metric) -> Share:
-    """Return the share that a metric is."""
-    shares = {
-        Metric.SIMILARITY: estimate.jaccard,
-        Metric.CONTAINS: estimate.source_in_hit,
-        Metric.WITHIN: estimate.hit_in_source,
-    }
-    return shares[metric]
+    return replace(found, hit=replace(found.hit, score=round(100 * found.estimate.shares.by(metric), 4)))
 
 
 class _Reader:
@@ -323,15 +321,14 @@ class _Reader:
 
     def _is_open(self, estimate: Estimate) -> bool:
         # An interval below the threshold is as open: it may come of a sharper law than the one that kept the hit.
-        likely = share_of(estimate, self._question.metric)
-        return not estimate.is_exact and likely.low < float(self._question.threshold)
+        return not estimate.is_exact and estimate.low.by(self._question.metric) < float(self._question.threshold)
 
     def _own_hashes(self) -> npt.NDArray[np.uint64] | None:
         """Return all hashes of the source, None where they are not known and not worth its text."""
         sketch = self._source.sketch
         if self._own is None and sketch.is_complete:
             self._own = sketch.hashes
-        elif self._own is None and self._question.metric is not Metric.CONTAINS:
+        elif self._own is None and self._question.metric is not Metric.A_IN_B:
             # Few are as large and open, and those within are short; what contains a large source is neither.
             text = _text_of(self._engine, self._source)
             self._own = None if text is None else text_hashes(text, self._engine.scheme, sketch.scheme)
@@ -378,10 +375,8 @@ def _text_of(engine: Engine, source: Source) -> str | None:
 
 def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
     """Return what is known of two documents whose shingles were all compared."""
-    union = source_size + hit_size - shared
-    shares = (shared / whole if whole else 0.0 for whole in (union, source_size, hit_size))
-    jaccard, source_in_hit, hit_in_source = (Share(value, value, value) for value in shares)
-    return Estimate(jaccard, source_in_hit, hit_in_source, shared, source_size, source_size, hit_size, is_exact=True)
+    shares = Shares.of_counts(shared, source_size, hit_size)
+    return Estimate(shares, shares, shares, shared, source_size, source_size, hit_size, is_exact=True)
 
 
 def _read_whole(
@@ -407,39 +402,3 @@ def _read_whole(
     warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
     exact.sort(key=best_first)
     return exact + kept[len(looked_at) :], warnings
-
-
-def values(page: Similar) -> dict[str, object]:
-    """Return a page as JSON values."""
-    plan = page.plan
-    return {
-        "metric": plan.metric.value,
-        "threshold": float(plan.threshold),
-        "recall": float(plan.recall),
-        "promised": plan.promised,
-        "source_size": plan.source_size,
-        "total": page.total,
-        "total_is_exact": page.is_total_exact,
-        "candidates": page.candidates,
-        "warnings": list(page.warnings),
-        "hits": [
-            {"id": found.hit.id, "name": found.hit.name, "score": found.hit.score, **estimate_values(found.estimate)}
-            for found in page.found
-        ],
-    }
-
-
-def estimate_values(estimate: Estimate) -> dict[str, object]:
-    """Return an estimate as JSON values: each share with the ends of its interval, and what was counted."""
-    shares = {
-        "similarity": estimate.jaccard,
-        "contains": estimate.source_in_hit,
-        "within": estimate.hit_in_source,
-    }
-    return {
-        **{name: {"value": share.value, "low": share.low, "high": share.high} for name, share in shares.items()},
-        "shared": estimate.shared,
-        "asked": estimate.asked,
-        "size": estimate.hit_size,
-        "exact": estimate.is_exact,
-    }

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from whorl.fingerprint.statistics.hypergeometric import least_good_for, min_should_match_for, upper_tail
-from whorl.fingerprint.statistics.metric import share
+from whorl.fingerprint.statistics.metric import Shares
 from whorl.fingerprint.statistics.verify import law
 from whorl.similar.calibration import Branch, SketchPlan
 
@@ -38,7 +38,7 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
         return None
     enough = _overlap_to_promise(plan, branch)
     is_possible = enough <= min(plan.source_size, branch.smallest_size)
-    return share(plan.metric, enough, plan.source_size, branch.smallest_size) if is_possible else None
+    return Shares.of_counts(enough, plan.source_size, branch.smallest_size).by(plan.metric) if is_possible else None
 
 
 def _overlap_to_promise(plan: SketchPlan, branch: Branch) -> int:

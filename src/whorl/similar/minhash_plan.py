@@ -85,8 +85,8 @@ def make_minhash_plan(
         threshold: Fraction in (0, 1].
         recall: Wanted chance to find a document just at the threshold, a fraction in (0, 1].
         source_size: Distinct shingles of the source, where known.
-        budget: Tokens to ask, at least 1; Metric.WITHIN asks all.
-        largest_size: Distinct shingles of the largest document that is to be found. Without it Metric.CONTAINS asks
+        budget: Tokens to ask, at least 1; Metric.B_IN_A asks all.
+        largest_size: Distinct shingles of the largest document that is to be found. Without it Metric.A_IN_B asks
             for one shared token, which reaches farthest.
 
     Raises:
@@ -107,7 +107,7 @@ def make_minhash_plan(
     if largest_size is not None:
         largest = max(smallest, min(largest, largest_size))
     order = filled[np.argsort(source.places[filled], kind="stable")]
-    asked = order if metric is Metric.WITHIN else order[:budget]
+    asked = order if metric is Metric.B_IN_A else order[:budget]
     # The source's own size is among them, since that is what a user asks first.
     middle = min(max(size, smallest), largest)
     grid = np.unique(
@@ -117,7 +117,7 @@ def make_minhash_plan(
     chances = _Chances(source, asked, metric, threshold, size, grid)
     wanted = float(first)
     least = 1
-    if metric is Metric.SIMILARITY or (metric is Metric.CONTAINS and largest_size is not None):
+    if metric is Metric.JACCARD or (metric is Metric.A_IN_B and largest_size is not None):
         low, high = 0, len(asked)
         while low < high:
             half = (low + high + 1) // 2

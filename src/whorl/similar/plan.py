@@ -67,7 +67,7 @@ def make_plan(
         recall: Wanted chance to find a document just at the threshold, a fraction in (0, 1].
         budget: Tokens to ask in a branch, at least 1; 64 serve two phases, 128 to 256 one. Up to four times as many
             are asked where a promise takes them (a threshold of 5 % with recall 99 %), and all that there are with
-            Metric.WITHIN: to find small documents within a large one takes no less.
+            Metric.B_IN_A: to find small documents within a large one takes no less.
         phases: 2 where the sketches of candidates are fetched and judged, 1 where the look-ups have the last word.
         largest_size: Distinct shingles of the largest document in the index, where that is known.
 
@@ -114,7 +114,7 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
     while largest is None or smallest <= largest:
         common = max(level, source.level)
         available = source.count_at(common)
-        count = available if plan.metric is Metric.WITHIN else min(available, budget)
+        count = available if plan.metric is Metric.B_IN_A else min(available, budget)
         # Beyond the last token nothing changes any more.
         stop = None if not count else scheme.sizes_of_level(level).stop - 1
         last = stop if largest is None else largest if stop is None else min(stop, largest)
@@ -162,7 +162,7 @@ def _options(plan: SketchPlan, group: _Group) -> range:
     """Return the numbers of tokens among which a group chooses."""
     most = group.token_count
     # Where all shingles are asked the test is exact and nothing can be gained.
-    if most == plan.source_size or plan.metric is Metric.WITHIN:
+    if most == plan.source_size or plan.metric is Metric.B_IN_A:
         return range(most, most + 1)
     # The smallest documents share the fewest shingles: no promise to them is given away.
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(group.smallest), plan.first_recall, most)

@@ -11,9 +11,9 @@ from whorl.similar.minhash_plan import MinHashPlan
 from whorl.wire.text import counted
 
 _ASKED = {
-    Metric.SIMILARITY: "share at least {0} of what both have together (Jaccard)",
-    Metric.CONTAINS: "contain at least {0} of the source",
-    Metric.WITHIN: "lie in the source with at least {0} of theirs",
+    Metric.JACCARD: "share at least {0} of what both have together (Jaccard)",
+    Metric.A_IN_B: "contain at least {0} of the source",
+    Metric.B_IN_A: "lie in the source with at least {0} of theirs",
 }
 
 

@@ -69,9 +69,9 @@ def alike_sets(chance: random.Random) -> list[set[int]]:
 @pytest.mark.parametrize(
     ("metric", "percent", "crowds", "most", "partitions"),
     [
-        ("similarity", 80, False, 20_000, 1),
-        ("similarity", 80, False, 15, 7),
-        ("similarity", 50, True, 15, 3),
+        ("jaccard", 80, False, 20_000, 1),
+        ("jaccard", 80, False, 15, 7),
+        ("jaccard", 50, True, 15, 3),
         ("containment", 70, True, 40, 5),
     ],
 )
@@ -163,7 +163,7 @@ def clusters_of(rows: list[Any]) -> dict[str, dict[str, tuple[int, float]]]:
 
 @pytest.mark.parametrize(
     ("metric", "percent", "partitions"),
-    [("similarity", 50, 7), ("similarity", 80, 1), ("similarity", 90, 7), ("containment", 80, 7)],
+    [("jaccard", 50, 7), ("jaccard", 80, 1), ("jaccard", 90, 7), ("containment", 80, 7)],
 )
 def test_pairs_and_clusters_are_those_of_one_process(
     spark: SparkSession, documents: list[Document], metric: str, percent: int, partitions: int
@@ -218,7 +218,7 @@ def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession) -> None:
         Document(f"other/{at}", " ".join([*page[:20], *(f"o{chance.randrange(10**6)}" for _ in range(80))]))
         for at in range(20)
     ]
-    found = SparkDuplicates(framed(spark, made, 3), ask_pairs("similarity", 80, 95), links_suffice=True, most=50)
+    found = SparkDuplicates(framed(spark, made, 3), ask_pairs("jaccard", 80, 95), links_suffice=True, most=50)
     assert 89 <= found.pairs().count() < 90 * 20
     clusters = clusters_of(found.clusters().collect())
     assert {first: set(members) for first, members in clusters.items()} == {
@@ -406,7 +406,7 @@ def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ParameterError, match=r"pip install 'whorl\[spark\]'"):
-        run(["x"], ask_pairs("similarity", 80, 95), output="y")
+        run(["x"], ask_pairs("jaccard", 80, 95), output="y")
 
 
 def test_without_java(tmp_path: Path) -> None:
@@ -449,6 +449,6 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     found: dict[str, set[str]] = defaultdict(set)
     for row in told:
         found[row["cluster"]].add(row["id"])
-    with duplicates_among(sorted(made, key=lambda each: each.id), ask_pairs("similarity", 50, 95)) as local:
+    with duplicates_among(sorted(made, key=lambda each: each.id), ask_pairs("jaccard", 50, 95)) as local:
         assert dict(found) == {group.members[0].id: {each.id for each in group.members} for group in local.clusters()}
     assert f"{len(made)} documents, {len(told)} documents in clusters written" in done.stdout

@@ -32,7 +32,6 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.planning.build import Bool, BoundPlan, Chosen, SketchTokens
 from whorl.planning.clauses import Words
-from whorl.similar.by_sketch import share_of
 
 SCHEME_NOW = SketchScheme()
 #: What an id may hold, and what a list of them must not be confused by.
@@ -514,7 +513,7 @@ def test_doctor_on_fields_that_are_not_as_needed(others: Any) -> None:
     assert SolrEngine(client).sketch_scheme is None
 
 
-@pytest.mark.parametrize("metric", ["similarity", "contains", "within"])
+@pytest.mark.parametrize("metric", ["jaccard", "a_in_b", "b_in_a"])
 def test_similar_without_sketches(client: SolrClient, metric: str) -> None:
     """
     A collection with MinHash tokens alone is searched by these: long documents whose exact share is well above the
@@ -526,12 +525,13 @@ def test_similar_without_sketches(client: SolrClient, metric: str) -> None:
             page = store.similar("big", metric=metric, threshold=10, recall=95, rows=100)
             own = next(document.text for document in DOCUMENTS if document.id == "big")
             exact = {document.id: share(own, document.text, metric) for document in DOCUMENTS if document.id != "big"}
-            found = {hit.hit.id: share_of(hit.estimate, Metric(metric)) for hit in page.found}
+            found = {hit.hit.id: hit.estimate for hit in page.found}
             assert "whorl solr backfill" in page.warnings[0]
             long = {document.id for document in DOCUMENTS if document.text.count(" ") > 2_000}
             assert {name for name in long & exact.keys() if exact[name] >= 0.2} <= found.keys()
             assert found
-            held = [each.low - 1e-9 <= exact[name] <= each.high + 1e-9 for name, each in found.items()]
+            by = Metric(metric)
+            held = [each.low.by(by) - 1e-9 <= exact[name] <= each.high.by(by) + 1e-9 for name, each in found.items()]
             assert sum(held) >= 0.8 * len(held)
     finally:
         backfill(client, FieldNames())
@@ -540,5 +540,5 @@ def test_similar_without_sketches(client: SolrClient, metric: str) -> None:
 def share(a: str, b: str, metric: str) -> float:
     """Return the exact share of the shingles of two texts of lower-case words."""
     one, other = ({tuple(words[at : at + 5]) for at in range(len(words) - 4)} for words in (a.split(), b.split()))
-    whole = {"similarity": one | other, "contains": one, "within": other}[metric]
+    whole = {"jaccard": one | other, "a_in_b": one, "b_in_a": other}[metric]
     return len(one & other) / len(whole) if whole else 0.0

@@ -28,11 +28,11 @@ def test_by_hand() -> None:
     5 of 10 shingles asked, 2 found: 4 are shared; of 20 in the hit that is a fifth, and 26 are in either.
     """
     (found,) = counted(10, 20, [2], 5)
-    assert found.source_in_hit.value == pytest.approx(0.4)
-    assert found.hit_in_source.value == pytest.approx(0.2)
-    assert found.jaccard.value == pytest.approx(4 / 26)
+    assert found.shares.a_in_b == pytest.approx(0.4)
+    assert found.shares.b_in_a == pytest.approx(0.2)
+    assert found.shares.jaccard == pytest.approx(4 / 26)
     # With 2 shared both would be found in 10 of 45 draws, with 7 or 8 shared 2 of 5 in 21 and 10 of 252 ..
-    assert (found.source_in_hit.low, found.source_in_hit.high) == (0.2, 0.7)
+    assert (found.low.a_in_b, found.high.a_in_b) == (0.2, 0.7)
     assert (found.shared, found.asked, found.source_size, found.hit_size, found.is_exact) == (2, 5, 10, 20, False)
 
 
@@ -42,7 +42,7 @@ def test_all_asked_is_exact() -> None:
     """
     for found in counted(10, 20, list(range(11)), 10):
         assert found.is_exact
-        assert found.source_in_hit.value == found.source_in_hit.low == found.source_in_hit.high == found.shared / 10
+        assert found.shares.a_in_b == found.low.a_in_b == found.high.a_in_b == found.shared / 10
 
 
 def test_nothing_asked_says_nothing() -> None:
@@ -50,9 +50,9 @@ def test_nothing_asked_says_nothing() -> None:
     Everything is possible.
     """
     (found,) = counted(10, 20, [0], 0)
-    assert (found.source_in_hit.low, found.source_in_hit.high) == (0.0, 1.0)
+    assert (found.low.a_in_b, found.high.a_in_b) == (0.0, 1.0)
     (empty,) = counted(0, 20, [0], 0)
-    assert (empty.jaccard.value, empty.source_in_hit.high) == (0.0, 0.0)
+    assert (empty.shares.jaccard, empty.high.a_in_b) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("asked", [1, 3, 7, 15, 29])
@@ -62,13 +62,13 @@ def test_counts_are_unbiased_and_covered(asked: int) -> None:
     """
     size = 30
     found = counted(size, 45, list(range(asked + 1)), asked)
-    values = np.array([one.source_in_hit.value for one in found])
+    values = np.array([one.shares.a_in_b for one in found])
     for overlap in range(size + 1):
         chances = hypergeometric(size, overlap, asked)
         assert chances @ values == pytest.approx(overlap / size)
-        for name, truth in (("source_in_hit", overlap / size), ("jaccard", overlap / (75 - overlap))):
-            ranges = [getattr(one, name) for one in found]
-            covered = np.array([one.low - 1e-12 <= truth <= one.high + 1e-12 for one in ranges])
+        for name, truth in (("a_in_b", overlap / size), ("jaccard", overlap / (75 - overlap))):
+            ranges = [(getattr(one.low, name), getattr(one.high, name)) for one in found]
+            covered = np.array([low - 1e-12 <= truth <= high + 1e-12 for low, high in ranges])
             assert chances @ covered >= 0.95
 
 
@@ -82,9 +82,9 @@ def test_sketches_are_covered(a: int, b: int, level: int) -> None:
         overlaps, chances = outcomes(a, b, overlap, level)
         found = estimate_overlaps(overlaps)
         truth = overlap / b
-        covered = [one.hit_in_source.low - 1e-12 <= truth <= one.hit_in_source.high + 1e-12 for one in found]
+        covered = [one.low.b_in_a - 1e-12 <= truth <= one.high.b_in_a + 1e-12 for one in found]
         assert chances @ np.array(covered) >= 0.95
-        assert all(one.jaccard.low <= one.jaccard.value <= one.jaccard.high for one in found)
+        assert all(one.low.jaccard <= one.shares.jaccard <= one.high.jaccard for one in found)
 
 
 def likelihood(a: int, b: int, overlap: int, shared: int, ours: int, theirs: int, level: int) -> Fraction:
@@ -105,9 +105,7 @@ def test_estimate_is_the_likeliest(data: st.DataObject) -> None:
     ours, theirs = data.draw(st.integers(0, a - shared)), data.draw(st.integers(0, b - shared))
     counts = ([b], [level], [shared + ours], [shared + theirs], [shared])
     (found,) = estimate_overlaps(Overlaps(a, *(np.array(part) for part in counts)))
-    value, low, high = (
-        round(part * a) for part in (found.source_in_hit.value, found.source_in_hit.low, found.source_in_hit.high)
-    )
+    value, low, high = (round(part * a) for part in (found.shares.a_in_b, found.low.a_in_b, found.high.a_in_b))
     possible = range(shared, min(a - ours, b - theirs) + 1)
     chances = {overlap: likelihood(a, b, overlap, shared, ours, theirs, level) for overlap in possible}
     best = max(chances.values())
@@ -125,11 +123,11 @@ def test_complete_sketches_are_exact() -> None:
     small, large = sketch_of(pool[:1000], SCHEME), sketch_of(pool[:30_000], SCHEME)
     (exact,) = estimate(small, [sketch_of(pool[250:1250], SCHEME)])
     assert exact.is_exact
-    assert (exact.jaccard.value, exact.source_in_hit.value) == (750 / 1250, 0.75)
+    assert (exact.shares.jaccard, exact.shares.a_in_b) == (750 / 1250, 0.75)
     (near,) = estimate(large, [sketch_of(pool[6000:36_000], SCHEME)])
     assert not near.is_exact
-    assert near.source_in_hit.value == pytest.approx(0.8, abs=0.01)
-    assert near.jaccard.low < 24 / 36 < near.jaccard.high
+    assert near.shares.a_in_b == pytest.approx(0.8, abs=0.01)
+    assert near.low.jaccard < 24 / 36 < near.high.jaccard
 
 
 def test_wider_confidence_is_a_wider_interval() -> None:
@@ -138,7 +136,7 @@ def test_wider_confidence_is_a_wider_interval() -> None:
     """
     same = np.array([50])
     narrow, wide = (estimate_counts(1000, same * 20, same, same * 2, confidence)[0] for confidence in (0.5, 0.999))
-    assert wide.jaccard.low < narrow.jaccard.low < narrow.jaccard.value < narrow.jaccard.high < wide.jaccard.high
+    assert wide.low.jaccard < narrow.low.jaccard < narrow.shares.jaccard < narrow.high.jaccard < wide.high.jaccard
     with pytest.raises(ParameterError, match="confidence"):
         estimate_counts(1000, same * 20, same, same * 2, 1.0)
     with pytest.raises(ParameterError, match="shared"):

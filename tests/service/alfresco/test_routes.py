@@ -111,7 +111,7 @@ def test_a_node_is_a_source_by_each_of_its_names(service: TestClient) -> None:
 
 def test_what_is_shared_stands_beside_the_score(service: TestClient, contracts: Store) -> None:
     """
-    Tokens, Jaccard and both containments with their intervals, and the same numbers as a comparison of the texts.
+    Tokens and the three shares, estimates with their intervals, which hold what a comparison of the texts counts.
     """
     own, renewal, minutes = (each["search"] for each in entries(service, ANY))
     told = own["fingerprint"]
@@ -119,22 +119,19 @@ def test_what_is_shared_stands_beside_the_score(service: TestClient, contracts: 
         "source": "lease",
         "sharedTokens": 512,
         "tokens": 512,
-        "jaccard": {"value": 1, "low": 1, "high": 1},
-        "sourceInHit": {"value": 1, "low": 1, "high": 1},
-        "hitInSource": {"value": 1, "low": 1, "high": 1},
+        "jaccard": 1,
+        "a_in_b": 1,
+        "b_in_a": 1,
         "exact": True,
     }
     for each, document in ((renewal, "renewal"), (minutes, "minutes")):
         told = each["fingerprint"]
         exact = contracts.compare("lease", document)
         assert told["sharedTokens"] == each["score"]
-        for name, value in (
-            ("jaccard", exact.jaccard),
-            ("sourceInHit", exact.a_in_b),
-            ("hitInSource", exact.b_in_a),
-        ):
-            assert told[name]["low"] - 1e-9 <= value <= told[name]["high"] + 1e-9
-    assert minutes["fingerprint"]["hitInSource"]["value"] > 2 * minutes["fingerprint"]["sourceInHit"]["value"]
+        for name in ("jaccard", "a_in_b", "b_in_a"):
+            low, high = told.get("intervals", {}).get(name, [told[name], told[name] + 1e-6])
+            assert low <= getattr(exact, name) <= high
+    assert minutes["fingerprint"]["b_in_a"] > 2 * minutes["fingerprint"]["a_in_b"]
 
 
 @pytest.mark.parametrize("query", ["lease", "FINGERPRINT:lease OR FINGERPRINT:recipe"])

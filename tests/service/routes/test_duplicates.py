@@ -47,7 +47,7 @@ def test_clusters_with_their_pairs(client: TestClient) -> None:
     """
     Clusters are what the pairs of plain sets hold together, the largest first, and small ones come with these pairs.
     """
-    pairs = true_pairs(DOCUMENTS, "similarity", 80)
+    pairs = true_pairs(DOCUMENTS, "jaccard", 80)
     told = client.get("/api/duplicates", params={"threshold": 80}).json()
     assert (told["documents"], told["pairs"]) == (len(DOCUMENTS), len(pairs))
     assert told["total"] == len(told["clusters"])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from whorl.fingerprint.statistics.estimate import Share
-from whorl.similar.by_sketch import Similar, values
-from whorl.wire.text import as_json, printable
+from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.similar.by_sketch import METRICS, Similar
+from whorl.wire.numbers import percent, percent_interval
+from whorl.wire.text import printable
 
 _BAR_WIDTH = 20
 
@@ -18,25 +20,19 @@ def similar_table(page: Similar) -> Table:
     table.add_column("id", overflow="fold", ratio=3)
     table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
     table.add_column("", no_wrap=True)
-    for title in ("similarity", "contains", "within", "shingles"):
+    for title in ("jaccard", "A in B", "B in A", "shingles"):
         table.add_column(title, justify="right", no_wrap=True)
     for found in page.found:
         estimate = found.estimate
         full = round(found.hit.score / 100 * _BAR_WIDTH)
         bar = Text("█" * full, style="green").append("░" * (_BAR_WIDTH - full), style="dim")
-        shares = (estimate.jaccard, estimate.source_in_hit, estimate.hit_in_source)
+        shares = (_percentage(estimate, each) for each in METRICS)
         size = Text(f"{estimate.hit_size:,}")
-        table.add_row(
-            Text(printable(found.hit.id)), Text(printable(found.hit.name)), bar, *map(_percentage, shares), size
-        )
+        table.add_row(Text(printable(found.hit.id)), Text(printable(found.hit.name)), bar, *shares, size)
     return table
 
 
-def _percentage(share: Share) -> Text:
-    text = Text(f"{100 * share.value:.1f}%")
-    return text if share.low == share.high else text.append(f" {100 * share.low:.0f}–{100 * share.high:.0f}", "dim")
-
-
-def similar_json(page: Similar) -> str:
-    """Return a page as JSON; shares are fractions, each with the ends of its interval."""
-    return as_json(values(page))
+def _percentage(estimate: Estimate, metric: Metric) -> Text:
+    value, low, high = (shares.by(metric) for shares in (estimate.shares, estimate.low, estimate.high))
+    text = Text(percent(value))
+    return text if low == high else text.append(f" {percent_interval(low, high)}", "dim")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.duplicates.question import PairMetric, PairQuestion
+from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.result import ask_pairs
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, WhorlError
 from whorl.fingerprint.scheme import Scheme
@@ -181,7 +181,7 @@ def _first_line(error: Exception) -> str:
 @click.option("--text-column", default="text", show_default=True, help="Of Parquet and JSON.")
 @click.option("--name-column", default="name", show_default=True, help="Of Parquet and JSON; need not be there.")
 @click.option(
-    "--metric", type=click.Choice([each.value for each in PairMetric]), default="similarity", show_default=True
+    "--metric", type=click.Choice(["jaccard", "containment", "similarity"]), default="jaccard", show_default=True
 )
 @click.option("--threshold", default="80", show_default=True, metavar="PERCENT", help="What makes a duplicate.")
 @click.option(

@@ -30,9 +30,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.statistics.estimate import CONFIDENCE, Estimate, Share, overlap_interval
+from whorl.fingerprint.statistics.estimate import CONFIDENCE, Estimate, overlap_interval
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, reaches
-from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_threshold
+from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_threshold
 
 #: By how much a size that was only estimated is taken too large: two standard deviations.
 MARGIN = 1.1
@@ -160,7 +160,7 @@ def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, 
     require_threshold(threshold)
     population, drawn = _law(overlaps, metric)
     needed = np.array(
-        [least_overlap(Metric.CONTAINS, threshold, size, size) for size in population.tolist()], dtype=np.int64
+        [least_overlap(Metric.A_IN_B, threshold, size, size) for size in population.tolist()], dtype=np.int64
     )
     return reaches(population, needed, drawn, overlaps.shared, recall)
 
@@ -175,39 +175,31 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
     Raises:
         ParameterError: The confidence is outside its range.
     """
-    shares: list[list[Share]] = []
-    for metric in (Metric.SIMILARITY, Metric.CONTAINS, Metric.WITHIN):
+    columns: list[list[list[float]]] = []
+    for metric in (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A):
         population, drawn = _law(overlaps, metric)
         is_union = np.zeros(population.shape, dtype=np.bool_)
         most = population - drawn + overlaps.shared
         least, largest = overlap_interval(population, is_union, drawn, overlaps.shared, most, confidence)
         value = overlaps.shared / np.maximum(drawn, 1)
         low, high = np.minimum(least / population, value), np.maximum(largest / population, value)
-        shares.append([Share(*row) for row in zip(value.tolist(), low.tolist(), high.tolist(), strict=True)])
-    counts = zip(*(part.tolist() for part in (overlaps.shared, overlaps.source_counts, overlaps.sizes)), strict=True)
+        columns.append([value.tolist(), low.tolist(), high.tolist()])
+    values, lows, highs = (map(Shares, *each) for each in zip(*columns, strict=True))
+    counts = (part.tolist() for part in (overlaps.shared, overlaps.source_counts, overlaps.sizes))
     return tuple(
-        Estimate(
-            jaccard,
-            source_in_hit,
-            hit_in_source,
-            shared=shared,
-            asked=asked,
-            source_size=overlaps.source_size,
-            hit_size=size,
-            is_exact=False,
-        )
-        for jaccard, source_in_hit, hit_in_source, (shared, asked, size) in zip(*shares, counts, strict=True)
+        Estimate(shares, low, high, shared, asked, overlaps.source_size, size, is_exact=False)
+        for shares, low, high, shared, asked, size in zip(values, lows, highs, *counts, strict=True)
     )
 
 
 def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     """Return the population and the number drawn of the law in which the good ones' share is the metric."""
     sizes, drawn = {
-        Metric.SIMILARITY: (overlaps.union_sizes, overlaps.union_counts),
-        Metric.CONTAINS: (np.full_like(overlaps.sizes, overlaps.source_size), overlaps.source_counts),
-        Metric.WITHIN: (overlaps.sizes, overlaps.counts),
+        Metric.JACCARD: (overlaps.union_sizes, overlaps.union_counts),
+        Metric.A_IN_B: (np.full_like(overlaps.sizes, overlaps.source_size), overlaps.source_counts),
+        Metric.B_IN_A: (overlaps.sizes, overlaps.counts),
     }[metric]
-    is_known = metric is Metric.CONTAINS and overlaps.is_source_size_known
+    is_known = metric is Metric.A_IN_B and overlaps.is_source_size_known
     population = sizes if is_known else (sizes * MARGIN).astype(np.int64) + 1
     return np.maximum(1, np.maximum(population, drawn)), drawn
 

@@ -29,27 +29,19 @@ import numpy as np
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, upper_tail
+from whorl.fingerprint.statistics.metric import Shares
 
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """An estimated share and the interval around it, all fractions in [0, 1]."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a source and a hit have in common.
+    """What a source (A) and a hit (B) have in common.
 
     Args:
-        jaccard: Shared shingles of all that either has.
-        source_in_hit: Shared shingles of the source's.
-        hit_in_source: Shared shingles of the hit's.
+        shares: The likeliest shares.
+        low: The lower ends of their intervals; the shares themselves where these are exact.
+        high: The upper ends.
         shared: Hashes seen in both.
         asked: Hashes of the source that were looked for in the hit.
         source_size: Distinct shingles of the source.
@@ -57,9 +49,9 @@ class Estimate:
         is_exact: Whether the values are no estimates: all hashes were compared.
     """
 
-    jaccard: Share
-    source_in_hit: Share
-    hit_in_source: Share
+    shares: Shares
+    low: Shares
+    high: Shares
     shared: int
     asked: int
     source_size: int
@@ -212,23 +204,17 @@ def _likeliest(
 def _estimates(
     source_size: int, sizes: Counts, middle: Counts | Floats, low: Counts, high: Counts, shared: Counts, asked: Counts
 ) -> tuple[Estimate, ...]:
-    overlaps = np.stack([middle, low, high])
-    shares = []
-    for whole in (source_size + sizes - overlaps, np.full(sizes.shape, source_size), sizes):
-        # Two texts without shingles share nothing.
-        of_hits = overlaps / np.maximum(whole, 1)
-        shares.append([Share(*each) for each in of_hits.T.tolist()])
-    rows = zip(*shares, *(part.tolist() for part in (shared, asked, sizes, low == high)), strict=True)
+    rows = zip(*(part.tolist() for part in (middle, low, high, sizes, shared, asked)), strict=True)
     return tuple(
         Estimate(
-            jaccard,
-            source_in_hit,
-            hit_in_source,
+            Shares.of_counts(likeliest, source_size, size),
+            Shares.of_counts(least, source_size, size),
+            Shares.of_counts(largest, source_size, size),
             shared=common,
             asked=counted,
             source_size=source_size,
             hit_size=size,
-            is_exact=is_exact,
+            is_exact=least == largest,
         )
-        for jaccard, source_in_hit, hit_in_source, common, counted, size, is_exact in rows
+        for likeliest, least, largest, size, common, counted in rows
     )

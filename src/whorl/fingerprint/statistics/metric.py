@@ -1,29 +1,90 @@
-"""The three questions that a search can ask of two sets of shingles, and how many shared shingles answer yes.
+"""What two sets of shingles share, measured in one of four ways, and how many shared shingles reach a threshold.
 
-With a shingles in the source, b in the hit and I in both:
+A is the source or the first text, B the hit or the second. With a shingles in A, b in B and I in both:
 
-    similarity   I / (a + b - I)   how alike the two are (Jaccard)
-    contains     I / a             how much of the source the hit contains
-    within       I / b             how much of the hit lies within the source
+    jaccard       I / (a + b - I)   how alike the two are
+    a_in_b        I / a             how much of A is in B
+    b_in_a        I / b             how much of B is in A
+    containment   I / min(a, b)     the larger of the two above: how much of the smaller one is in the other
 
-All numbers here decide who is found, so they are computed in fractions, never in floats.
+Searches for one source take the first three, searches for all pairs, which have no direction, the first and the last.
+Whatever decides who is found is computed in fractions, never in floats.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import ClassVar
 
 from whorl.errors import ParameterError
 
 
 class Metric(Enum):
-    """What a threshold is a share of."""
+    """What a threshold is a share of; docs/accuracy.md has the table."""
 
-    SIMILARITY = "similarity"
-    CONTAINS = "contains"
-    WITHIN = "within"
+    JACCARD = "jaccard"
+    A_IN_B = "a_in_b"
+    B_IN_A = "b_in_a"
+    CONTAINMENT = "containment"
+
+
+#: Words that people may type for a metric beside its own name.
+_TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Metric.B_IN_A}
+
+
+def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
+    """Return the metric of a word that somebody typed.
+
+    Args:
+        word: Its name, or one of the words for it; or the metric itself.
+        choices: The metrics that make sense.
+
+    Raises:
+        ParameterError: It is none of these.
+
+    >>> metric_named("contains", list(Metric))
+    <Metric.A_IN_B: 'a_in_b'>
+    """
+    names = [each.value for each in choices]
+    metric = word if isinstance(word, Metric) else _TYPED.get(word) or (Metric(word) if word in names else None)
+    if metric is None or metric not in choices:
+        raise ParameterError(f"metric must be {', '.join(names[:-1])} or {names[-1]}, got {word!r}")
+    return metric
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What two documents share, of their distinct shingles; fractions in [0, 1], 0 where there is nothing to share.
+
+    Args:
+        jaccard: Shared shingles of all that either has.
+        a_in_b: Shared shingles of A's, the source or the first text: how much of it B contains.
+        b_in_a: Shared shingles of B's, the hit or the second text.
+    """
+
+    NAMES: ClassVar = ("jaccard", "a_in_b", "b_in_a")
+
+    jaccard: float
+    a_in_b: float
+    b_in_a: float
+
+    @classmethod
+    def of_counts(cls, shared: float, size_a: int, size_b: int) -> Shares:
+        """Return the shares of two documents by their numbers of shingles, the shared ones perhaps an estimate.
+
+        >>> Shares.of_counts(20, 30, 30)
+        Shares(jaccard=0.5, a_in_b=0.6666666666666666, b_in_a=0.6666666666666666)
+        """
+        wholes = (size_a + size_b - shared, size_a, size_b)
+        return cls(*(shared / whole if whole else 0.0 for whole in wholes))
+
+    def by(self, metric: Metric) -> float:
+        """Return the share that a metric is."""
+        return max(self.a_in_b, self.b_in_a) if metric is Metric.CONTAINMENT else float(getattr(self, metric.value))
 
 
 def require_threshold(threshold: Fraction) -> None:
@@ -41,20 +102,22 @@ def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_siz
         source_size: Distinct shingles of the source.
         hit_size: Distinct shingles of the hit.
 
-    >>> least_overlap(Metric.SIMILARITY, Fraction(1, 2), 30, 30)
+    >>> least_overlap(Metric.JACCARD, Fraction(1, 2), 30, 30)
     20
     """
     if threshold <= 0:
         return 0
     numerator, denominator = threshold.as_integer_ratio()
     match metric:
-        case Metric.SIMILARITY:
+        case Metric.JACCARD:
             # I >= t (a + b - I), solved for I.
             needed = -(-numerator * (source_size + hit_size) // (denominator + numerator))
-        case Metric.CONTAINS:
+        case Metric.A_IN_B:
             needed = -(-numerator * source_size // denominator)
-        case Metric.WITHIN:
+        case Metric.B_IN_A:
             needed = -(-numerator * hit_size // denominator)
+        case Metric.CONTAINMENT:
+            needed = -(-numerator * min(source_size, hit_size) // denominator)
     return max(1, needed)
 
 
@@ -66,23 +129,13 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
         threshold: Fraction in (0, 1].
         source_size: Distinct shingles of the source.
 
-    >>> sizes_for(Metric.SIMILARITY, Fraction(7, 10), 10)
+    >>> sizes_for(Metric.JACCARD, Fraction(7, 10), 10)
     (7, 14)
     """
     require_threshold(threshold)
-    smallest = 1 if metric is Metric.WITHIN else max(1, math.ceil(threshold * source_size))
-    return smallest, None if metric is Metric.CONTAINS else math.floor(source_size / threshold)
-
-
-def share(metric: Metric, overlap: float, source_size: int, hit_size: int) -> float:
-    """Return the metric of two documents that share `overlap` shingles; 0 where both have none.
-
-    >>> share(Metric.SIMILARITY, 20, 30, 30)
-    0.5
-    """
-    whole = {
-        Metric.SIMILARITY: source_size + hit_size - overlap,
-        Metric.CONTAINS: source_size,
-        Metric.WITHIN: hit_size,
-    }[metric]
-    return overlap / whole if whole else 0.0
+    is_any_smaller, is_any_larger = (
+        metric in (Metric.B_IN_A, Metric.CONTAINMENT),
+        metric in (Metric.A_IN_B, Metric.CONTAINMENT),
+    )
+    smallest = 1 if is_any_smaller else max(1, math.ceil(threshold * source_size))
+    return smallest, None if is_any_larger else math.floor(source_size / threshold)

@@ -76,5 +76,5 @@ def law(
         source_counts: Hashes of the source at the common level.
         counts: Hashes of the hits there.
     """
-    is_of_hit = (sizes < source_size) & (metric is Metric.WITHIN)
+    is_of_hit = (sizes < source_size) & (metric is Metric.B_IN_A)
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

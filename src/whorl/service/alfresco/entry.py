@@ -11,6 +11,7 @@ from typing import Any
 from whorl.model import Hit, Stored
 from whorl.planning.dates import date_of, written
 from whorl.similar.measure import Measured
+from whorl.wire.numbers import shares_values
 
 #: What a document is where it does not say so itself.
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
@@ -134,13 +135,7 @@ class _Node:
 def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
     told: dict[str, Any] = {"source": reference, "sharedTokens": measured.shared, "tokens": measured.tokens}
     if estimate := measured.estimate:
-        shares = {
-            "jaccard": estimate.jaccard,
-            "sourceInHit": estimate.source_in_hit,
-            "hitInSource": estimate.hit_in_source,
-        }
-        told |= {name: {"value": each.value, "low": each.low, "high": each.high} for name, each in shares.items()}
-        told["exact"] = estimate.is_exact
+        told |= shares_values(estimate.shares, estimate.low, estimate.high, is_exact=estimate.is_exact)
     return told
 
 

@@ -10,9 +10,9 @@ import { own, watchSource } from "./source.js";
 const ROWS = 25;
 const PAUSE = 250;
 const METRICS = {
-  similarity: (least) => `At least ${least} of what both have together is in both (Jaccard).`,
-  contains: (least) => `The document holds at least ${least} of the source.`,
-  within: (least) => `At least ${least} of the document is in the source.`,
+  jaccard: (least) => `At least ${least} of what both have together is in both.`,
+  a_in_b: (least) => `At least ${least} of the source (A) is in the document (B).`,
+  b_in_a: (least) => `At least ${least} of the document (B) is in the source (A).`,
 };
 const EXAMPLES = ["*:*", "FINGERPRINT:id_50_95", "FINGERPRINT:id_20_95 AND type:pdf", 'name:"annual report"'];
 const parts = {};
@@ -84,7 +84,7 @@ export function show(parameters) {
   if (asked && address.of(asked) === location.hash) return;
   parts.plan.value = parameters.get("plan") === "stock" ? "stock" : "calibrated";
   const wanted = parameters.get("metric");
-  parts.form.elements.metric.value = Object.hasOwn(METRICS, wanted) ? wanted : "similarity";
+  parts.form.elements.metric.value = Object.hasOwn(METRICS, wanted) ? wanted : "jaccard";
   setQuery(query);
   adopt();
   run();
@@ -143,7 +143,7 @@ function address() {
 address.of = ({ query, plan, metric: by }) => {
   const told = new URLSearchParams({ q: query });
   if (plan !== "calibrated") told.set("plan", plan);
-  else if (by !== "similarity") told.set("metric", by);
+  else if (by !== "jaccard") told.set("metric", by);
   return `#search?${told}`;
 };
 
@@ -226,8 +226,8 @@ function row(hit, source) {
   const told = hit.measured;
   const numbers = told
     ? [
-      shareOf("Similarity", told.similarity, "first"), shareOf("Contains source", told.contains, "second"),
-      shareOf("Within source", told.within, "second"), element("p.size", {}, whole(told.size)),
+      shareOf("Jaccard", told, "jaccard", "first"), shareOf("A in B", told, "a_in_b", "second"),
+      shareOf("B in A", told, "b_in_a", "second"), element("p.size", {}, whole(told.size)),
     ]
     : [element("p.points", {}, points(hit, source)), element("p.size")];
   return element("li.hit", {}, title, ...numbers, element("p.links", {}, ...links(hit, source, isOwn, isSource)));

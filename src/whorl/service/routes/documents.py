@@ -14,8 +14,9 @@ from whorl.service.bulk import Bulk, InterruptedUploadError
 from whorl.service.errors import Json, failure, status_of
 from whorl.service.middleware.authentication import DOCUMENTS
 from whorl.settings.settings import Settings
-from whorl.similar.by_sketch import values
+from whorl.similar.by_sketch import SimilarWord
 from whorl.store import SOURCE, Store
+from whorl.wire.similar import similar_values
 
 Start: TypeAlias = Annotated[int, Query(ge=0, le=1_000_000)]
 Rows: TypeAlias = Annotated[int, Query(ge=0, le=10_000)]
@@ -44,7 +45,7 @@ class SimilarRequest(BaseModel):
 
     id: str | None = None
     text: str | None = None
-    metric: Literal["similarity", "contains", "within"] = "similarity"
+    metric: SimilarWord = "jaccard"
     threshold: float = Field(20, gt=0, le=100)
     recall: float = Field(95, gt=0, le=100)
     filter: str | None = None
@@ -105,7 +106,7 @@ def native_routes(store: Store, settings: Settings) -> APIRouter:
             start=asked.start,
             rows=asked.rows,
         )
-        return values(page)
+        return similar_values(page)
 
     @router.post(DOCUMENTS, openapi_extra=_BULK_DESCRIPTION)
     async def store_documents(request: Request) -> Response:

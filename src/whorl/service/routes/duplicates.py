@@ -13,7 +13,7 @@ from typing import Any, Literal
 from fastapi import APIRouter, HTTPException, Query, Response
 
 from whorl.context import seconds_left
-from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.question import PairQuestion, PairWord
 from whorl.duplicates.result import Cluster, ask_pairs, duplicates_in
 from whorl.errors import ParameterError
 from whorl.service.errors import Json
@@ -63,7 +63,7 @@ def duplicates_routes(store: Store) -> APIRouter:
     @router.get("/api/duplicates", response_model=None)
     def duplicates(
         threshold: float = Query(80, gt=0, le=100),
-        metric: Literal["similarity", "containment"] = "similarity",
+        metric: PairWord = "jaccard",
         recall: float = Query(95, gt=0, le=100),
         complete: bool = False,
         start: int = Query(0, ge=0, le=1_000_000),

@@ -18,10 +18,11 @@ from whorl.model import Page
 from whorl.planning.build import describe
 from whorl.service.errors import Json
 from whorl.settings.settings import Settings
-from whorl.similar.by_sketch import estimate_values
+from whorl.similar.by_sketch import SimilarWord
 from whorl.similar.measure import Measured
 from whorl.store import SOURCE, Store
 from whorl.wire.plan import plan_lines
+from whorl.wire.similar import estimate_values
 
 #: Processes that read files, each with as much memory as one may have; further files wait.
 _READERS = 2
@@ -37,7 +38,7 @@ class QueryRequest(BaseModel):
     source: str | None = None
     plan: Literal["stock", "calibrated"] = "calibrated"
     #: What the overlap of a calibrated FINGERPRINT is a share of.
-    metric: Literal["similarity", "contains", "within"] = "similarity"
+    metric: SimilarWord = "jaccard"
     start: int = Field(0, ge=0, le=1_000_000)
     rows: int = Field(10, ge=0, le=1_000)
 
@@ -70,8 +71,8 @@ def search_routes(store: Store, settings: Settings) -> APIRouter:
     def search(asked: QueryRequest) -> dict[str, Any]:
         """One page of the documents that a query matches, each with what it shares with the query's only source.
 
-        `measured` has the three shares with the ends of their 95 % intervals. It is null where the query has no
-        FINGERPRINT, or those of several documents.
+        `measured` has the three shares, and where they are estimates the ends of their 95 % intervals. It is null where
+        the query has no FINGERPRINT, or those of several documents.
         """
         page = store.search(
             asked.query,

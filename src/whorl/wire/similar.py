@@ -1,0 +1,37 @@
+"""A calibrated search as JSON: the page of its hits, and what a hit shares with the source."""
+
+from __future__ import annotations
+
+from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.similar.by_sketch import Similar
+from whorl.wire.numbers import shares_values
+
+
+def similar_values(page: Similar) -> dict[str, object]:
+    """Return a page as JSON values; shares are fractions, and where they are estimates, `intervals` has their ends."""
+    plan = page.plan
+    return {
+        "metric": plan.metric.value,
+        "threshold": float(plan.threshold),
+        "recall": float(plan.recall),
+        "promised": plan.promised,
+        "source_size": plan.source_size,
+        "total": page.total,
+        "total_is_exact": page.is_total_exact,
+        "candidates": page.candidates,
+        "warnings": list(page.warnings),
+        "hits": [
+            {"id": found.hit.id, "name": found.hit.name, "score": found.hit.score, **estimate_values(found.estimate)}
+            for found in page.found
+        ],
+    }
+
+
+def estimate_values(estimate: Estimate) -> dict[str, object]:
+    """Return an estimate as JSON values: the shares, and what was counted."""
+    return {
+        **shares_values(estimate.shares, estimate.low, estimate.high, is_exact=estimate.is_exact),
+        "shared": estimate.shared,
+        "asked": estimate.asked,
+        "size": estimate.hit_size,
+    }
