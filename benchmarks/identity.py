@@ -32,7 +32,7 @@ from whorl.engine.solr.local.launcher import configset_directory, start_standalo
 from whorl.engine.solr.request import vector_parameters
 from whorl.engine.solr.schema import Collection, FieldNames, inspect
 from whorl.fingerprint.hashing import well_formed
-from whorl.fingerprint.minhash.minima import sign
+from whorl.fingerprint.minhash.signature import sign
 from whorl.settings.settings import Settings
 
 DATA = Path(__file__).parent / "data"

@@ -11,7 +11,7 @@ from functools import cache
 
 from tests.plain_clauses import PlainStore
 from whorl.fingerprint.hashing import well_formed
-from whorl.fingerprint.minhash.minima import sign
+from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document
@@ -97,7 +97,7 @@ def _words(text: str, profile: str) -> list[str]:
 class _Facts:
     def __init__(self, document: Document, scheme: Scheme) -> None:
         self.id, self.document = document.id, document
-        self.tokens = set(sign(document.text, scheme).tokens)
+        self.tokens = set(sign(document.text, scheme).integers)
         texts: Mapping[str, Sequence[str]] = {
             "name": [document.name],
             "content": [document.text],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import mmh3
+import numpy as np
 
-from whorl.fingerprint.minhash.minima import Signature
+from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
 
@@ -68,5 +69,9 @@ def plain_token(high: int) -> str:
 
 def plain_signature(text: str) -> Signature:
     """Return the signature of a text under the default scheme."""
-    minima = plain_minima(tokens(text), 512)
-    return Signature(Scheme(), tuple(plain_token(high) for high, _ in minima))
+    return Signature(Scheme(), np.array([high for high, _ in plain_minima(tokens(text), 512)], np.uint64))
+
+
+def plain_tokens(text: str) -> tuple[str, ...]:
+    """Return the tokens of a text under the default scheme, as an index spells them."""
+    return tuple(plain_token(high) for high, _ in plain_minima(tokens(text), 512))

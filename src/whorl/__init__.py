@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whorl.errors import WhorlError
-    from whorl.fingerprint.minhash.minima import Signature
+    from whorl.fingerprint.minhash.signature import Signature
     from whorl.fingerprint.simhash.simhash import simhash, simhashes
     from whorl.model import Document, Hit, Page
     from whorl.query.parser import parse, unparse
@@ -42,7 +42,7 @@ _HOMES = {
     "Document": "whorl.model",
     "Hit": "whorl.model",
     "Page": "whorl.model",
-    "Signature": "whorl.fingerprint.minhash.minima",
+    "Signature": "whorl.fingerprint.minhash.signature",
     "Store": "whorl.store",
     "WhorlError": "whorl.errors",
     "open_store": "whorl.store",

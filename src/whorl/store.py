@@ -15,8 +15,7 @@ from typing import Self
 from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError, StoreError, UnknownDocumentError
-from whorl.fingerprint.minhash.minima import Signature
-from whorl.fingerprint.minhash.similarity import shared_tokens
+from whorl.fingerprint.minhash.signature import Signature, shared_tokens
 from whorl.fingerprint.passages import Comparison, compare
 from whorl.fingerprint.sketch.sampling import text_sketch
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -526,7 +525,7 @@ class Store:
         signatures = self.engine.signatures({hit.id: False for hit in page.hits})
         return replace(
             page,
-            asked=len(source.tokens),
+            asked=len(source),
             hits=tuple(
                 replace(hit, shared=shared_tokens(source, signatures[hit.id])) if hit.id in signatures else hit
                 for hit in page.hits

@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from tests.oracle import Oracle
-from tests.plain import plain_signature
+from tests.plain import plain_tokens
 from whorl import Document, Store
 from whorl.fingerprint.scheme import Scheme
 from whorl.planning.build import BoundPlan, SharedBands
@@ -38,7 +38,7 @@ def test_minimum(solr: tuple[str, Store], collection: list[Document], source: st
     Two parts: ids and scores are those of the parser at the same similarity.
     """
     url, store = solr
-    tokens = plain_signature(next(each.text for each in collection if each.id == source)).tokens
+    tokens = plain_tokens(next(each.text for each in collection if each.id == source))
     for overlap in OVERLAPS:
         theirs = asked_of_solr(url, tokens, sim=str(overlap / 100), tp="1.0")
         ours = {hit.id: hit.score for hit in store.search(f"FINGERPRINT:{source}_{overlap}", rows=1000).hits}
@@ -51,7 +51,7 @@ def test_bands(solr: tuple[str, Store], collection: list[Document], source: str)
     Three parts: what the parser finds, and exactly the documents that the wrapped last band finds besides.
     """
     url, store = solr
-    tokens = plain_signature(next(each.text for each in collection if each.id == source)).tokens
+    tokens = plain_tokens(next(each.text for each in collection if each.id == source))
     oracle = Oracle(collection, Scheme())
     for overlap in OVERLAPS:
         for probability in PROBABILITIES:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from whorl import parse
-from whorl.fingerprint.minhash.minima import Signature
+from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.planning.build import (
     Bool,
@@ -26,7 +27,7 @@ from whorl.planning.build import (
 from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 from whorl.query import ast
 
-TEN = Signature(Scheme(), tuple("abcdefghij"))
+TEN = Signature(Scheme(), np.arange(10, dtype=np.uint64))
 
 
 def asked(text: str, field: str | None = None, weight: float = 1.0) -> FieldClause:
@@ -69,14 +70,14 @@ def test_plans(query: str, plan: PlanNode) -> None:
 
 
 BOUND: list[tuple[str, PlanNode]] = [
-    ("FINGERPRINT:a", SharedTokens("a", TEN.tokens, 1)),
-    ("FINGERPRINT:a_21", SharedTokens("a", TEN.tokens, 3)),
-    ("FINGERPRINT:a_100", SharedTokens("a", TEN.tokens, 10)),
+    ("FINGERPRINT:a", SharedTokens("a", TEN.integers, 1)),
+    ("FINGERPRINT:a_21", SharedTokens("a", TEN.integers, 3)),
+    ("FINGERPRINT:a_100", SharedTokens("a", TEN.integers, 10)),
     # One band of ten: .9^10 = .35. Two of five: 1-(1-.59)^2 = .83, above .6.
-    ("FINGERPRINT:a_90_60", SharedBands("a", (tuple("abcde"), tuple("fghij")))),
+    ("FINGERPRINT:a_90_60", SharedBands("a", ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9)))),
     # Two of five: .55. Three: .88, above .69, so rows of three: four bands, the last filled up with the first tokens.
-    ("FINGERPRINT:a_80_69", SharedBands("a", (tuple("abc"), tuple("def"), tuple("ghi"), tuple("jab")))),
-    ("FINGERPRINT:a_50_100", SharedBands("a", tuple((token,) for token in "abcdefghij"))),
+    ("FINGERPRINT:a_80_69", SharedBands("a", ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 0, 1)))),
+    ("FINGERPRINT:a_50_100", SharedBands("a", tuple((token,) for token in range(10)))),
 ]
 
 
@@ -113,7 +114,7 @@ def test_binding_a_text_that_is_too_short() -> None:
     """
     No tokens: nothing matches, and the reason is said.
     """
-    bound = bind(make_plan(parse("FINGERPRINT:x")), {"x": Signature(Scheme(), ())})
+    bound = bind(make_plan(parse("FINGERPRINT:x")), {"x": Signature(Scheme(), np.empty(0, np.uint64))})
     assert isinstance(bound.root, Nothing)
     assert "fewer than 5 words" in bound.warnings[0]
 
@@ -125,7 +126,7 @@ def test_an_inexact_signature_is_told(query: str, words: str) -> None:
     """
     What the index could not tell is said beside the hits.
     """
-    bound = bind(make_plan(parse(f"FINGERPRINT:{query}")), {"x": Signature(Scheme(), TEN.tokens, is_exact=False)})
+    bound = bind(make_plan(parse(f"FINGERPRINT:{query}")), {"x": Signature(Scheme(), TEN.hashes, is_exact=False)})
     assert words in bound.warnings[0]
 
 

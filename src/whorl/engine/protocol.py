@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from whorl.fingerprint.minhash.minima import Signature
+from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document, Hit, Order, Page, Stored
@@ -129,7 +129,7 @@ class Engine(Protocol):
         ...
 
     def sign(self, text: str) -> Signature:
-        """Return the signature that a text would have in this store, its tokens spelled as the store spells them."""
+        """Return the signature that a text would have in this store, its tokens as the store tells them apart."""
         ...
 
     def fields(self) -> Fields:

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from whorl.errors import ParameterError, Span
 from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapped_bands
-from whorl.fingerprint.minhash.minima import Signature
+from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present, Test, Words, told
 from whorl.query import ast
@@ -63,10 +63,13 @@ class FingerprintClause:
 
 @dataclass(frozen=True, slots=True)
 class SharedTokens:
-    """At least `min_should_match` of `tokens`, repeats counted; scores the number that match, times `weight`."""
+    """At least `min_should_match` of `tokens`, repeats counted; scores the number that match, times `weight`.
+
+    Tokens are integers as `Signature.integers` gives them, which the engine spells as its index does.
+    """
 
     reference: str
-    tokens: tuple[str, ...]
+    tokens: tuple[int, ...]
     min_should_match: int = 1
     weight: float = 1.0
 
@@ -76,7 +79,7 @@ class SharedBands:
     """At least one whole band; scores the number of bands that match, times `weight`."""
 
     reference: str
-    bands: tuple[tuple[str, ...], ...]
+    bands: tuple[tuple[int, ...], ...]
     weight: float = 1.0
 
 
@@ -283,7 +286,7 @@ def _bind(plan: PlanNode, signatures: Mapping[str, Signature], warnings: list[st
     if not isinstance(plan, FingerprintClause):
         return plan
     signature = signatures.get(plan.reference)
-    if signature is None or not signature.tokens:
+    if signature is None or not len(signature):
         reason = no_source(plan.reference) if signature is None else no_tokens(plan.reference, signature)
         warnings.append(reason)
         return Nothing(reason)
@@ -293,12 +296,12 @@ def _bind(plan: PlanNode, signatures: Mapping[str, Signature], warnings: list[st
             unknown = "the order of some tokens of {0!r}: its bands differ from Solr's own"
         warnings.append(f"the index does not tell {unknown.format(plan.reference)}")
     if plan.overlap is None:
-        return SharedTokens(plan.reference, signature.tokens, 1, plan.weight)
+        return SharedTokens(plan.reference, signature.integers, 1, plan.weight)
     if plan.probability is None:
-        minimum = min_should_match(len(signature.tokens), plan.overlap)
-        return SharedTokens(plan.reference, signature.tokens, minimum, plan.weight)
-    rows = band_rows(len(signature.tokens), plan.overlap, plan.probability)
-    return SharedBands(plan.reference, wrapped_bands(signature.tokens, rows), plan.weight)
+        minimum = min_should_match(len(signature), plan.overlap)
+        return SharedTokens(plan.reference, signature.integers, minimum, plan.weight)
+    rows = band_rows(len(signature), plan.overlap, plan.probability)
+    return SharedBands(plan.reference, wrapped_bands(signature.integers, rows), plan.weight)
 
 
 def no_source(reference: str) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.minhash.buckets import compare_buckets, estimate_buckets, judge_buckets
-from whorl.fingerprint.minhash.minima import Signature
-from whorl.fingerprint.minhash.recovery import buckets_from
+from whorl.fingerprint.minhash.codec import integers
+from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from
 from whorl.model import Hit
 from whorl.planning.build import BoundPlan, PlanNode, SharedTokens
 from whorl.similar.by_sketch import AT_ONCE, Found, Question, Similar, among, best_first, projected, scored
@@ -40,18 +40,14 @@ class TokenSource:
 
 def plan_by_tokens(source: TokenSource, question: Question) -> MinHashPlan:
     """Return what to ask for and about what can be expected."""
-    buckets = buckets_from(source.signature.tokens, source.signature.scheme)
+    buckets = buckets_from(source.signature)
     return make_minhash_plan(buckets, question.metric, question.threshold, question.recall, source_size=source.size)
 
 
 def look_ups_by_tokens(source: TokenSource, plan: MinHashPlan, only: PlanNode) -> PlanNode:
     """Return what an engine is asked for: documents with enough of the tokens that the filter lets through."""
-    scheme, asked = source.signature.scheme, set(plan.buckets)
-    tokens = tuple(
-        token
-        for token in dict.fromkeys(source.signature.tokens)
-        if not asked.isdisjoint(np.flatnonzero(buckets_from([token], scheme).is_filled).tolist())
-    )
+    is_asked = np.isin(bucket_of_each(source.signature), list(plan.buckets))
+    tokens = tuple(dict.fromkeys(integers(source.signature.hashes[is_asked])))
     return among(SharedTokens(source.name, tokens, min(plan.min_should_match, len(tokens))), only)
 
 
@@ -91,9 +87,9 @@ def find_by_tokens(
 
 def _judged(engine: Engine, source: TokenSource, plan: MinHashPlan, hits: list[Hit]) -> Iterator[Found]:
     signatures = engine.signatures(dict.fromkeys((hit.id for hit in hits), False))
-    there = [hit for hit in hits if hit.id in signatures and signatures[hit.id].tokens]
-    own = buckets_from(source.signature.tokens, source.signature.scheme)
-    others = [buckets_from(signatures[hit.id].tokens, signatures[hit.id].scheme) for hit in there]
+    there = [hit for hit in hits if hit.id in signatures and len(signatures[hit.id])]
+    own = buckets_from(source.signature)
+    others = [buckets_from(signatures[hit.id]) for hit in there]
     overlaps = compare_buckets(own, others, source.size)
     is_kept = judge_buckets(overlaps, plan.metric, plan.threshold, plan.second_recall).tolist()
     for hit, keep, estimate in zip(there, is_kept, estimate_buckets(overlaps), strict=True):

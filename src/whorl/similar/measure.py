@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.minhash.buckets import compare_buckets, estimate_buckets
-from whorl.fingerprint.minhash.minima import Signature
-from whorl.fingerprint.minhash.recovery import buckets_from
-from whorl.fingerprint.minhash.similarity import shared_tokens
+from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
 from whorl.fingerprint.sketch.sampling import text_sketch
 from whorl.fingerprint.statistics.estimate import Estimate, estimate
 
@@ -46,12 +44,12 @@ def measure(engine: Engine, reference: str, ids: Collection[str], text: str | No
     asked = [*ids] if source is None else [source, *ids]
     signatures = engine.signatures(dict.fromkeys(asked, False))
     own = engine.sign(text) if text is not None else signatures.get(source or "")
-    if own is None or not own.tokens:
+    if own is None or not len(own):
         return {}
-    there = {each: signatures[each] for each in ids if each in signatures and signatures[each].tokens}
+    there = {each: signatures[each] for each in ids if each in signatures and len(signatures[each])}
     estimates = {**_by_tokens(own, there), **_by_sketches(engine, source, list(there), text)}
     return {
-        each: Measured(shared_tokens(own, signature), len(own.tokens), estimates.get(each))
+        each: Measured(shared_tokens(own, signature), len(own), estimates.get(each))
         for each, signature in there.items()
     }
 
@@ -59,8 +57,8 @@ def measure(engine: Engine, reference: str, ids: Collection[str], text: str | No
 def _by_tokens(own: Signature, there: Mapping[str, Signature]) -> dict[str, Estimate]:
     if not own.scheme.fills_every_bucket:
         return {}
-    others = [buckets_from(signature.tokens, signature.scheme) for signature in there.values()]
-    overlaps = compare_buckets(buckets_from(own.tokens, own.scheme), others)
+    others = [buckets_from(signature) for signature in there.values()]
+    overlaps = compare_buckets(buckets_from(own), others)
     return dict(zip(there, estimate_buckets(overlaps), strict=True))
 
 

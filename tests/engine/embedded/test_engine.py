@@ -12,7 +12,8 @@ from tests.oracle import Oracle
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.minhash.banding import wrapped_bands
-from whorl.fingerprint.minhash.minima import sign
+from whorl.fingerprint.minhash.codec import Spelling, integers, read
+from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document, Hit
 from whorl.planning.build import Bool, BoundPlan, FingerprintClause, MatchAll, Nothing, SharedBands, SharedTokens, bind
@@ -70,8 +71,8 @@ def plans():
     Plans over the corpus; weights are such that floats add up exactly.
     """
     weights = st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.0, 3.0])
-    signed = [signature for each in documents(1, 150) if (signature := sign(each.text, SCHEME)).tokens]
-    sources = st.integers(0, len(signed) - 1).map(lambda number: signed[number].tokens)
+    signed = [signature for each in documents(1, 150) if len(signature := sign(each.text, SCHEME))]
+    sources = st.integers(0, len(signed) - 1).map(lambda number: signed[number].integers)
     fields = st.sampled_from([None, None, "content", "text", "TEXT", "name", "id", "unheard of", *FIELDS])
     leaves = st.one_of(
         st.builds(MatchAll, weights),
@@ -174,10 +175,10 @@ def test_foreign_tokens_match_nothing(corpus):
     Tokens that another collection spells in another way are in no document here.
     """
     engine, _, some = corpus
-    own = next(signature.tokens for each in some if (signature := sign(each.text, SCHEME)).tokens)
-    foreign = ("0123456789abcdef" * 2, "abc", "", "\ud800bcd")
+    own = next(signature.integers for each in some if len(signature := sign(each.text, SCHEME)))
+    foreign = integers(read(["0123456789abcdef" * 2, "abc", "", "\ud800bcd"], Spelling.HEX))
     assert ask(engine, SharedTokens("s", foreign)).total == 0
-    assert ask(engine, SharedBands("s", (foreign, (own[0], "abc")))).total == 0
+    assert ask(engine, SharedBands("s", (foreign, (own[0], foreign[1])))).total == 0
     assert ask(engine, SharedTokens("s", (own[0], *foreign), 2)).total == 0
     assert ask(engine, SharedTokens("s", (own[0], *foreign), 1)).total > 0
 
@@ -364,10 +365,10 @@ def test_explain_is_json_without_tokens(corpus):
     The explanation shows numbers of tokens, is what JSON can hold, and does not run anything.
     """
     engine, _, some = corpus
-    signature = next(each for each in (sign(document.text, SCHEME) for document in some) if each.tokens)
-    bands = SharedBands("a", wrapped_bands(signature.tokens, 5))
+    signature = next(each for each in (sign(document.text, SCHEME) for document in some) if len(each))
+    bands = SharedBands("a", wrapped_bands(signature.integers, 5))
     root = Bool(
-        must=(SharedTokens("a", signature.tokens, 4), Words("red blue"), Words("x", "id")),
+        must=(SharedTokens("a", signature.integers, 4), Words("red blue"), Words("x", "id")),
         should=(bands, MatchAll(), Nothing("why")),
         must_not=(Words("red", "kind"), Words("...")),
     )

@@ -22,7 +22,8 @@ from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import FieldNames, inspect, profile_of
 from whorl.engine.solr.token_check import compare_sample
 from whorl.fingerprint.hashing import well_formed
-from whorl.fingerprint.minhash.minima import Spelling, sign
+from whorl.fingerprint.minhash.codec import Spelling
+from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.plain import plain_signature
+from tests.plain import plain_tokens
 from whorl import Document, Store, open_store
 from whorl.engine.solr import setup
 from whorl.engine.solr.client import SolrClient
@@ -98,7 +98,7 @@ def test_init_makes_a_bare_collection_searchable(collections: Collections) -> No
         assert [hit.id for hit in page.hits] == ["a", "b"]
         signature = store.signature("a")
     assert signature is not None
-    assert signature.tokens == plain_signature(text).tokens
+    assert signature.tokens == plain_tokens(text)
 
 
 def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:

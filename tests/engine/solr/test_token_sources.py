@@ -16,7 +16,8 @@ from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import FieldNames, TokenSource
 from whorl.engine.solr.token_check import compare_sample
 from whorl.errors import SchemaError
-from whorl.fingerprint.minhash.minima import Spelling, full_minima, spell
+from whorl.fingerprint.minhash.codec import Spelling, spell
+from whorl.fingerprint.minhash.minima import full_minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
 

@@ -7,19 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plain import plain_filter, plain_minima, plain_token
-from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.minhash.minima import (
-    Signature,
-    Spelling,
-    full_minima,
-    minima,
-    minima_of,
-    sign,
-    spell,
-    token_number,
-)
-from whorl.fingerprint.minhash.similarity import shared_tokens
+from tests.plain import plain_filter, plain_minima
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash.minima import full_minima, minima, minima_of
 from whorl.fingerprint.scheme import Scheme
 
 words = st.lists(st.text(st.characters(exclude_categories=()), min_size=1, max_size=6), max_size=40)
@@ -74,67 +64,6 @@ def test_names_that_name_no_scheme(name: str) -> None:
     """
     with pytest.raises(ParameterError, match=r"no scheme|is 1 to"):
         Scheme.named(name)
-
-
-@given(st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=20))
-def test_spelling_equals_the_plain_one(numbers: list[int]) -> None:
-    """
-    Arrays are spelled as one number at a time is.
-    """
-    assert spell(np.array(numbers, dtype=np.uint64)) == tuple(map(plain_token, numbers))
-
-
-def test_four_words_have_no_signature() -> None:
-    """
-    Below one shingle there is nothing to hash; five words are one token, repeated in every bucket.
-    """
-    assert sign("one two three four", Scheme()).tokens == ()
-    five = sign("one two three four five", Scheme())
-    assert len(five.tokens) == 512
-    assert len(set(five.tokens)) == 1
-
-
-@pytest.mark.parametrize(
-    ("number", "token"),
-    [
-        (0x0061_0062_0063_0064, "abcd"),
-        (0xD800_0062_DFFF_0064, "\ufffdb\ufffdd"),  # halves of surrogate pairs, each alone
-        (0x0061_D83D_DE00_0064, "a😀d"),  # a pair stays a character
-        (0x0061_0062_0063_D83D, "abc\ufffd"),  # a pair that the cut to four units parted
-        (0, "\0\0\0\0"),
-    ],
-)
-def test_spelling_of_64_bits(number: int, token: str) -> None:
-    """
-    A token is four UTF-16 units as Lucene's UTF-8 writer keeps them.
-    """
-    assert spell(np.array([number, number], dtype=np.uint64)) == (token, token)
-
-
-def test_number_of_a_token() -> None:
-    """
-    The number is that of the units in the index, U+FFFD where one was lost.
-    """
-    assert token_number("a😀d") == 0x0061_D83D_DE00_0064
-    assert token_number("\ufffdb\ufffdd") == 0xFFFD_0062_FFFD_0064
-
-
-def test_alfresco_spelling_drops_leading_zeros() -> None:
-    """
-    Each unit is written without leading zeros, the sixteen bytes' low half after the high one.
-    """
-    halves = np.array([[0x0001_0023_0456_789A, 0xBCDE_F000_0000_0F0F]], dtype=np.uint64)
-    assert spell(halves, Spelling.HEX) == ("".join(["1", "23", "456", "789a", "bcde", "f000", "0", "f0f"]),)
-
-
-def test_schemes_that_differ_do_not_meet() -> None:
-    """
-    The error names what differs, with both values.
-    """
-    mine, theirs = Signature(Scheme("icu74"), ("a",)), Signature(Scheme("icu77"), ("a",))
-    with pytest.raises(SchemeMismatchError, match=r"profile \(icu74 and icu77\)"):
-        shared_tokens(mine, theirs)
-    assert shared_tokens(mine, mine) == 1
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.engine.references import Role, candidates
 from whorl.errors import StoreError
 from whorl.fingerprint.hashing import well_formed
-from whorl.fingerprint.minhash.minima import Signature, sign, spell
+from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sampling import minima_and_sketch
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
@@ -266,7 +266,7 @@ class EmbeddedEngine:
         values = [(name, self._words(text)) for name, text in (("name", document.name), *texts) if text]
         if document.text:
             values.append(("content", self._words(document.text) if words is None else words))
-        distinct = tuple(dict.fromkeys(spell(record.minima)))
+        distinct = np.unique(record.minima).tolist()
         numbers = lookup_numbers(record.sketch).tolist()
         return Entry(document.id, distinct, numbers, record.sketch.size, values, document.wholes())
 
@@ -306,7 +306,7 @@ class EmbeddedEngine:
         self._require_usable()
         found = {each: self._records.minima(each) for each in wanted if each == well_formed(each)}
         return {
-            document_id: Signature(self._scheme, spell(numbers))
+            document_id: Signature(self._scheme, numbers)
             for document_id, numbers in found.items()
             if numbers is not None
         }

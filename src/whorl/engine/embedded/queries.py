@@ -10,8 +10,6 @@ from tantivy import FieldType, Occur, Query
 
 from whorl.engine.embedded.clause_queries import ClauseQueries, Store
 from whorl.engine.embedded.word_index import SCHEMA
-from whorl.fingerprint.hashing import well_formed
-from whorl.fingerprint.minhash.minima import token_number
 from whorl.planning.build import (
     Bool,
     BoundPlan,
@@ -164,14 +162,12 @@ def _sized(smallest: int, largest: int | None) -> Query:
     return Query.const_score_query(sizes, 0.0)
 
 
-def _token(text: str) -> Query:
-    # Signatures of other collections may spell tokens otherwise, and none of our documents has those.
-    if len(text.encode("utf-16-le", "surrogatepass")) != 8 or text != well_formed(text):
-        return Query.empty_query()
-    return Query.term_query(SCHEMA, "MINHASH", token_number(text), "basic")
+def _token(number: int) -> Query:
+    # Tokens of other collections may be longer, and none of our documents has those.
+    return Query.empty_query() if number >> 64 else Query.term_query(SCHEMA, "MINHASH", number, "basic")
 
 
-def _all(band: Iterable[str]) -> Query:
+def _all(band: Iterable[int]) -> Query:
     return Query.boolean_query([(Occur.Must, _token(token)) for token in dict.fromkeys(band)])
 
 

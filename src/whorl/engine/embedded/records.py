@@ -28,7 +28,7 @@ from whorl.model import Document
 from whorl.planning.clauses import Kind
 
 #: Of the tables below; a change to them is a new number.
-FORMAT = "3"
+FORMAT = "4"
 #: Properties that a document can be named by, beside its id.
 HANDLES = ("DBID", "LID")
 

@@ -21,7 +21,6 @@ from typing import Any
 import tantivy
 from tantivy import Query
 
-from whorl.fingerprint.minhash.minima import token_number
 from whorl.planning.clauses import Kind, Value
 from whorl.planning.values import whole
 
@@ -71,7 +70,7 @@ class Entry:
     """
 
     id: str
-    tokens: Sequence[str]
+    tokens: Sequence[int]
     sketch: Sequence[int]
     size: int
     values: Sequence[tuple[str, Sequence[str]]]
@@ -272,7 +271,7 @@ def _document(entry: Entry) -> tantivy.Document:
     document = tantivy.Document()
     document.add_text("id", entry.id)
     for token in entry.tokens:
-        document.add_unsigned("MINHASH", token_number(token))
+        document.add_unsigned("MINHASH", token)
     for number in entry.sketch:
         document.add_unsigned("sketch", number)
     document.add_unsigned("size", entry.size)

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import EngineError, EngineResponseError
-from whorl.fingerprint.minhash.minima import Spelling, sign
+from whorl.fingerprint.minhash.codec import Spelling
+from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import PROFILES
 

@@ -32,8 +32,8 @@ from whorl.engine.solr.request import (
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
 from whorl.engine.solr.sketches import SCHEME, SIZE, SKETCH, Coverage, coverage, read_sketch, sketch_fields, stored_name
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
-from whorl.fingerprint.minhash.minima import Signature, sign
-from whorl.fingerprint.minhash.recovery import from_distinct
+from whorl.fingerprint.minhash.codec import read
+from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sampling import text_sketch
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -302,19 +302,19 @@ class SolrEngine:
     def _signature(self, document: Json, repeats: Mapping[str, int], order_matters: bool) -> Signature:
         """Return a document's signature from the cheapest source that is exact enough for the caller."""
         collection, source = self.collection, self._token_source
-        scheme, names = collection.scheme, collection.names
+        scheme, spelling, names = collection.scheme, collection.spelling, collection.names
         if source is TokenSource.TEXT:
-            return sign(first_text(document.get(str(collection.content))), scheme, collection.spelling)
+            return sign(first_text(document.get(str(collection.content))), scheme, spelling)
         stored = document.get(names.minhash, [])
         tokens_there = [str(each) for each in (stored if isinstance(stored, list) else [stored])]
         if source is TokenSource.STORED and len(tokens_there) == scheme.bucket_count:
             # A whole list, in order and with its repeats, as Alfresco writes it.
-            return Signature(scheme, tuple(tokens_there))
+            return Signature(scheme, read(tokens_there, spelling), spelling)
         has_repeats = source is TokenSource.TERM_VECTORS
         repeats = repeats if has_repeats else dict.fromkeys(tokens_there, 1)
         if order_matters and (made := self._made(document, repeats)):
             return made
-        recovered = from_distinct(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
+        recovered = from_distinct(repeats, scheme, spelling, has_repeats=has_repeats, order_matters=order_matters)
         return recovered if recovered.is_exact else self._made(document, repeats) or recovered
 
     def _made(self, document: Json, indexed: Mapping[str, int]) -> Signature | None:

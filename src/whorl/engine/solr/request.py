@@ -26,6 +26,7 @@ from whorl.engine.solr.clauses import clause, exists, leaves
 from whorl.engine.solr.sketches import SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.banding import band_match_probability
+from whorl.fingerprint.minhash.codec import Spelling, spell_integers
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
@@ -71,6 +72,7 @@ class Names:
         text: The fields that a word without a field name is looked for in.
         name: What people know a document by, or None.
         scheme: The name of the scheme of the tokens, on whose words and shingles sketches depend as well.
+        spelling: How tokens are written.
     """
 
     key: str = "id"
@@ -78,6 +80,7 @@ class Names:
     text: tuple[str, ...] = ("name", "content")
     name: str | None = "name"
     scheme: str = Scheme().name
+    spelling: Spelling = Spelling.UNITS_4
 
 
 def search_request(
@@ -271,8 +274,9 @@ class _Builder:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
 
     def _fingerprint(
-        self, node: SharedTokens | SharedBands, tokens: tuple[str, ...], similarity: float, probability: float
+        self, node: SharedTokens | SharedBands, numbers: tuple[int, ...], similarity: float, probability: float
     ) -> dict[str, Any]:
+        tokens = spell_integers(numbers, self._names.spelling)
         query = _min_hash(self._names.minhash, tokens, similarity, probability)
         if id(node) in self._apart:
             query = self._in_functions([query])

@@ -17,7 +17,7 @@ from whorl.engine.solr.answer import Json, first_text
 from whorl.engine.solr.request import Names
 from whorl.engine.solr.sketches import NEEDED
 from whorl.errors import ParameterError, SchemaError
-from whorl.fingerprint.minhash.minima import ALFRESCO_TOKEN, Spelling
+from whorl.fingerprint.minhash.codec import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 
@@ -134,6 +134,7 @@ def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
         text=tuple(each for each in (name, content) if each),
         name=name if _is_stored(name, fields, dynamic) else None,
         scheme=scheme.name,
+        spelling=spelling,
     )
     return Collection(
         names=names,

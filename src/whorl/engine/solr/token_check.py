@@ -9,7 +9,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import Finding, Level
 from whorl.engine.solr.request import vector_parameters
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
-from whorl.fingerprint.minhash.minima import sign
+from whorl.fingerprint.minhash.signature import sign
 
 #: Documents fetched at once; each brings its whole text.
 _AT_ONCE = 20

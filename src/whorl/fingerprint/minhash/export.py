@@ -8,7 +8,8 @@ import json
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.minhash.minima import Spelling, minima_of, spell, text_minima
+from whorl.fingerprint.minhash.codec import Spelling, spell
+from whorl.fingerprint.minhash.minima import minima_of, text_minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.shingles import distinct, murmur_pieces, pieces
 

@@ -1,44 +1,23 @@
-"""Lucene's MinHashFilter: shingle hashes to bucket minima, and the tokens they become in an index.
+"""Lucene's MinHashFilter: shingle hashes to bucket minima.
 
 Source: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8, 9 and 10).
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.hashing import LONE_SURROGATE, murmur_halves, numbered
+from whorl.fingerprint.hashing import murmur_halves, numbered
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.shingles import murmur_pieces, pieces
 
 _LARGEST = np.iinfo(np.uint64).max
 #: Hashes that are taken at a time where each of them becomes a number of Python's.
 _AT_ONCE = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """A document's tokens as Lucene spells them, in the order in which it gives them.
-
-    Args:
-        scheme: What the tokens depend on.
-        tokens: One token a bucket (`scheme.bucket_count` of them) in the order of the buckets, empty ones filled by
-            rotation, or what other schemes keep; none for a text of fewer words than one shingle. A token is text
-            of four UTF-16 units, lone surrogates replaced by U+FFFD, as in the index; an existing collection may
-            hold other spellings (sixteen bytes, Alfresco's hex).
-        is_exact: False where an index could not tell the order or the repeats of some tokens.
-    """
-
-    scheme: Scheme
-    tokens: tuple[str, ...]
-    is_exact: bool = True
 
 
 def minima(words: Sequence[str], scheme: Scheme) -> npt.NDArray[np.uint64]:
@@ -182,51 +161,3 @@ def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> np
     """
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]
-
-
-#: Alfresco's spelling of a token: eight units of up to four digits, of which few begin with zeros.
-ALFRESCO_TOKEN = re.compile(r"[0-9a-f]{20,32}")
-
-
-class Spelling(Enum):
-    """How an index writes a token."""
-
-    UNITS_4 = "64-bit tokens, four UTF-16 units"
-    UNITS_8 = "128-bit tokens, eight UTF-16 units"
-    HEX = "Alfresco's hexadecimal, units without leading zeros"
-
-
-def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
-    """Write hashes as tokens.
-
-    Args:
-        hashes: uint64 array of shape (n, 2), or (n,) where only high halves are written.
-        spelling: UNITS_4 is MinHashFilter's term cut by TruncateTokenFilter(prefixLength=4), UNITS_8 the whole
-            term, both with U+FFFD for lone surrogates as the index holds them (UnicodeUtil.UTF16toUTF8); HEX is
-            what Alfresco stores (SolrInformationServer: Integer.toHexString of each unit).
-    """
-    if not len(hashes):
-        return ()
-    halves = hashes[:, :1] if hashes.ndim == 2 and spelling is Spelling.UNITS_4 else hashes
-    if spelling is Spelling.HEX:
-        units = halves.astype(">u8").view(">u2").reshape(len(halves), -1)
-        return tuple("".join(f"{unit:x}" for unit in row) for row in units.tolist())
-    raw = halves.astype(">u8").tobytes()
-    size = len(raw) // len(halves)
-    # Token by token: a high surrogate that ends one token must not pair with the next token's first unit.
-    cut = (raw[at : at + size].decode("utf-16-be", "surrogatepass") for at in range(0, len(raw), size))
-    return tuple(LONE_SURROGATE.sub("\ufffd", token) for token in cut)
-
-
-def token_number(token: str) -> int:
-    r"""Return a four-unit token's 64 bits as an integer, U+FFFD where a unit was lost.
-
-    >>> hex(token_number("ab\U0001f600"))
-    '0x610062d83dde00'
-    """
-    return int.from_bytes(token.encode("utf-16-be"), "big")
-
-
-def sign(text: str, scheme: Scheme, spelling: Spelling = Spelling.UNITS_4) -> Signature:
-    """Return the signature of a text, its tokens written as an index writes them."""
-    return Signature(scheme, spell(text_minima(text, scheme), spelling))

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.minhash.buckets import buckets_of
-from whorl.fingerprint.minhash.minima import Signature, Spelling, full_minima, spell
-from whorl.fingerprint.minhash.recovery import buckets_from, from_distinct
+from whorl.fingerprint.minhash.codec import Spelling, read, spell
+from whorl.fingerprint.minhash.minima import full_minima
+from whorl.fingerprint.minhash.signature import Signature, buckets_from, from_distinct, shared_tokens, sign
 from whorl.fingerprint.scheme import Scheme
 
 SCHEME = Scheme()
@@ -25,7 +27,7 @@ def test_repeats_and_order_come_back(words: list[str]) -> None:
     for has_repeats in (True, False):
         known = Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)
         for order_matters in (True, False):
-            found = from_distinct(known, SCHEME, has_repeats=has_repeats, order_matters=order_matters)
+            found = from_distinct(known, SCHEME, Spelling.UNITS_4, has_repeats=has_repeats, order_matters=order_matters)
             assert set(found.tokens) == set(tokens)
             assert len(found.tokens) == 512
             if found.is_exact:
@@ -58,7 +60,7 @@ def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling:
         for has_repeats in (True, False):
             known = dict(sorted((Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)).items()))
             for order_matters in (True, False):
-                found = from_distinct(known, scheme, has_repeats=has_repeats, order_matters=order_matters)
+                found = from_distinct(known, scheme, spelling, has_repeats=has_repeats, order_matters=order_matters)
                 assert set(found.tokens) == set(tokens)
                 exact += found.is_exact
                 if found.is_exact:
@@ -74,7 +76,7 @@ def test_lost_first_units_are_placed_where_they_can_be_from() -> None:
     starts = [0xD700, 0xD810, 0xDA00, 0xE000]
     hashes = np.array([(start << 48) | 0x0041_0042_0043 for start in starts], dtype=np.uint64)
     tokens = spell(hashes)
-    found = from_distinct(dict.fromkeys(tokens, 1), SCHEME, has_repeats=False, order_matters=True)
+    found = from_distinct(dict.fromkeys(tokens, 1), SCHEME, Spelling.UNITS_4, has_repeats=False, order_matters=True)
     order = list(dict.fromkeys(found.tokens))
     assert not found.is_exact
     assert len({token[0] for token in tokens[1:3]}) == 1
@@ -87,17 +89,17 @@ def test_padded_hex_tells_its_bucket() -> None:
     Alfresco's tokens from a field that keeps only distinct ones come back in bucket order.
     """
     tokens = spell(full_minima([f"word{number}" for number in range(9)], SCHEME), Spelling.HEX)
-    found = from_distinct(dict.fromkeys(sorted(tokens), 1), SCHEME, has_repeats=False, order_matters=True)
+    found = from_distinct(dict.fromkeys(sorted(tokens), 1), SCHEME, Spelling.HEX, has_repeats=False, order_matters=True)
     assert set(found.tokens) == set(tokens)
     if all(len(token) == 32 for token in tokens):
-        assert found == Signature(SCHEME, tokens)
+        assert found == Signature(SCHEME, read(tokens, Spelling.HEX), Spelling.HEX)
 
 
 def test_nothing_gives_an_empty_signature() -> None:
     """
     A document without tokens has a signature without tokens.
     """
-    assert from_distinct({}, SCHEME, has_repeats=True, order_matters=True) == Signature(SCHEME, ())
+    assert len(from_distinct({}, SCHEME, Spelling.UNITS_4, has_repeats=True, order_matters=True)) == 0
 
 
 @pytest.mark.parametrize("bucket_count", [1, 2, 3, 300, 512, 65_536])
@@ -107,7 +109,7 @@ def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> 
     """
     scheme = Scheme(bucket_count=bucket_count)
     minima = full_minima([f"word{number}" for number in range(100)], scheme)[:, 0]
-    expected, found = buckets_of(minima), buckets_from(spell(minima), scheme)
+    expected, found = buckets_of(minima), buckets_from(Signature(scheme, read(spell(minima)), Spelling.UNITS_4))
     # One bucket in thirty-two, and what a border cuts.
     assert found.is_known.sum() >= bucket_count * 31 // 32 - 1
     assert (found.is_filled == expected.is_filled & found.is_known).all()
@@ -120,4 +122,24 @@ def test_an_empty_token_is_no_end() -> None:
     """
     An index of another kind may hold one; what comes of it is not a signature, but no crash either.
     """
-    assert from_distinct({"": 1}, SCHEME, has_repeats=True, order_matters=True).tokens
+    assert from_distinct({"": 1}, SCHEME, Spelling.HEX, has_repeats=True, order_matters=True).tokens
+
+
+def test_four_words_have_no_signature() -> None:
+    """
+    Below one shingle there is nothing to hash; five words are one token, repeated in every bucket.
+    """
+    assert sign("one two three four", Scheme()).tokens == ()
+    five = sign("one two three four five", Scheme())
+    assert len(five.tokens) == 512
+    assert len(set(five.tokens)) == 1
+
+
+def test_schemes_that_differ_do_not_meet() -> None:
+    """
+    The error names what differs, with both values.
+    """
+    mine, theirs = (Signature(Scheme(profile), np.ones(1, np.uint64)) for profile in ("icu74", "icu77"))
+    with pytest.raises(SchemeMismatchError, match=r"profile \(icu74 and icu77\)"):
+        shared_tokens(mine, theirs)
+    assert shared_tokens(mine, mine) == 1

@@ -1,4 +1,4 @@
-"""A signature put together again from what an index gives back: its distinct tokens, in the index's order.
+"""A document's tokens: made from its text, or put together again from what an index gives back.
 
 An index keeps each token once and forgets its bucket. The bucket stands in a token's first unit (and, where the number
 of buckets is no power of two, now and then in its second), and a token that rotation repeated stands in its own bucket
@@ -11,14 +11,17 @@ Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.buckets import Buckets, buckets_of
-from whorl.fingerprint.minhash.minima import ALFRESCO_TOKEN, Signature, token_number
+from whorl.fingerprint.minhash.codec import ALFRESCO_TOKEN, Spelling, integers, read, spell
+from whorl.fingerprint.minhash.minima import text_minima
 from whorl.fingerprint.scheme import Scheme
 
 #: UTF-16 units that cannot stand alone; a token that begins with one is written with U+FFFD instead.
@@ -27,23 +30,150 @@ _REPLACEMENT = "\ufffd"
 _LOST = 0xFFFD
 
 
-def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool) -> Signature:
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """A document's tokens, in the order in which Lucene gives them.
+
+    Args:
+        scheme: What the tokens depend on.
+        hashes: One token a bucket (`scheme.bucket_count` of them) in the order of the buckets, empty ones filled by
+            rotation, or what other schemes keep; none for a text of fewer words than one shingle. uint64 array of
+            shape (tokens,), the top 64 bits of each; or of several columns as `codec.read` returns them for `spelling`.
+        spelling: How the index that they are compared with spells tokens, and so loses parts of some, here as there;
+            None where nothing is lost.
+        is_exact: False where an index could not tell the order or the repeats of some tokens.
+    """
+
+    scheme: Scheme
+    hashes: npt.NDArray[np.uint64]
+    spelling: Spelling | None = None
+    is_exact: bool = True
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Signature):
+            return NotImplemented
+        mine, theirs = ((each.scheme, each.spelling, each.is_exact) for each in (self, other))
+        return mine == theirs and np.array_equal(self.hashes, other.hashes)
+
+    def __hash__(self) -> int:
+        return hash((self.scheme, self.hashes.tobytes()))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens as the index spells them; as Lucene's four UTF-16 units where there is none."""
+        return spell(self.hashes, self.spelling or Spelling.UNITS_4)
+
+    @property
+    def integers(self) -> tuple[int, ...]:
+        """The tokens as integers, which are equal where the tokens are."""
+        return integers(self.hashes)
+
+
+def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
+    """Return the signature of a text.
+
+    Args:
+        text: Any text.
+        scheme: What the tokens depend on.
+        spelling: Of the index that it is to be compared with, None for one that holds numbers.
+    """
+    minima = text_minima(text, scheme)
+    if spelling is None:
+        return Signature(scheme, minima[:, 0])
+    return Signature(scheme, read(spell(minima, spelling), spelling), spelling)
+
+
+def shared_tokens(source: Signature, other: Signature) -> int:
+    """Return how many of the source's tokens the other signature holds, repeats in the source counted.
+
+    Raises:
+        SchemeMismatchError: The signatures were made under different schemes.
+    """
+    source.scheme.require(other.scheme)
+    held = frozenset(other.integers)
+    return sum(token in held for token in source.integers)
+
+
+def from_distinct(
+    repeats: Mapping[str, int], scheme: Scheme, spelling: Spelling, *, has_repeats: bool, order_matters: bool
+) -> Signature:
     """Return the signature whose distinct tokens an index gave.
 
     Args:
         repeats: How often each token stands in the signature, as far as the index knows.
         scheme: Of the collection.
+        spelling: Of the tokens.
         has_repeats: Whether the numbers are the signature's (an index made with rotation), or all 1.
         order_matters: Whether the caller cuts bands: a guessed order then makes the signature inexact, and else the
             tokens may come in any order.
     """
+    tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
+    return Signature(scheme, read(tokens, spelling), spelling, is_exact)
+
+
+def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
+    """Return the bucket that each token names, -1 where it cannot be read; int64 array of shape (tokens,)."""
+    count = signature.scheme.bucket_count
+    if signature.spelling is Spelling.HEX:
+        found = [_bucket(token, count) if ALFRESCO_TOKEN.fullmatch(token) else None for token in signature.tokens]
+        return np.array([-1 if bucket is None else bucket for bucket in found], np.int64)
+    top, width = _words(signature) >> np.uint64(32), np.uint64(-(-(1 << 32) // count))
+    buckets = (top // width).astype(np.int64)
+    if signature.spelling is None:
+        return buckets
+    # A unit that was lost can have been any surrogate, of which the lowest is the farthest from what stands for it.
+    farthest = np.where(top & np.uint64(0xFFFF) == _LOST, top - np.uint64(_LOST - _SURROGATES[0]), top)
+    is_sure = (top >> np.uint64(16) != _LOST) & (farthest // width == top // width)
+    return np.where(is_sure, buckets, -1)
+
+
+def buckets_from(signature: Signature) -> Buckets:
+    """Return the buckets of a signature, of which an index may have lost some.
+
+    A bucket that may have lost its token (written from half of a surrogate pair on, or without leading zeros) counts as
+    unknown; a later unit that was lost is U+FFFD in every document.
+
+    Raises:
+        ParameterError: The scheme does not keep one hash in each bucket.
+    """
+    scheme, count = signature.scheme, signature.scheme.bucket_count
+    if not scheme.fills_every_bucket:
+        raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
+    # An empty bucket holds what cannot be its own: where the next one starts.
+    minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
+    is_known = np.ones(count, dtype=np.bool_)
+    buckets = bucket_of_each(signature)
+    is_read = buckets >= 0
+    minima[buckets[is_read]] = _words(signature)[is_read]
+    if signature.spelling is not None:
+        is_known[_buckets_between(_SURROGATES[0] << 16, (_SURROGATES[1] << 16) + 0xFFFF, count)] = False
+        for token in set(spell(signature.hashes[~is_read], signature.spelling)):
+            is_known[_possible(token, count)] = False
+    return buckets_of(minima, is_known)
+
+
+def _words(signature: Signature) -> npt.NDArray[np.uint64]:
+    """Return the top 64 bits of each token; 0 where Alfresco's spelling does not tell them."""
+    if signature.spelling is Spelling.HEX:
+        whole = (token if len(token) == 32 and ALFRESCO_TOKEN.fullmatch(token) else "0" for token in signature.tokens)
+        return np.array([int(token[:16], 16) for token in whole], np.uint64)
+    return signature.hashes if signature.hashes.ndim == 1 else signature.hashes[:, 0]
+
+
+def _in_order(
+    repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
+) -> tuple[tuple[str, ...], bool]:
+    """Return the tokens in order with their repeats, and whether that is certain."""
     if not repeats:
-        return Signature(scheme, ())
+        return (), True
     if scheme.hash_count > 1 or scheme.hash_set_size > 1:
         return _in_order_of_terms(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     counts_known = has_repeats and sum(repeats.values()) == scheme.bucket_count
     if counts_known and not order_matters:
-        return Signature(scheme, tuple(token for token, count in repeats.items() for _ in range(count)))
+        return tuple(token for token, count in repeats.items() for _ in range(count)), True
     known, unsure = {}, []
     for token in repeats:
         bucket = _bucket(token, scheme.bucket_count)
@@ -62,43 +192,13 @@ def from_distinct(repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bo
     ordered = [token for token in placed for _ in range(repeats[token])]
     # The buckets behind the last filled one are empty and repeat the first token: rotation wraps round.
     behind = max(0, repeats[placed[0]] - buckets[placed[0]] - 1)
-    return Signature(scheme, (*ordered[behind:], *ordered[:behind]), is_exact)
-
-
-def buckets_from(tokens: Iterable[str], scheme: Scheme) -> Buckets:
-    """Return the buckets of a document from its tokens as an index spells them, in any order, repeats or none.
-
-    A bucket that may have lost its token (written from half of a surrogate pair on, or without leading zeros) counts as
-    unknown; a later unit that was lost is U+FFFD in every document.
-
-    Raises:
-        ParameterError: The scheme does not keep one hash in each bucket.
-    """
-    count = scheme.bucket_count
-    if not scheme.fills_every_bucket:
-        raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
-    # An empty bucket holds what cannot be its own: where the next one starts.
-    minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
-    is_known = np.ones(count, dtype=np.bool_)
-    is_known[_buckets_between(_SURROGATES[0] << 16, (_SURROGATES[1] << 16) + 0xFFFF, count)] = False
-    for token in dict.fromkeys(tokens):
-        bucket = _bucket(token, count)
-        if bucket is None:
-            is_known[_possible(token, count)] = False
-        elif is_known[bucket]:
-            is_hex = ALFRESCO_TOKEN.fullmatch(token) is not None
-            minima[bucket] = int(token[:16], 16) if is_hex else token_number(token) >> (64 if _is_whole(token) else 0)
-    return buckets_of(minima, is_known)
-
-
-def _is_whole(token: str) -> bool:
-    return len(token.encode("utf-16-be")) == 16
+    return (*ordered[behind:], *ordered[:behind]), is_exact
 
 
 def _in_order_of_terms(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
-) -> Signature:
-    """Return the signature of a scheme whose buckets do not keep one token each: it is in the order of the units."""
+) -> tuple[tuple[str, ...], bool]:
+    """Do the same for a scheme whose buckets do not keep one token each: the order is that of the units."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
         # No token repeats another, but of four units two are the function's number, and the others may be lost.
@@ -108,7 +208,7 @@ def _in_order_of_terms(
     is_exact = counts_known and (not order_matters or has_all_units)
     placed = sorted(repeats, key=_raw)
     if scheme.hash_set_size > 1 or not is_exact or not order_matters:
-        return Signature(scheme, tuple(token for token in placed for _ in range(repeats[token])), is_exact)
+        return tuple(token for token in placed for _ in range(repeats[token])), is_exact
     tokens: list[str] = []
     # Each hash function has buckets of its own, and rotation wraps round in them; its number is in the first two units.
     for _, group in groupby(placed, key=lambda token: _raw(token)[:4]):
@@ -117,7 +217,7 @@ def _in_order_of_terms(
         first_bucket = _bucket_of_bits(int.from_bytes(_raw(same[0])[4:8], "big"), scheme.bucket_count)
         behind = max(0, repeats[same[0]] - first_bucket - 1)
         tokens += [*ordered[behind:], *ordered[:behind]]
-    return Signature(scheme, tuple(tokens), is_exact)
+    return tuple(tokens), is_exact
 
 
 def _raw(token: str) -> bytes:

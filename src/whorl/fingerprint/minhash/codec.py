@@ -1,0 +1,90 @@
+"""Tokens as an index writes them: text of UTF-16 units, or Alfresco's hexadecimal.
+
+Numbers become such text where they leave for an index, and an index's tokens become numbers where they come in. An
+index loses a little: of a unit that was half of a surrogate pair U+FFFD is left, and of Alfresco's units the leading
+zeros are gone, and with them the units' borders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.fingerprint.hashing import LONE_SURROGATE
+
+#: Alfresco's spelling of a token: eight units of up to four digits, of which few begin with zeros.
+ALFRESCO_TOKEN = re.compile(r"[0-9a-f]{20,32}")
+
+
+class Spelling(Enum):
+    """How an index writes a token."""
+
+    UNITS_4 = "64-bit tokens, four UTF-16 units"
+    UNITS_8 = "128-bit tokens, eight UTF-16 units"
+    HEX = "Alfresco's hexadecimal, units without leading zeros"
+
+
+#: Bytes of a token in `read`: units as they are, hexadecimal as its letters.
+_BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
+
+
+def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
+    """Write hashes as tokens.
+
+    Args:
+        hashes: uint64 array of shape (n, 2), or (n,) where only high halves are written; or as `read` returns them.
+        spelling: UNITS_4 is MinHashFilter's term cut by TruncateTokenFilter(prefixLength=4), UNITS_8 the whole
+            term, both with U+FFFD for lone surrogates as the index holds them (UnicodeUtil.UTF16toUTF8); HEX is
+            what Alfresco stores (SolrInformationServer: Integer.toHexString of each unit).
+    """
+    if not len(hashes):
+        return ()
+    words = hashes.reshape(len(hashes), -1)
+    if spelling is Spelling.UNITS_4:
+        words = words[:, :1]
+    raw = words.astype(">u8").tobytes()
+    size = len(raw) // len(words)
+    cut = (raw[at : at + size] for at in range(0, len(raw), size))
+    if spelling is not Spelling.HEX:
+        # Token by token: a high surrogate that ends one token must not pair with the next token's first unit.
+        return tuple(LONE_SURROGATE.sub("\ufffd", token.decode("utf-16-be", "surrogatepass")) for token in cut)
+    if size == _BYTES[Spelling.HEX]:
+        return tuple(token.rstrip(b"\0").decode(errors="replace") for token in cut)
+    units = np.frombuffer(raw, ">u2").reshape(len(words), -1).tolist()
+    return tuple("".join(f"{unit:x}" for unit in row) for row in units)
+
+
+def read(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.NDArray[np.uint64]:
+    r"""Return an index's tokens as numbers, different ones for different tokens; `spell` writes them back.
+
+    Returns:
+        uint64 array: of shape (tokens,) for UNITS_4 and (tokens, 2) for UNITS_8, the hashes but for what the index has
+        lost; of shape (tokens, 4) for HEX, the letters in ASCII, since no hash can be made of them with certainty.
+
+    >>> [hex(number) for number in read(["ab\U0001f600"])]
+    ['0x610062d83dde00']
+    """
+    size, encoding = _BYTES[spelling], "utf-8" if spelling is Spelling.HEX else "utf-16-be"
+    # A token of another kind is cut or filled up: no document has what comes of it.
+    raw = b"".join([token.encode(encoding, "surrogatepass")[:size].ljust(size, b"\0") for token in tokens])
+    words = np.frombuffer(raw, ">u8").astype(np.uint64)
+    return words if size == _BYTES[Spelling.UNITS_4] else words.reshape(len(tokens), size // 8)
+
+
+def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
+    """Return each token's number as one integer, the first column of several in its top bits."""
+    if hashes.ndim == 1:
+        return tuple(hashes.tolist())
+    raw, size = hashes.astype(">u8").tobytes(), 8 * hashes.shape[1]
+    return tuple(int.from_bytes(raw[at : at + size], "big") for at in range(0, len(raw), size))
+
+
+def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...]:
+    """Write the integers of tokens that `read` gave numbers to."""
+    size = _BYTES[spelling]
+    raw = b"".join([number.to_bytes(size, "big") for number in numbers])
+    return spell(np.frombuffer(raw, ">u8").reshape(-1, size // 8), spelling)

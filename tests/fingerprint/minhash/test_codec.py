@@ -1,0 +1,72 @@
+"""Tokens as an index writes them, against one number at a time spelled plainly."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.plain import plain_token
+from whorl.fingerprint.minhash.codec import Spelling, integers, read, spell, spell_integers
+
+
+@given(st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=20))
+def test_spelling_equals_the_plain_one(numbers: list[int]) -> None:
+    """
+    Arrays are spelled as one number at a time is.
+    """
+    assert spell(np.array(numbers, dtype=np.uint64)) == tuple(map(plain_token, numbers))
+
+
+@pytest.mark.parametrize(
+    ("number", "token"),
+    [
+        (0x0061_0062_0063_0064, "abcd"),
+        (0xD800_0062_DFFF_0064, "\ufffdb\ufffdd"),  # halves of surrogate pairs, each alone
+        (0x0061_D83D_DE00_0064, "a😀d"),  # a pair stays a character
+        (0x0061_0062_0063_D83D, "abc\ufffd"),  # a pair that the cut to four units parted
+        (0, "\0\0\0\0"),
+    ],
+)
+def test_spelling_of_64_bits(number: int, token: str) -> None:
+    """
+    A token is four UTF-16 units as Lucene's UTF-8 writer keeps them.
+    """
+    assert spell(np.array([number, number], dtype=np.uint64)) == (token, token)
+
+
+def test_number_of_a_token() -> None:
+    """
+    The number is that of the units in the index, U+FFFD where one was lost.
+    """
+    assert read(["a😀d", "\ufffdb\ufffdd"]).tolist() == [0x0061_D83D_DE00_0064, 0xFFFD_0062_FFFD_0064]
+
+
+pairs = st.lists(st.tuples(*[st.integers(0, (1 << 64) - 1)] * 2), max_size=20)
+
+
+@given(pairs, st.sampled_from(Spelling))
+def test_what_an_index_gives_is_written_back(halves: list[tuple[int, int]], spelling: Spelling) -> None:
+    """
+    By arrays and by integers, whatever was lost in it.
+    """
+    tokens = spell(np.array(halves, np.uint64).reshape(-1, 2), spelling)
+    numbers = read(tokens, spelling)
+    assert spell(numbers, spelling) == tokens
+    assert spell_integers(integers(numbers), spelling) == tokens
+    assert len(set(integers(numbers))) == len(set(tokens))
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=()))), st.sampled_from(Spelling))
+def test_tokens_of_another_kind_are_no_end(tokens: list[str], spelling: Spelling) -> None:
+    """
+    A collection may hold anything; what comes of it is as many tokens.
+    """
+    assert len(spell(read(tokens, spelling), spelling)) == len(tokens)
+
+
+def test_alfresco_spelling_drops_leading_zeros() -> None:
+    """
+    Each unit is written without leading zeros, the sixteen bytes' low half after the high one.
+    """
+    halves = np.array([[0x0001_0023_0456_789A, 0xBCDE_F000_0000_0F0F]], dtype=np.uint64)
+    assert spell(halves, Spelling.HEX) == ("".join(["1", "23", "456", "789a", "bcde", "f000", "0", "f0f"]),)
