@@ -82,9 +82,9 @@ class Clocks:
 PARTS = (
     ("reading JSON", "whorl.ingest.files", "documents_in"),
     ("digests", "whorl.duplicates.result", "_digest"),
-    ("words and hashes", "whorl.duplicates.result", "hashes_of"),
+    ("words and hashes", "whorl.duplicates.result", "hashed"),
     ("importing numba and loading the loops", "whorl.fingerprint.minhash.batch", "_kernel"),
-    ("sampling", "whorl.duplicates.result", "sketch_of_distinct"),
+    ("sampling", "whorl.fingerprint.batch", "sketch_of_distinct"),
     ("archive: opening", "whorl.duplicates.archive", "Archive.__init__"),
     ("archive: writing documents", "whorl.duplicates.archive", "Archive.put"),
     ("archive: reading documents back", "whorl.duplicates.archive", "Archive.archived"),

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from whorl.fingerprint.minhash.batch import hashes_of
+from whorl.fingerprint.batch import hashed
 
 Hashes = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ def shingle_sets(texts: Iterable[str], definition: str) -> Iterator[Hashes]:
         definition: One of DEFINITIONS.
     """
     if definition == "whorl":
-        yield from hashes_of(texts)
+        yield from (each.hashes for each in hashed(texts))
         return
     split, known = SPLIT[definition], dict[str, int]()
     for text in texts:

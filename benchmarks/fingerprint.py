@@ -36,10 +36,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import WhorlError
+from whorl.fingerprint.batch import signatures_of
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled import tables as kernel_tables
 from whorl.fingerprint.compiled.kernel import Kernel
-from whorl.fingerprint.minhash.batch import signatures_of
 from whorl.fingerprint.minhash.minima import text_minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words import tokenizer as plain_text
@@ -370,7 +370,7 @@ after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(f"a text of {{len(text) / 1e9:.2f}} GB: {{(after - before) / 1024:.0f}} MB beside it, {{seconds:.1f}} s")
 """
     print("numba", run(program.format(module="kernel", name="Kernel", call="Kernel().minima")))
-    print("plain", run(program.format(module="bulk", name="fingerprint", call="fingerprint")))
+    print("plain", run(program.format(module="batch", name="fingerprint", call="fingerprint")))
 
 
 def cold() -> None:
@@ -382,8 +382,8 @@ from whorl.fingerprint.{module} import {name}
 {call}
 print(f"{{time.perf_counter() - start:.2f}} s ({{time.process_time() - busy:.2f}} s of processor time)")
 """
-    fast = program.format(module="kernel", name="Kernel", call="Kernel().minima('a b c d e')")
-    plain = program.format(module="bulk", name="fingerprints", call="fingerprints(['a b c d e'])")
+    fast = program.format(module="compiled.kernel", name="Kernel", call="Kernel().many(['a b c d e'])")
+    plain = program.format(module="batch", name="fingerprints", call="fingerprints(['a b c d e'])")
     with tempfile.TemporaryDirectory() as folder:
         first = run(fast, NUMBA_CACHE_DIR=folder)
         print(f"first use on a machine (compiles) {first}, in a later process {run(fast, NUMBA_CACHE_DIR=folder)}, "

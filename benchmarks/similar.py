@@ -32,9 +32,9 @@ import requests
 from engine_solr import own_solr
 from engine_timing import compared, interleaved
 from whorl import Document, Store, open_store
+from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sampling import text_hashes
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 HERE = Path(__file__).resolve().parent

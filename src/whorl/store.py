@@ -15,9 +15,9 @@ from typing import Self
 from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError, StoreError, UnknownDocumentError
+from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.minhash.signature import Signature, shared_tokens
 from whorl.fingerprint.passages import Comparison, compare
-from whorl.fingerprint.sketch.sampling import text_sketch
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Document, Indexed, Order, Page, Stored

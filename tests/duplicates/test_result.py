@@ -24,8 +24,8 @@ from whorl.duplicates.result import (
     superfluous,
 )
 from whorl.errors import ParameterError
+from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sampling import text_sketch
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 DOCUMENTS = family_documents(80)

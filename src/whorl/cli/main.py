@@ -377,7 +377,7 @@ def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> No
     JSON is {"scheme", "size", "tokens": […]}: size counts the distinct shingles, and the tokens stand in the order of
     their buckets, empty ones filled by rotation. npy is an array of 64-bit integers for numpy.load.
     """
-    from whorl.fingerprint.minhash.export import as_json, as_npy, as_text
+    from whorl.fingerprint.export import as_json, as_npy, as_text
     from whorl.fingerprint.scheme import Scheme
     from whorl.ingest.files import source_text
 

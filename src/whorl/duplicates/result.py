@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import ascending_distinct
 from whorl.duplicates.archive import Archive, Archived, Entry, sketch_digest
 from whorl.duplicates.clusters import Components, complete_labels, grouped
 from whorl.duplicates.question import METRICS, PairQuestion
@@ -25,11 +26,10 @@ from whorl.duplicates.verify import Pairs, measured
 from whorl.duplicates.whole_text import ReadHashes, settled, told_apart
 from whorl.engine.protocol import Engine, Scanned
 from whorl.errors import ParameterError, SchemaError
-from whorl.fingerprint.minhash.batch import hashes_of
+from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
+from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric, metric_named
-from whorl.fingerprint.words.shingles import ascending_distinct
 from whorl.model import Document
 from whorl.planning.dates import DateError, read_date
 from whorl.similar.by_sketch import Percent, fraction_of
@@ -357,8 +357,8 @@ def duplicates_in(
             texts = engine.texts(ids)
             shift = np.uint64(64 - archive.scheme.sketch_bits)
             return {
-                each: ascending_distinct(hashes >> shift)
-                for each, hashes in zip(texts, hashes_of(texts.values(), engine.scheme, workers=1), strict=True)
+                each: ascending_distinct(found.hashes >> shift)
+                for each, found in zip(texts, hashed(texts.values(), engine.scheme, workers=1), strict=True)
             }
 
         found = _found(archive, question, read, links_suffice=links_suffice, progress=progress)
@@ -461,11 +461,11 @@ def _gather(
                     waiting.append((document.id, document.name, moment, digest))
                     yield document.text
 
-    for hashes in hashes_of(texts(), scheme, workers=workers):
+    for each in hashed(texts(), scheme, workers=workers):
         document_id, name, moment, digest = waiting.popleft()
         if document_id in fresh:
             on_repeated(document_id)
-        fresh[document_id] = Entry(document_id, digest, sketch_of_distinct(hashes, archive.scheme), name, moment)
+        fresh[document_id] = Entry(document_id, digest, each.sketch(archive.scheme), name, moment)
         if len(fresh) == _AT_ONCE:
             seen += _put(archive, fresh, on_repeated)
             progress("reading", seen)

@@ -9,7 +9,7 @@ sized_signatures_of  a stream of all 128 bits of each token, with the number of 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whorl.fingerprint.minhash.batch import fingerprint, fingerprints, signatures_of, sized_signatures_of
+    from whorl.fingerprint.batch import fingerprint, fingerprints, signatures_of, sized_signatures_of
 
 __all__ = ["fingerprint", "fingerprints", "signatures_of", "sized_signatures_of"]
 
@@ -18,6 +18,6 @@ def __getattr__(name: str) -> Any:
     """Import these names when they are asked for: few commands need what they import (threads, processes)."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from whorl.fingerprint.minhash import batch as bulk
+    from whorl.fingerprint import batch
 
-    return getattr(bulk, name)
+    return getattr(batch, name)

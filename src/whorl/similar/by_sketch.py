@@ -19,8 +19,8 @@ import numpy.typing as npt
 from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
+from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.passages import compare as compare_texts
-from whorl.fingerprint.sketch.sampling import text_hashes
 from whorl.fingerprint.sketch.sketch import Sketch, compare, lookup_numbers
 from whorl.fingerprint.statistics.estimate import Estimate, estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, metric_named

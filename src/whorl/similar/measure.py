@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from whorl.engine.protocol import Engine
+from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.minhash.buckets import compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
-from whorl.fingerprint.sketch.sampling import text_sketch
 from whorl.fingerprint.statistics.estimate import Estimate, estimate
 
 

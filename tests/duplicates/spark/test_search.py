@@ -276,7 +276,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
     """
     from whorl.duplicates.result import FILES_SCHEME
     from whorl.duplicates.spark.documents import Columns, gathered, read
-    from whorl.fingerprint.minhash.batch import hashes_of
+    from whorl.fingerprint.batch import hashed
 
     texts = {
         "plain.txt": "The quick brown fox jumps over the lazy dog, again and again.",
@@ -306,7 +306,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
 
     expected = {
         (document_id, name, sketch.size, sketch_key(sketch))
-        for (document_id, _, name), hashes in zip(rows, hashes_of([text for _, text, _ in rows]), strict=True)
+        for (document_id, _, name), each in zip(rows, hashed([text for _, text, _ in rows]), strict=True)
         for sketch in [sketch_of(hashes, FILES_SCHEME)]
     }
     assert told(tmp_path / "files") == expected

@@ -26,8 +26,8 @@ from whorl.engine.solr.schema import FieldNames, inspect
 from whorl.engine.solr.setup import initialise
 from whorl.engine.solr.sketches import NEEDED, SAMPLE, SCHEME, SKETCH, sketch_fields
 from whorl.errors import SchemaError
+from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sampling import text_sketch
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers, lookup_tokens
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.planning.build import Bool, BoundPlan, Chosen, SketchTokens

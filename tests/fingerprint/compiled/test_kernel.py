@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
-from whorl.fingerprint.hashing import java_utf16
+from whorl.fingerprint.hashing import java_utf16, murmur_halves, numbered
 from whorl.fingerprint.minhash.minima import full_minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, shingles, tokens
@@ -63,17 +63,22 @@ def made(scheme: Scheme) -> Kernel:
     return Kernel(scheme)
 
 
+def words_of(one: Kernel, text: str) -> list[str]:
+    return one.many_hashed([text], with_words=True)[2][0].words()
+
+
 def assert_same(text: str, scheme: Scheme) -> None:
     words = tokens(text, scheme.profile)
     one = made(scheme)
-    assert one.tokens(text) == [java_utf16(word).decode("utf-16-le") for word in words]
     expected = full_minima(words, scheme)
-    found = one.full_minima(text)
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
-    assert np.array_equal(found, expected)
-    assert np.array_equal(one.minima(text), expected[:, 0])
-    assert one.many_sized([text])[1] == [len({java_utf16(gram) for gram in shingles(words, scheme.shingle_size)})]
+    (several,), (count,) = one.many([text])
+    (alone,), (hashes,), (read,) = one.many_hashed([text], with_words=True)
+    assert read.words() == [java_utf16(word).decode("utf-16-le") for word in words]
+    for found in (several, alone):
+        assert found.dtype == expected.dtype
+        assert np.array_equal(found if count else found[:0], expected)
+    assert hashes.tolist() == np.unique(numbered(murmur_halves(words, scheme.shingle_size), 0)[0]).tolist()
+    assert hashes.size == len({java_utf16(gram) for gram in shingles(words, scheme.shingle_size)})
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -191,9 +196,9 @@ def test_long_texts_take_no_more_memory() -> None:
 import resource
 from whorl.fingerprint.compiled.kernel import Kernel
 one, text = Kernel(), "word number and some others " * 1_500_000
-one.minima(text[:3_000_000])
+one.many([text[:3_000_000]])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-one.minima(text)
+one.many([text])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     pytest.importorskip("resource", reason="the highest mark of memory is asked of the resource module")
@@ -214,10 +219,10 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, trouble: str) -> None:
     Where nothing can be kept, it is said once, and the numbers are the same.
     """
     program = f"from numba.core import caching\n{trouble}\n"
-    program += "from whorl.fingerprint.compiled.kernel import Kernel\nprint(Kernel().minima('a b c d e')[0])"
+    program += "from whorl.fingerprint.compiled.kernel import Kernel\nprint(Kernel().many(['a b c d e'])[0][0, 0, 0])"
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    assert int(run.stdout) == int(made(Scheme()).minima("a b c d e")[0])
+    assert int(run.stdout) == int(made(Scheme()).many(["a b c d e"])[0][0, 0, 0])
     assert "NUMBA_CACHE_DIR" in run.stderr
 
 
@@ -237,5 +242,5 @@ def test_the_tables_of_this_python_are_not_used() -> None:
     """
     newer = "\u1c89"  # Cyrillic, Unicode 16
     assert unicodedata.category("a") == "Ll"
-    assert made(Scheme("icu77")).tokens(newer) == tokens(newer, "icu77") == ["\u1c8a"]
-    assert made(Scheme("icu70")).tokens(newer) == tokens(newer, "icu70") == []
+    assert words_of(made(Scheme("icu77")), newer) == tokens(newer, "icu77") == ["\u1c8a"]
+    assert words_of(made(Scheme("icu70")), newer) == tokens(newer, "icu70") == []

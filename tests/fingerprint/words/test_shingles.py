@@ -12,7 +12,7 @@ from hostile import TEXTS
 from whorl.fingerprint.hashing import join, murmur_halves, well_formed
 from whorl.fingerprint.minhash.minima import full_minima, text_minima
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.words.shingles import murmur_pieces, pieces, word_list
+from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 
 #: ASCII, then something else, then ASCII again, each at a length that crosses Lucene's buffers or not.
@@ -27,7 +27,7 @@ def test_the_same_as_the_plain_reading(text: str, profile: str, size: int) -> No
     Words one by one, shingle hashes in text order, and minima.
     """
     words = tokens(text, profile)
-    assert word_list(pieces(text, profile)) == [well_formed(word) for word in words]
+    assert joined_words(text, profile).words() == [well_formed(word) for word in words]
     hashes = [row for piece in murmur_pieces(pieces(text, profile), size) for row in piece.tolist()]
     assert hashes == murmur_halves(words, size).tolist()
     scheme = Scheme(profile, size)

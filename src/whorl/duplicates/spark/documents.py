@@ -17,9 +17,9 @@ from pyspark.storagelevel import StorageLevel
 from whorl.duplicates.archive import sketch_key
 from whorl.duplicates.spark.frames import AT_ONCE, BYTES_AT_ONCE, Batches, packed, settled, stepped
 from whorl.errors import DocumentError, ParameterError
-from whorl.fingerprint.minhash.batch import hashes_of
+from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of
+from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.ingest.files import file_text
 from whorl.model import Document
 
@@ -178,9 +178,9 @@ def _sketched(batches: Batches, scheme: Scheme, sketches: SketchScheme) -> Batch
             waiting.append(document)
             yield document.text
 
-    for hashes in hashes_of(texts(), scheme, workers=1):
+    for each in hashed(texts(), scheme, workers=1):
         document = waiting.popleft()
-        sketch = sketch_of(hashes, sketches)
+        sketch = each.sketch(sketches)
         key, kept = sketch_key(sketch), packed(sketch.hashes, sketches)
         rows.append((document.id, document.name, sketch.size, key, kept, None))
         size += len(kept)

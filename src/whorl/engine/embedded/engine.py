@@ -23,12 +23,12 @@ from whorl.engine.embedded.word_index import Entry, IndexBrokenError, IndexWrite
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.engine.references import Role, candidates
 from whorl.errors import StoreError
+from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sampling import minima_and_sketch
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
-from whorl.fingerprint.words.shingles import pieces, word_list
+from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.planning.build import BoundPlan
 from whorl.planning.clauses import Kind
@@ -89,7 +89,7 @@ class EmbeddedEngine:
         Everything is held in memory until then, so a large collection comes in several calls.
         """
         # Before anybody has to wait: this is most of the work. Of one id twice, the last stands.
-        prepared = {document.id: self._prepared(document) for document in documents}
+        prepared = self._prepared({document.id: document for document in documents}.values())
         if not prepared:
             return
 
@@ -254,11 +254,14 @@ class EmbeddedEngine:
             f"and who owns the folder: what was stored is safe, and becomes searchable when the store is opened"
         )
 
-    def _prepared(self, document: Document) -> tuple[Record, Entry]:
-        read = list(pieces(document.text, self._scheme.profile))
-        minima, sketch = minima_and_sketch(read, self._scheme, self._sketch_scheme)
-        record = Record(document, document.digest, minima, sketch)
-        return record, self._entry(record, word_list(read))
+    def _prepared(self, documents: Collection[Document]) -> dict[str, tuple[Record, Entry]]:
+        prepared = {}
+        read = hashed((document.text for document in documents), self._scheme, Parts.ALL, workers=1)
+        for document, found in zip(documents, read, strict=True):
+            sketch = found.sketch(self._sketch_scheme)
+            record = Record(document, document.digest, found.minima[:, 0].copy(), sketch)
+            prepared[document.id] = record, self._entry(record, found.words.words())
+        return prepared
 
     def _entry(self, record: Record, words: list[str] | None = None) -> Entry:
         document = record.document
@@ -271,7 +274,7 @@ class EmbeddedEngine:
         return Entry(document.id, distinct, numbers, record.sketch.size, values, document.wholes())
 
     def _words(self, text: str) -> list[str]:
-        return word_list(pieces(text, self._scheme.profile))
+        return joined_words(text, self._scheme.profile).words()
 
     # Reading.
 

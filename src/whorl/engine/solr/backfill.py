@@ -20,7 +20,7 @@ from whorl.engine.solr.request import lost_sketches, one_of, without_sketch
 from whorl.engine.solr.schema import Collection, FieldNames, inspect
 from whorl.engine.solr.sketches import sketch_fields, stored_name
 from whorl.errors import EngineError, EngineResponseError, ParameterError, SchemaError
-from whorl.fingerprint.sketch.sampling import text_sketch
+from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 #: Documents fetched, and sent, at once; each brings its whole text.

@@ -32,10 +32,10 @@ from whorl.engine.solr.request import (
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
 from whorl.engine.solr.sketches import SCHEME, SIZE, SKETCH, Coverage, coverage, read_sketch, sketch_fields, stored_name
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
+from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.minhash.codec import read
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sampling import text_sketch
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document, Hit, Order, Page, Stored

@@ -1,4 +1,4 @@
-"""The fast route from text to bucket minima: the same numbers as ``minhash.full_minima(text.tokens(...))``.
+"""The fast route from text to words, hashes and bucket minima: the same as the plain one's.
 
 Compiled by numba, which the extra ``whorl[fast]`` installs; nothing is imported before the first `Kernel` is made. The
 first one on a machine compiles for some seconds. What was compiled is kept beside this file or, where that folder
@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import sorted_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.tables import PADDING, layout
-from whorl.fingerprint.hashing import JoinedWords, hash_of_number, java_utf16
+from whorl.fingerprint.hashing import JoinedWords, hash_of_number, java_utf16, join
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words import tokenizer as plain
-from whorl.fingerprint.words.shingles import distinct, sorted_distinct
 
 #: Characters that are read at a time, so that the memory needed does not depend on the size of a text. Calls between
 #: Python and the loops hold the interpreter's lock; smaller windows mean more of them, and threads that wait.
@@ -107,20 +107,11 @@ class Kernel:
             self._loops.keep_nothing(problem)
             self.many([words])
 
-    def minima(self, text: str) -> npt.NDArray[np.uint64]:
-        """Return what `minhash.minima(tokens(text, scheme.profile), scheme)` returns."""
-        return self.full_minima(text)[:, 0]
-
-    def full_minima(self, text: str) -> npt.NDArray[np.uint64]:
-        """Return what `minhash.full_minima(tokens(text, scheme.profile), scheme)` returns."""
-        minima, counts = self.many([text])
-        return minima[0] if counts[0] else np.empty((0, 2), dtype=np.uint64)
-
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of some texts, and of how many shingles they are.
 
         Returns:
-            uint64 array of shape (texts, bucket_count, 2): high and low halves as `minhash.full_minima` has them, all
+            uint64 array of shape (texts, bucket_count, 2): high and low halves as `minima.minima_of` has them, all
             bits set for a text of fewer words than one shingle; and int64 array of shape (texts,).
         """
         minima, filled = self._nothing(len(texts))
@@ -133,36 +124,37 @@ class Kernel:
         self._loops.rotate(minima, filled)
         return minima, counts
 
-    def many_sized(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], list[int]]:
-        """Return the bucket minima of some texts, as `many` does, and how many different shingles each has.
+    def many_hashed(
+        self, texts: Sequence[str], *, with_words: bool = False
+    ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
+        """Return the bucket minima of some texts, as `many` does, all shingle hashes of each, and the words of each.
 
-        Takes 24 bytes a shingle of the longest text; shingles are told apart as `shingling.distinct` does.
+        Takes 24 bytes a shingle of the longest text beside the results.
+
+        Returns:
+            Minima; of each text the high halves of its hashes, a sorted distinct uint64 array; its words, or none.
         """
         minima, filled = self._nothing(len(texts))
-        sizes = [distinct(hashes) for hashes in self._all_hashes(texts, minima, filled)]
-        self._loops.rotate(minima, filled)
-        return minima, sizes
-
-    def many_hashes(self, texts: Sequence[str]) -> list[npt.NDArray[np.uint64]]:
-        """Return the high halves of all shingle hashes of each text: sorted distinct uint64 arrays."""
-        return [sorted_distinct(hashes) for hashes in self._all_hashes(texts, *self._nothing(len(texts)))]
-
-    def _all_hashes(
-        self, texts: Sequence[str], minima: npt.NDArray[np.uint64], filled: npt.NDArray[np.bool_]
-    ) -> Iterator[list[npt.NDArray[np.uint64]]]:
-        """Yield the high halves of each text's shingle hashes, in pieces and in no order, and lower its minima."""
-        finished = 0
         hashes: list[npt.NDArray[np.uint64]] = []
+        found: list[JoinedWords] = []
+        # Of the text that is being read.
+        parts: list[npt.NDArray[np.uint64]] = []
+        read, overlap = join([]), 0
         for stretch, words, starts, before in self._stretches(texts):
             for number in range(stretch.texts):
-                own, row = before[number : number + 2], slice(finished, finished + 1)
+                own, row = before[number : number + 2], slice(len(hashes), len(hashes) + 1)
                 kept = np.empty(self._loops.kept_size(int(own[1] - own[0])), np.uint64)
                 count = self._reduce(words, starts, own, minima[row], filled[row], np.zeros(1, np.int64), kept)
-                hashes.append(kept[:count])
+                parts.append(kept[:count])
+                if with_words:
+                    read = read.followed_by(_joined(words, starts, int(own[0]) + overlap, int(own[1])))
                 if stretch.finished:
-                    yield hashes
-                    finished += 1
-                    hashes = []
+                    hashes.append(sorted_distinct(parts))
+                    found.append(read)
+                    parts, read = [], join([])
+            overlap = 0 if stretch.finished else min(int(own[1] - own[0]), self.scheme.shingle_size - 1)
+        self._loops.rotate(minima, filled)
+        return minima, hashes, found
 
     def _nothing(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
         """Return the bucket minima of texts that nothing has been seen of, and which buckets are filled."""
@@ -177,21 +169,8 @@ class Kernel:
         finished = 0
         for stretch, words, starts, before in self._stretches(texts):
             for number, (first, last) in enumerate(pairwise(before.tolist())):
-                own = starts[first : last + 1].astype(np.int64)
-                encoded = words[own[0] : max(own[0], own[-1] - 1)].copy()
-                yield finished + number, JoinedWords(encoded.view(np.uint8), 2 * (own - own[0]))
+                yield finished + number, _joined(words, starts, first, last)
             finished += stretch.finished
-
-    def tokens(self, text: str) -> list[str]:
-        """Return what `text.tokens(text, scheme.profile)` returns, lone surrogates replaced by U+FFFD."""
-        found: list[str] = []
-        overlap = 0
-        for stretch, words, starts, _ in self._stretches([text]):
-            raw, ends = words.tobytes(), (2 * starts).tolist()
-            spelled = [raw[start : end - 2].decode("utf-16-le") for start, end in pairwise(ends)]
-            found += spelled[overlap:]
-            overlap = 0 if stretch.finished else min(len(spelled), self.scheme.shingle_size - 1)
-        return found
 
     def _stretches(self, texts: Sequence[str]) -> Iterator[tuple[_Stretch, _Words, _Starts, _Before]]:
         """Yield the words of the texts, a window at a time.
@@ -255,6 +234,13 @@ class Kernel:
         return int(
             self._loops.reduce(words, starts, before, size, numbers, _MASKS, minima, filled, kept, counts, scratch)
         )
+
+
+def _joined(words: _Words, starts: _Starts, first: int, last: int) -> JoinedWords:
+    """Return some of the words of a stretch."""
+    own = starts[first : last + 1].astype(np.int64)
+    encoded = words[own[0] : max(own[0], own[-1] - 1)].copy()
+    return JoinedWords(encoded.view(np.uint8), 2 * (own - own[0]))
 
 
 _Words = npt.NDArray[np.uint16]

@@ -22,14 +22,14 @@ from itertools import chain, tee, zip_longest
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import chunks
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.hashing import JoinedWords, join
-from whorl.fingerprint.minhash.together import murmur_together, words_of_each
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.simhash import published
 from whorl.fingerprint.simhash.voting import Hashes, Tally, elect, tally
-from whorl.fingerprint.words.shingles import murmur_pieces, pieces
+from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, murmur_together, pieces
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
@@ -98,7 +98,7 @@ def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator
     if isinstance(texts, str):
         raise ParameterError("this is one text, not several; give a list of it")
     coder = _coder(scheme)
-    return chain.from_iterable(coder(batch).tolist() for batch in _batches(texts))
+    return chain.from_iterable(coder(some).tolist() for some in chunks(texts, len, _TOGETHER))
 
 
 def combine(hashes: Iterable[int] | Hashes, weights: npt.ArrayLike | None = None) -> int:
@@ -174,19 +174,6 @@ def _numbers(hashes: Iterable[int] | Hashes) -> Hashes:
         raise ParameterError(f"hashes are integers from 0 to 2**64 - 1: {error}") from None
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        if batch and size + len(text) > _TOGETHER:
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += len(text)
-    if batch:
-        yield batch
-
-
 class _WordCodes:
     """Whorl's own scheme, for one run through texts."""
 
@@ -203,7 +190,7 @@ class _WordCodes:
             read = (piece for _, piece in reader.word_pieces(texts)) if reader else pieces(texts[0], self.profile)
             return elect(_votes_of_one(read))
         if not reader:
-            return elect(_votes_of_each(words_of_each(texts, self.profile)))
+            return elect(_votes_of_each([joined_words(text, self.profile) for text in texts]))
         joined = [join([])] * len(texts)
         for number, piece in reader.word_pieces(texts):
             joined[number] = joined[number].followed_by(piece)

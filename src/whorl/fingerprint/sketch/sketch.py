@@ -24,8 +24,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import ascending_distinct, sorted_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.words.shingles import ascending_distinct, sorted_distinct
 
 #: 64 letters in the order of their codes, none of which any query syntax of Solr reads.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"

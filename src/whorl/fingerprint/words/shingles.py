@@ -1,18 +1,19 @@
-"""The words of a text, piece by piece, and murmur's hashes of their shingles: by numpy where a piece is ASCII.
+"""The words of texts and murmur's hashes of their shingles, with numpy alone: a long text piece by piece, short ones
+together (half of what a short one takes by itself is starting numpy's loops).
 
 What comes out is what `text.tokens` and `hashing.murmur_halves` say; only the time differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain, groupby, islice
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import accumulate, chain, groupby, islice
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.hashing import JoinedWords, join
-from whorl.fingerprint.murmur import murmur3_x64_128
+from whorl.fingerprint.hashing import JoinedWords, join, murmur3_x64_128
 from whorl.fingerprint.words import tokenizer as plain
 from whorl.fingerprint.words.ascii import ascii_words
 
@@ -31,11 +32,6 @@ def pieces(text: str, profile: str = plain.DEFAULT_PROFILE) -> Iterator[JoinedWo
         while some := list(islice(buffers, _BUFFERS_IN_PIECE)):
             # Put together again, they are cut at the same places.
             yield ascii_words("".join(some), profile) if is_ascii else join(list(chain(*map(segmenter.words, some))))
-
-
-def word_list(read: Iterable[JoinedWords]) -> list[str]:
-    """Return the words of pieces, lone surrogates replaced by U+FFFD."""
-    return list(chain.from_iterable(piece.words() for piece in read))
 
 
 def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArray[np.uint64]]:
@@ -57,29 +53,26 @@ def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArra
         before = words.last(size - 1)
 
 
-def sorted_distinct(parts: Iterable[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
-    """Return the different numbers of some uint64 arrays, ascending; takes 16 bytes a number.
+def joined_words(text: str, profile: str) -> JoinedWords:
+    """Return the folded words of a text, all at once.
 
-    Sorting is many times as fast as the hash table that `np.unique` has become.
+    Raises:
+        ParameterError: There is no such profile.
     """
-    everything = np.concatenate([np.empty(0, np.uint64), *parts])
-    everything.sort()
-    return ascending_distinct(everything)
+    return reduce(JoinedWords.followed_by, pieces(text, profile), join([]))
 
 
-def ascending_distinct(ascending: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return the different numbers of an ascending array, which it may be itself."""
-    is_new = np.ones(ascending.size, np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
-    return ascending if is_new.all() else ascending[is_new]
-
-
-def distinct(halves: Iterable[npt.NDArray[np.uint64]]) -> int:
-    """Return how many different shingles have hashes with these halves.
-
-    Two shingles of n share a half by chance in n * n / 2 ** 65 of texts. Takes 24 bytes a shingle.
+def murmur_together(joined: Sequence[JoinedWords], size: int) -> tuple[npt.NDArray[np.uint64], list[int]]:
+    """Return murmur's two halves of every shingle of some texts, one text after the other, and how many each has.
 
     Args:
-        halves: uint64 arrays of shape (shingles,), all of them first halves or all second ones.
+        joined: The words of each text, at least one text.
+        size: Words in a shingle, at least 1.
     """
-    return sorted_distinct(halves).size
+    counts = [max(0, len(words.starts) - size) for words in joined]
+    # All words in one buffer; no shingle reaches from one text into the next.
+    offsets = accumulate((len(words.encoded) for words in joined[:-1]), initial=0)
+    placed = list(zip(joined, counts, offsets, strict=True))
+    starts = np.concatenate([words.starts[:count] + offset for words, count, offset in placed])
+    ends = np.concatenate([words.starts[size:] + (offset - 2) for words, _, offset in placed])
+    return murmur3_x64_128(np.concatenate([words.encoded for words in joined]), starts, ends), counts

@@ -10,7 +10,7 @@ import pytest
 
 from tests.plain import plain_minima, plain_token
 from whorl.errors import ParameterError
-from whorl.fingerprint.minhash.export import as_json, as_npy, as_text
+from whorl.fingerprint.export import as_json, as_npy, as_text
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
 

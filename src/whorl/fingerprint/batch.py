@@ -1,7 +1,8 @@
-"""Signatures of many texts, by the fastest route that this installation has and the amount of text is worth.
+"""From texts to all that is made of them, by the fastest route that this installation has and the amount is worth.
 
-With the extra ``whorl[fast]`` a large amount of text goes through the compiled loops, in threads; without it, through
-the plain route in processes. A small amount takes the plain route here and now. The numbers are the same.
+Everything that fingerprints texts comes here, one text or a stream. With the extra ``whorl[fast]`` a large amount of
+text goes through the compiled loops, in threads; without it, through the plain route in processes. A small amount takes
+the plain route here and now. The numbers are the same.
 """
 
 from __future__ import annotations
@@ -14,23 +15,24 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain
+from enum import Flag, auto
+from functools import partial, reduce
+from itertools import accumulate, chain
 from operator import length_hint
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.hashing import numbered
-from whorl.fingerprint.minhash.minima import minima_of, text_minima
-from whorl.fingerprint.minhash.together import minima_of_each, murmur_of_each
+from whorl.fingerprint.hashing import JoinedWords, join, numbered
+from whorl.fingerprint.minhash.minima import minima_of, minima_of_each, text_minima
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.words.shingles import distinct, murmur_pieces, pieces, sorted_distinct
-from whorl.fingerprint.words.tokenizer import tokens
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
+from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, murmur_together, pieces
+from whorl.fingerprint.words.tokenizer import segmenter_of
 
 #: Below this many characters the plain route (a second for several million, of Chinese and Japanese for 0.4 million) is
 #: mostly done before numba is imported (half a second or more, on a machine that has compiled the loops before) or
@@ -46,7 +48,34 @@ BATCHES_PER_WORKER = 2
 _TOGETHER = 1 << 16
 
 _Row = npt.NDArray[np.uint64]
-_Result = TypeVar("_Result")
+_NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.uint64), join([])
+
+
+class Parts(Flag):
+    """What is to be made of texts."""
+
+    MINIMA = auto()
+    HASHES = auto()
+    WORDS = auto()
+    ALL = MINIMA | HASHES | WORDS
+
+
+class Hashed(NamedTuple):
+    """What is made of a text; empty what was not asked for.
+
+    Attributes:
+        minima: uint64 array of shape (tokens, 2), high and low half of each token, in the order of `fingerprint`.
+        hashes: The high halves of all its shingles' hashes; sorted distinct uint64 array of shape (shingles,).
+        words: Its folded words.
+    """
+
+    minima: npt.NDArray[np.uint64]
+    hashes: _Row
+    words: JoinedWords
+
+    def sketch(self, scheme: SketchScheme) -> Sketch:
+        """Return the sketch of the text; its hashes must have been asked for."""
+        return sketch_of_distinct(self.hashes, scheme)
 
 
 class Sized(NamedTuple):
@@ -105,7 +134,8 @@ def signatures_of(
     Raises:
         ParameterError: There is no such profile, fewer than 1 worker, or one text instead of several.
     """
-    return _results(texts, _ROWS, scheme, workers, progress)
+    found = hashed(texts, scheme, Parts.MINIMA, workers=workers, progress=progress)
+    return (each.minima[:, 0].copy() for each in found)
 
 
 def sized_signatures_of(
@@ -126,31 +156,8 @@ def sized_signatures_of(
     Raises:
         ParameterError: As in `signatures_of`.
     """
-    return _results(texts, _SIZED, scheme, workers, progress)
-
-
-def hashes_of(
-    texts: Iterable[str],
-    scheme: Scheme = kernel.DEFAULT_SCHEME,
-    *,
-    workers: int | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> Iterator[_Row]:
-    """Return all shingle hashes of each text, in order: what sketches are cut from, and sets are compared by.
-
-    Args:
-        texts: As in `signatures_of`.
-        scheme: As in `signatures_of`; only the profile and the shingle size matter.
-        workers: As in `signatures_of`.
-        progress: As in `signatures_of`.
-
-    Returns:
-        Iterator of sorted distinct uint64 arrays of shape (shingles,): the high half of each hash.
-
-    Raises:
-        ParameterError: As in `signatures_of`.
-    """
-    return _results(texts, _HASHES, scheme, workers, progress)
+    found = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers, progress=progress)
+    return (Sized(each.minima, each.hashes.size) for each in found)
 
 
 def fingerprints(
@@ -188,83 +195,102 @@ def fingerprints(
     return rows[: len(has_any)], np.array(has_any, np.bool_)
 
 
-def _plain_rows(texts: Sequence[str], scheme: Scheme) -> list[_Row]:
-    if len(texts) == 1:  # piece by piece, however long it is
-        return [fingerprint(texts[0], scheme)]
-    return [minima[:, 0].copy() for minima in minima_of_each(murmur_of_each(texts, scheme), scheme)]
-
-
-def _fast_rows(texts: Sequence[str], one: kernel.Kernel) -> list[_Row]:
-    smallest, counts = one.many(texts)
-    return [row[:, 0].copy() if count else row[:0, 0].copy() for row, count in zip(smallest, counts, strict=True)]
-
-
-def _plain_sized(texts: Sequence[str], scheme: Scheme) -> list[Sized]:
-    if len(texts) == 1:
-        pairs = list(murmur_pieces(pieces(texts[0], scheme.profile), scheme.shingle_size))
-        return [Sized(minima_of(pairs, scheme), distinct(piece[:, 0] for piece in pairs))]
-    murmur = murmur_of_each(texts, scheme)
-    sizes = [distinct([each[:, 0]]) for each in murmur]
-    return [Sized(minima.copy(), size) for minima, size in zip(minima_of_each(murmur, scheme), sizes, strict=True)]
-
-
-def _fast_sized(texts: Sequence[str], one: kernel.Kernel) -> list[Sized]:
-    smallest, sizes = one.many_sized(texts)
-    return [Sized((row if size else row[:0]).copy(), size) for row, size in zip(smallest, sizes, strict=True)]
-
-
-def _plain_hashes(texts: Sequence[str], scheme: Scheme) -> list[_Row]:
-    if len(texts) == 1:
-        murmur = murmur_pieces(pieces(texts[0], scheme.profile), scheme.shingle_size)
-        return [sorted_distinct([numbered(piece, 0)[0] for piece in murmur])]
-    return [sorted_distinct([numbered(each, 0)[0]]) for each in murmur_of_each(texts, scheme)]
-
-
-def _fast_hashes(texts: Sequence[str], one: kernel.Kernel) -> list[_Row]:
-    return one.many_hashes(texts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind(Generic[_Result]):
-    """What is made of texts, by either route. Functions of this module, so that they can be sent to a process."""
-
-    plain: Callable[[Sequence[str], Scheme], list[_Result]]
-    fast: Callable[[Sequence[str], kernel.Kernel], list[_Result]]
-
-    def plainly(self, batch: Sequence[str], scheme: Scheme) -> list[_Result]:
-        """Return the results of a batch by the plain route, short texts together."""
-        return list(chain.from_iterable(self.plain(some, scheme) for some in _batches(iter(batch), _TOGETHER)))
-
-
-_ROWS, _SIZED = _Kind(_plain_rows, _fast_rows), _Kind(_plain_sized, _fast_sized)
-_HASHES = _Kind(_plain_hashes, _fast_hashes)
-
-
-def _results(
+def hashed(
     texts: Iterable[str],
-    kind: _Kind[_Result],
-    scheme: Scheme,
-    workers: int | None,
-    progress: Callable[[int], None] | None,
-) -> Iterator[_Result]:
-    """Check the parameters at once, and return what comes when it is asked for."""
+    scheme: Scheme = kernel.DEFAULT_SCHEME,
+    parts: Parts = Parts.HASHES,
+    *,
+    workers: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Hashed]:
+    """Return what is asked for of each text, in order.
+
+    Args:
+        texts: As in `signatures_of`.
+        scheme: As in `signatures_of`; for hashes only the profile and the shingle size matter.
+        parts: What to make.
+        workers: As in `signatures_of`.
+        progress: As in `signatures_of`.
+
+    Raises:
+        ParameterError: As in `signatures_of`.
+    """
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, got {workers}")
     if isinstance(texts, str):
         raise ParameterError("this is one text, not several; give a list of it")
-    tokens("", scheme.profile)
-    return _one_by_one(iter(texts), kind, scheme, workers or _processors(), progress or _ignore)
+    segmenter_of(scheme.profile)
+    return _one_by_one(iter(texts), scheme, parts, workers or _processors(), progress or _ignore)
+
+
+def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:
+    """Return the sketch of one text, at once."""
+    return sketch_of_distinct(_text_hashes(text, scheme, 0), sketch_scheme)
+
+
+def text_hashes(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> _Row:
+    """Return all distinct hashes of one text, in the bits of a sketch: sorted uint64 array of shape (size,)."""
+    return _text_hashes(text, scheme, 64 - sketch_scheme.sketch_bits)
+
+
+def _text_hashes(text: str, scheme: Scheme, shift: int) -> _Row:
+    murmur = murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size)
+    # Piece by piece, since a long text repeats itself.
+    return sorted_distinct([sorted_distinct([numbered(piece, 0)[0] >> np.uint64(shift)]) for piece in murmur])
+
+
+def _plain(texts: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
+    """Return the results by the plain route."""
+    if len(texts) == 1 and parts == Parts.MINIMA:  # piece by piece, however long it is
+        return [Hashed(text_minima(texts[0], scheme), _NO_HASHES, _NO_WORDS)]
+    if len(texts) == 1:
+        read = list(pieces(texts[0], scheme.profile))
+        words = [reduce(JoinedWords.followed_by, read, _NO_WORDS) if parts & Parts.WORDS else _NO_WORDS]
+        murmur = [list(murmur_pieces(read, scheme.shingle_size))]
+        minima = [minima_of(murmur[0], scheme) if parts & Parts.MINIMA else _NO_MINIMA]
+    else:
+        words = [joined_words(text, scheme.profile) for text in texts]
+        together, counts = murmur_together(words, scheme.shingle_size)
+        each = np.split(together, list(accumulate(counts[:-1])))
+        murmur = [[own] for own in each]
+        minima = minima_of_each(each, scheme) if parts & Parts.MINIMA else [_NO_MINIMA] * len(texts)
+    hashes = [sorted_distinct([numbered(piece, 0)[0] for piece in own]) for own in murmur if parts & Parts.HASHES]
+    return list(map(Hashed, minima, hashes or [_NO_HASHES] * len(texts), words))
+
+
+def _fast(texts: Sequence[str], parts: Parts, one: kernel.Kernel) -> list[Hashed]:
+    """Return the results by the compiled loops."""
+    if parts == Parts.MINIMA:
+        minima, counts = one.many(texts)
+        return [
+            Hashed(row if count else row[:0], _NO_HASHES, _NO_WORDS) for row, count in zip(minima, counts, strict=True)
+        ]
+    minima, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
+    # Not as parts of what all texts have together, which would stay as long as any of them.
+    rows = [row.copy() if own.size else row[:0].copy() for row, own in zip(minima, hashes, strict=True)]
+    return list(map(Hashed, rows if parts & Parts.MINIMA else [_NO_MINIMA] * len(texts), hashes, words))
+
+
+def _plain_batch(batch: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
+    """Return the results of a batch by the plain route, short texts together."""
+    return list(chain.from_iterable(_plain(some, scheme, parts) for some in chunks(batch, len, _TOGETHER, BATCH_TEXTS)))
 
 
 def _one_by_one(
-    texts: Iterator[str], kind: _Kind[_Result], scheme: Scheme, workers: int, progress: Callable[[int], None]
-) -> Iterator[_Result]:
+    texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int, progress: Callable[[int], None]
+) -> Iterator[Hashed]:
     texts, is_large = _looked_ahead(texts)
     done = 0
-    for results in _route(texts, kind, scheme, workers, is_large):
+    for results in _route(texts, scheme, parts, workers, is_large):
         yield from results
         done += len(results)
         progress(done)
+
+
+class _Amount:
+    """How much text this process has been given: many small batches are as much work as a large one."""
+
+    seen = 0
 
 
 def _looked_ahead(texts: Iterator[str]) -> tuple[Iterator[str], bool]:
@@ -276,23 +302,26 @@ def _looked_ahead(texts: Iterator[str]) -> tuple[Iterator[str], bool]:
         seen += 64 + (len(text) // _ASCII_IN_ONE if text.isascii() else len(text))
         if seen >= LARGE:
             break
+    _Amount.seen += seen
     # An iterator lets go of its list at the end; chain keeps what it was given.
     return chain(iter(first), texts), seen >= LARGE
 
 
-def _route(
-    texts: Iterator[str], kind: _Kind[_Result], scheme: Scheme, workers: int, is_large: bool
-) -> Iterator[list[_Result]]:
+def _route(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int, is_large: bool) -> Iterator[list[Hashed]]:
     """Yield the results batch by batch."""
-    can_be_fast = scheme.fills_every_bucket and kernel.is_available() and (is_large or kernel.is_loaded())
+    can_be_fast = (
+        scheme.fills_every_bucket
+        and kernel.is_available()
+        and (is_large or kernel.is_loaded() or _Amount.seen >= LARGE)
+    )
     fast = _kernel(scheme) if can_be_fast else None
     if fast:
-        yield from _in_threads(texts, kind, fast, workers)
+        yield from _in_threads(texts, fast, parts, workers)
     elif is_large and workers > 1 and not multiprocessing.current_process().daemon:
-        yield from _in_processes(texts, kind, scheme, workers)
+        yield from _in_processes(texts, scheme, parts, workers)
     else:
-        for some in _batches(texts, _TOGETHER):
-            yield kind.plain(some, scheme)
+        for some in chunks(texts, len, _TOGETHER, BATCH_TEXTS):
+            yield _plain(some, scheme, parts)
 
 
 def _kernel(scheme: Scheme) -> kernel.Kernel | None:
@@ -304,22 +333,20 @@ def _kernel(scheme: Scheme) -> kernel.Kernel | None:
         return None
 
 
-def _in_threads(
-    texts: Iterator[str], kind: _Kind[_Result], first: kernel.Kernel, workers: int
-) -> Iterator[list[_Result]]:
+def _in_threads(texts: Iterator[str], first: kernel.Kernel, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
     idle = [first]
 
-    def results(batch: Sequence[str]) -> list[_Result]:
+    def results(batch: Sequence[str]) -> list[Hashed]:
         try:
             one = idle.pop()
         except IndexError:
             one = kernel.Kernel(first.scheme)
         try:
-            return kind.fast(batch, one)
+            return _fast(batch, parts, one)
         finally:
             idle.append(one)
 
-    batches = _batches(texts, BATCH_CHARACTERS)
+    batches = chunks(texts, len, BATCH_CHARACTERS, BATCH_TEXTS)
     if workers == 1:
         yield from map(results, batches)
         return
@@ -328,12 +355,12 @@ def _in_threads(
             yield future.result()
 
 
-def _in_processes(texts: Iterator[str], kind: _Kind[_Result], scheme: Scheme, workers: int) -> Iterator[list[_Result]]:
-    work = partial(kind.plainly, scheme=scheme)
+def _in_processes(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
+    work = partial(_plain_batch, scheme=scheme, parts=parts)
     is_broken = False
     # "spawn" because the caller may have threads, which "fork" would leave behind half way through something.
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts) as pool:
-        for future, batch in _in_order(pool, work, _batches(texts, BATCH_CHARACTERS), workers):
+        for future, batch in _in_order(pool, work, chunks(texts, len, BATCH_CHARACTERS, BATCH_TEXTS), workers):
             try:
                 yield work(batch) if is_broken else future.result()
             except BrokenProcessPool:
@@ -353,10 +380,10 @@ def _leave_interrupts() -> None:
 
 
 def _in_order(
-    pool: Executor, work: Callable[[Sequence[str]], list[_Result]], batches: Iterator[list[str]], workers: int
-) -> Iterator[tuple[Future[list[_Result]], list[str]]]:
+    pool: Executor, work: Callable[[Sequence[str]], list[Hashed]], batches: Iterator[list[str]], workers: int
+) -> Iterator[tuple[Future[list[Hashed]], list[str]]]:
     """Yield a future for each batch, in order, with at most BATCHES_PER_WORKER of them given out for each worker."""
-    waiting: deque[tuple[Future[list[_Result]], list[str]]] = deque()
+    waiting: deque[tuple[Future[list[Hashed]], list[str]]] = deque()
     try:
         for batch in batches:
             waiting.append((_submitted(pool, work, batch), batch))
@@ -369,29 +396,13 @@ def _in_order(
             future.cancel()
 
 
-def _submitted(
-    pool: Executor, work: Callable[[Sequence[str]], list[_Result]], batch: list[str]
-) -> Future[list[_Result]]:
+def _submitted(pool: Executor, work: Callable[[Sequence[str]], list[Hashed]], batch: list[str]) -> Future[list[Hashed]]:
     try:
         return pool.submit(work, batch)
     except BrokenProcessPool as problem:
-        future: Future[list[_Result]] = Future()
+        future: Future[list[Hashed]] = Future()
         future.set_exception(problem)
         return future
-
-
-def _batches(texts: Iterator[str], characters: int) -> Iterator[list[str]]:
-    """Yield texts in batches of at most so many characters, but at least one text."""
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        if batch and (size + len(text) > characters or len(batch) == BATCH_TEXTS):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += len(text)
-    if batch:
-        yield batch
 
 
 def _processors() -> int:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
-from whorl.fingerprint import murmur
-from whorl.fingerprint.murmur import murmur3_x64_128
+from whorl.fingerprint import hashing
+from whorl.fingerprint.hashing import murmur3_x64_128
 
 BUFFER = random.Random(1).randbytes(400_000)
 #: Without thresholds: everything that can be hashed together is, however little, and in several chunks.
@@ -43,7 +43,7 @@ def test_every_length_at_every_offset(stride: int) -> None:
     """
     Any number of blocks and any rest, beginning anywhere in a block, in any order.
     """
-    places = [(start, start + size) for size in range(16 * murmur.MOST_BLOCKS + 40) for start in range(0, 48, stride)]
+    places = [(start, start + size) for size in range(16 * hashing.MOST_BLOCKS + 40) for start in range(0, 48, stride)]
     random.Random(2).shuffle(places)
     assert together(BUFFER, places) == one_by_one(BUFFER, places)
 
@@ -53,7 +53,7 @@ def test_any_slices(places: list[tuple[int, int]]) -> None:
     """
     Slices overlap, repeat, are empty, stand in any order.
     """
-    with mock.patch.multiple(murmur, **ALL_TOGETHER):
+    with mock.patch.multiple(hashing, **ALL_TOGETHER):
         assert together(BUFFER, places) == one_by_one(BUFFER, places)
 
 
@@ -64,11 +64,13 @@ def test_up_to_the_end_of_the_buffer(buffer: bytes, data: st.DataObject) -> None
     """
     start = data.draw(st.integers(0, len(buffer)))
     places = [(start, len(buffer)), (0, len(buffer)), (len(buffer), len(buffer))]
-    with mock.patch.multiple(murmur, **ALL_TOGETHER):
+    with mock.patch.multiple(hashing, **ALL_TOGETHER):
         assert together(buffer, places) == one_by_one(buffer, places)
 
 
-@pytest.mark.parametrize("count", [murmur.FEWEST_IN_CHUNK - 1, murmur.CHUNK - 1, murmur.CHUNK, 2 * murmur.CHUNK + 5])
+@pytest.mark.parametrize(
+    "count", [hashing.FEWEST_IN_CHUNK - 1, hashing.CHUNK - 1, hashing.CHUNK, 2 * hashing.CHUNK + 5]
+)
 def test_overlapping_windows_as_a_text_has_them(count: int) -> None:
     """
     Windows of five words, whole chunks of them and parts of one.
@@ -81,7 +83,7 @@ def test_overlapping_windows_as_a_text_has_them(count: int) -> None:
 
 
 @pytest.mark.parametrize("longest", [20, 400, 20_000, len(BUFFER)])
-@pytest.mark.parametrize("long_ones", [1, murmur.FEWEST_IN_STEP, 1000])
+@pytest.mark.parametrize("long_ones", [1, hashing.FEWEST_IN_STEP, 1000])
 def test_long_slices_among_short_ones(long_ones: int, longest: int) -> None:
     """
     However long some of the slices are, and however far apart they stand.
@@ -107,7 +109,7 @@ def test_the_buffer_may_be_an_array() -> None:
     """
     An array of bytes is as good as bytes.
     """
-    places = [(start, start + 61) for start in range(0, 3 * murmur.FEWEST_IN_CHUNK, 3)]
+    places = [(start, start + 61) for start in range(0, 3 * hashing.FEWEST_IN_CHUNK, 3)]
     assert together(np.frombuffer(BUFFER, np.uint8), places) == one_by_one(BUFFER, places)
 
 

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from whorl.errors import ParameterError
+from whorl.fingerprint import batch as bulk
+from whorl.fingerprint.batch import Parts, fingerprints, hashed, signatures_of, sized_signatures_of
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.minhash import batch as bulk
-from whorl.fingerprint.minhash.batch import fingerprints, signatures_of, sized_signatures_of
 from whorl.fingerprint.minhash.minima import full_minima, minima
-from whorl.fingerprint.minhash.together import minima_of_each, murmur_of_each
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 
@@ -74,7 +73,7 @@ def test_texts_together(scheme: Scheme) -> None:
     """
     texts = [*TEXTS[:20], "", "one two three four five", " ".join(f"word{n}" for n in range(9000)), "naïve", ""]
     for some in (texts, texts[2:3], ["", ""], texts[-2:]):
-        found = minima_of_each(murmur_of_each(some, scheme), scheme)
+        found = [each.minima for each in hashed(some, scheme, Parts.ALL)]
         words = [tokens(text, scheme.profile) for text in some]
         assert [each.tolist() for each in found] == [full_minima(each, scheme).tolist() for each in words]
         assert {each.shape[1:] for each in found} == {(2,)}
@@ -224,7 +223,7 @@ def test_a_few_texts_import_no_numba() -> None:
     """
     program = """
 import sys
-from whorl.fingerprint.minhash.batch import fingerprints
+from whorl.fingerprint.batch import fingerprints
 fingerprints(["a small text of seven words altogether"] * 100)
 print("numba" in sys.modules)
 """
@@ -254,7 +253,7 @@ def test_a_script_without_main_guard_still_gets_its_answer(tmp_path: Path) -> No
     """
     script = tmp_path / "unguarded.py"
     script.write_text(
-        "from whorl.fingerprint.compiled import kernel\nfrom whorl.fingerprint.minhash import batch as bulk\n"
+        "from whorl.fingerprint.compiled import kernel\nfrom whorl.fingerprint import batch as bulk\n"
         "kernel.is_available = lambda: False\n"
         "bulk.LARGE, bulk.BATCH_TEXTS = 1, 2\n"
         "print(sum(map(len, bulk.signatures_of(['a b c d e f'] * 9, workers=2))))\n"
