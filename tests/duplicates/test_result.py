@@ -138,7 +138,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
             yield document
 
     # So that results come before all of these few texts are read.
-    monkeypatch.setattr("whorl.fingerprint.minhash.batch.LARGE", 1)
+    monkeypatch.setattr("whorl.fingerprint.batch.LARGE", 1)
     many = [Document(f"{turn}/{each.id}", each.text) for turn in range(6) for each in DOCUMENTS][:1_600]
     question = ask_pairs("jaccard", 80, 95)
     with suppress(KeyboardInterrupt), duplicates_among(stopping(), question, folder=tmp_path / "state", workers=1):

@@ -15,6 +15,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint import batch as bulk
 from whorl.fingerprint.batch import Parts, fingerprints, hashed, signatures_of, sized_signatures_of
 from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.minima import full_minima, minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
@@ -89,6 +90,23 @@ def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [size for _, size in sized_signatures_of(texts, workers=1)] == [5, 3000, 1]
     monkeypatch.setattr(kernel, "is_available", lambda: False)
     assert [size for _, size in sized_signatures_of(texts, workers=1)] == [5, 3000, 1]
+
+
+@pytest.mark.parametrize("parts", [Parts.HASHES, Parts.MINIMA | Parts.HASHES, Parts.ALL])
+def test_words_and_hashes_of_long_texts_by_every_route(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What is asked for, and nothing else, is the same compiled and plain, however the text is cut for reading.
+    """
+    texts = [*TEXTS[:20], " ".join(f"word{n % 3000}" for n in range(9000)), "", "naïve " * 4000, "a b c d e"]
+    monkeypatch.setattr(kernel, "WINDOW", 4096)
+    monkeypatch.setattr(kernel, "is_loaded", lambda: True)
+    found = list(hashed(texts, parts=parts, workers=1))
+    monkeypatch.setattr(kernel, "is_available", lambda: False)
+    for one, other, text in zip(found, hashed(texts, parts=parts, workers=1), texts, strict=True):
+        assert one.minima.tolist() == other.minima.tolist()
+        assert one.hashes.tolist() == other.hashes.tolist()
+        expected_words = [*map(well_formed, tokens(text))] if parts is Parts.ALL else []
+        assert one.words.words() == other.words.words() == expected_words
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -245,17 +245,26 @@ def _plain(texts: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
         return [Hashed(text_minima(texts[0], scheme), _NO_HASHES, _NO_WORDS)]
     if len(texts) == 1:
         read = list(pieces(texts[0], scheme.profile))
-        words = [reduce(JoinedWords.followed_by, read, _NO_WORDS) if parts & Parts.WORDS else _NO_WORDS]
         murmur = [list(murmur_pieces(read, scheme.shingle_size))]
-        minima = [minima_of(murmur[0], scheme) if parts & Parts.MINIMA else _NO_MINIMA]
+        minima = [minima_of(murmur[0], scheme)] if parts & Parts.MINIMA else []
+        words = [reduce(JoinedWords.followed_by, read, _NO_WORDS)] if parts & Parts.WORDS else []
     else:
         words = [joined_words(text, scheme.profile) for text in texts]
         together, counts = murmur_together(words, scheme.shingle_size)
         each = np.split(together, list(accumulate(counts[:-1])))
         murmur = [[own] for own in each]
-        minima = minima_of_each(each, scheme) if parts & Parts.MINIMA else [_NO_MINIMA] * len(texts)
+        minima = minima_of_each(each, scheme) if parts & Parts.MINIMA else []
     hashes = [sorted_distinct([numbered(piece, 0)[0] for piece in own]) for own in murmur if parts & Parts.HASHES]
-    return list(map(Hashed, minima, hashes or [_NO_HASHES] * len(texts), words))
+    return _put_together(len(texts), minima, hashes, words if parts & Parts.WORDS else [])
+
+
+def _put_together(
+    count: int, minima: list[npt.NDArray[np.uint64]], hashes: list[_Row], words: list[JoinedWords]
+) -> list[Hashed]:
+    """Return the results of so many texts, of which each part is there for all of them or for none."""
+    return list(
+        map(Hashed, minima or [_NO_MINIMA] * count, hashes or [_NO_HASHES] * count, words or [_NO_WORDS] * count)
+    )
 
 
 def _fast(texts: Sequence[str], parts: Parts, one: kernel.Kernel) -> list[Hashed]:
@@ -265,10 +274,11 @@ def _fast(texts: Sequence[str], parts: Parts, one: kernel.Kernel) -> list[Hashed
         return [
             Hashed(row if count else row[:0], _NO_HASHES, _NO_WORDS) for row, count in zip(minima, counts, strict=True)
         ]
-    minima, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
-    # Not as parts of what all texts have together, which would stay as long as any of them.
-    rows = [row.copy() if own.size else row[:0].copy() for row, own in zip(minima, hashes, strict=True)]
-    return list(map(Hashed, rows if parts & Parts.MINIMA else [_NO_MINIMA] * len(texts), hashes, words))
+    found, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
+    minima = [row.copy() if own.size else row[:0].copy() for row, own in zip(found, hashes, strict=True)]
+    return _put_together(
+        len(texts), minima if parts & Parts.MINIMA else [], hashes, words if parts & Parts.WORDS else []
+    )
 
 
 def _plain_batch(batch: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
@@ -309,12 +319,8 @@ def _looked_ahead(texts: Iterator[str]) -> tuple[Iterator[str], bool]:
 
 def _route(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int, is_large: bool) -> Iterator[list[Hashed]]:
     """Yield the results batch by batch."""
-    can_be_fast = (
-        scheme.fills_every_bucket
-        and kernel.is_available()
-        and (is_large or kernel.is_loaded() or _Amount.seen >= LARGE)
-    )
-    fast = _kernel(scheme) if can_be_fast else None
+    is_worth_it = is_large or kernel.is_loaded() or _Amount.seen >= LARGE
+    fast = _kernel(scheme) if is_worth_it and scheme.fills_every_bucket and kernel.is_available() else None
     if fast:
         yield from _in_threads(texts, fast, parts, workers)
     elif is_large and workers > 1 and not multiprocessing.current_process().daemon:

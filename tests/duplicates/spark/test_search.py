@@ -307,7 +307,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
     expected = {
         (document_id, name, sketch.size, sketch_key(sketch))
         for (document_id, _, name), each in zip(rows, hashed([text for _, text, _ in rows]), strict=True)
-        for sketch in [sketch_of(hashes, FILES_SCHEME)]
+        for sketch in [each.sketch(FILES_SCHEME)]
     }
     assert told(tmp_path / "files") == expected
     assert told(tmp_path / "some.jsonl") == expected

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from whorl.arrays import sorted_distinct
 from whorl.engine.embedded.folder import INDEX, LOCK, RECORDS, Contents, prepare_folder
 from whorl.engine.embedded.ordering import in_order
 from whorl.engine.embedded.queries import translate
@@ -269,7 +270,7 @@ class EmbeddedEngine:
         values = [(name, self._words(text)) for name, text in (("name", document.name), *texts) if text]
         if document.text:
             values.append(("content", self._words(document.text) if words is None else words))
-        distinct = np.unique(record.minima).tolist()
+        distinct = sorted_distinct([record.minima]).tolist()
         numbers = lookup_numbers(record.sketch).tolist()
         return Entry(document.id, distinct, numbers, record.sketch.size, values, document.wholes())
 

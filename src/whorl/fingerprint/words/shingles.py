@@ -1,7 +1,7 @@
-"""The words of texts and murmur's hashes of their shingles, with numpy alone: a long text piece by piece, short ones
-together (half of what a short one takes by itself is starting numpy's loops).
+"""The words of texts and murmur's hashes of their shingles, with numpy alone.
 
-What comes out is what `text.tokens` and `hashing.murmur_halves` say; only the time differs.
+A long text is read piece by piece; short ones are hashed together, since half of what a short one takes by itself is
+starting numpy's loops. What comes out is what `text.tokens` and `hashing.murmur_halves` say; only the time differs.
 """
 
 from __future__ import annotations
