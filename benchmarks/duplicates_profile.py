@@ -83,7 +83,7 @@ PARTS = (
     ("reading JSON", "whorl.ingest.files", "documents_in"),
     ("digests", "whorl.duplicates.result", "_digest"),
     ("words and hashes", "whorl.duplicates.result", "hashed"),
-    ("importing numba and loading the loops", "whorl.fingerprint.minhash.batch", "_kernel"),
+    ("importing numba and loading the loops", "whorl.fingerprint.batch", "_kernel"),
     ("sampling", "whorl.fingerprint.batch", "sketch_of_distinct"),
     ("archive: opening", "whorl.duplicates.archive", "Archive.__init__"),
     ("archive: writing documents", "whorl.duplicates.archive", "Archive.put"),

@@ -255,7 +255,7 @@ def _plain(texts: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
         murmur = [[own] for own in each]
         minima = minima_of_each(each, scheme) if parts & Parts.MINIMA else []
     hashes = [sorted_distinct([numbered(piece, 0)[0] for piece in own]) for own in murmur if parts & Parts.HASHES]
-    return _put_together(len(texts), minima, hashes, words if parts & Parts.WORDS else [])
+    return _put_together(len(texts), minima, hashes, words * bool(parts & Parts.WORDS))
 
 
 def _put_together(
@@ -270,15 +270,14 @@ def _put_together(
 def _fast(texts: Sequence[str], parts: Parts, one: kernel.Kernel) -> list[Hashed]:
     """Return the results by the compiled loops."""
     if parts == Parts.MINIMA:
-        minima, counts = one.many(texts)
+        rows, counts = one.many(texts)
         return [
-            Hashed(row if count else row[:0], _NO_HASHES, _NO_WORDS) for row, count in zip(minima, counts, strict=True)
+            Hashed(row[: len(row) * bool(count)], _NO_HASHES, _NO_WORDS)
+            for row, count in zip(rows, counts, strict=True)
         ]
-    found, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
-    minima = [row.copy() if own.size else row[:0].copy() for row, own in zip(found, hashes, strict=True)]
-    return _put_together(
-        len(texts), minima if parts & Parts.MINIMA else [], hashes, words if parts & Parts.WORDS else []
-    )
+    rows, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
+    minima = [row[: len(row) * bool(own.size)].copy() for row, own in zip(rows, hashes, strict=True)]
+    return _put_together(len(texts), minima * bool(parts & Parts.MINIMA), hashes, words * bool(parts & Parts.WORDS))
 
 
 def _plain_batch(batch: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
