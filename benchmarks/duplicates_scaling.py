@@ -68,8 +68,8 @@ def make(corpus: Path, count: int, path: Path) -> Planted:
     write(map(texts.text, range(count)), path, lambda done: say(f"writing: {done:,} of {count:,} documents"))
     there = planted(texts, count, lambda done: say(f"comparing what was planted: {done:,} pairs"))
     # Both are the doubles nearest to their fractions, so equal ones compare equal.
-    is_above = there.similarity >= PERCENT / 100
-    right = Planted(there.a[is_above], there.b[is_above], there.similarity[is_above])
+    is_above = there.jaccard >= PERCENT / 100
+    right = Planted(there.a[is_above], there.b[is_above], there.jaccard[is_above])
     if count <= COUNTABLE:
         everything = counted(list(shingle_sets(map(texts.text, range(count)), "whorl"))).above("jaccard", PERCENT)
         if not np.array_equal(everything, codes(right.a, right.b)):

@@ -123,7 +123,7 @@ class Planted(NamedTuple):
 
     a: Numbers
     b: Numbers
-    similarity: npt.NDArray[np.float64]
+    jaccard: npt.NDArray[np.float64]
 
 
 def planted(texts: Texts, count: int, progress: Callable[[int], None] = lambda done: None) -> Planted:

@@ -129,7 +129,7 @@ def test_copies_are_alike_and_nothing_else_is():
     texts = Texts(REAL)
     there = planted(texts, 300)
     counted = truth.counted(list(truth.shingle_sets(map(texts.text, range(300)), "whorl"))).above("jaccard", 50)
-    assert counted.tolist() == truth.codes(there.a[there.similarity >= 0.5], there.b[there.similarity >= 0.5]).tolist()
+    assert counted.tolist() == truth.codes(there.a[there.jaccard >= 0.5], there.b[there.jaccard >= 0.5]).tolist()
     assert counted.size > 0.8 * there.a.size > 10
 
 

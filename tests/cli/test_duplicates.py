@@ -39,8 +39,8 @@ def test_pairs_in_every_format(lines: Path) -> None:
     as_json = [json.loads(line) for line in run(lines, "--pairs", "--format", "json").stdout.splitlines()]
     as_csv = list(csv.DictReader(io.StringIO(run(lines, "--pairs", "--format", "csv").stdout)))
     assert {frozenset((each["a"], each["b"])) for each in as_json} == expected
-    assert [(each["a"], each["b"], float(each["similarity"])) for each in as_csv] == [
-        (each["a"], each["b"], each["similarity"]) for each in as_json
+    assert [(each["a"], each["b"], float(each["jaccard"])) for each in as_csv] == [
+        (each["a"], each["b"], each["jaccard"]) for each in as_json
     ]
     assert {each["exact"] for each in as_csv} == {"true"}
     assert as_csv[0]["a_name"] == f"text {as_csv[0]['a']}"
@@ -58,7 +58,7 @@ def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
     assert done.stdout == ""
     clusters = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
     assert {frozenset(member["id"] for member in each["members"]) for each in clusters} == expected
-    assert [each["size"] for each in clusters] == sorted((each["size"] for each in clusters), reverse=True)
+    assert [each["documents"] for each in clusters] == sorted((each["documents"] for each in clusters), reverse=True)
     told = f"{len(expected)} clusters with {sum(map(len, expected))} documents, of {len(DOCUMENTS)} documents in all"
     assert told in done.stderr
     run(lines, "-o", tmp_path / "c.csv")

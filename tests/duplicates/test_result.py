@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import astuple
 from itertools import combinations
 from pathlib import Path
 
@@ -53,11 +54,11 @@ def test_pairs_and_clusters_are_those_of_plain_sets(metric: str, percent: int) -
         assert found.count_pairs() == len(pairs)
         assert set(ids(iter(pairs))) == set(expected)
         assert len(pairs) == len(expected)
-        assert [pair.similarity for pair in pairs] == sorted((pair.similarity for pair in pairs), reverse=True)
+        assert [pair.shares.jaccard for pair in pairs] == sorted((pair.shares.jaccard for pair in pairs), reverse=True)
         for pair in pairs:
             a, b = texts[pair.a.id], texts[pair.b.id]
             shares = (len(a & b) / len(a | b), len(a & b) / len(a), len(a & b) / len(b))
-            assert (pair.similarity, pair.a_in_b, pair.b_in_a) == pytest.approx(shares)
+            assert astuple(pair.shares) == pytest.approx(shares)
             assert (pair.a.size, pair.b.size, pair.is_exact) == (len(a), len(b), True)
         assert clusters(found) == true_components(expected)
         for complete in clusters(found, complete=True):
@@ -96,7 +97,7 @@ def test_equal_documents_are_all_told(tmp_path: Path) -> None:
     ]
     with duplicates_among(documents, ask_pairs("jaccard", 80, 95)) as found:
         pairs = list(found.pairs())
-        assert [pair.similarity for pair in pairs].count(1.0) == 6
+        assert [pair.shares.jaccard for pair in pairs].count(1.0) == 6
         assert len(pairs) == found.count_pairs() == 10
         assert {(pair.a.id, pair.b.id) for pair in pairs} == set(
             combinations(["copy 0", "copy 1", "copy 2", "copy 3", "edited"], 2)
@@ -104,7 +105,7 @@ def test_equal_documents_are_all_told(tmp_path: Path) -> None:
         assert found.too_short == 2
         (cluster,) = found.clusters(complete=True, with_pairs_up_to=5)
         assert [member.id for member in cluster.members] == ["copy 0", "copy 1", "copy 2", "copy 3", "edited"]
-        assert cluster.similarities == pytest.approx((1.0, 1.0, 1.0, 1.0, 196 / 198))
+        assert [match.shares.jaccard for match in cluster.matches] == pytest.approx([1.0, 1.0, 1.0, 1.0, 196 / 198])
         assert list(cluster.pairs) == pairs
         assert [each.pairs for each in found.clusters(with_pairs_up_to=4)] == [()]
 
@@ -315,4 +316,4 @@ def test_equal_sketches_are_no_copies(tmp_path: Path) -> None:
         with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95)) as found:
             (cluster,) = found.clusters()
             assert [member.id for member in cluster.members] == ["a", "b", "edited"]
-            assert cluster.are_exact == (True, False, False)
+            assert [match.is_exact for match in cluster.matches] == [True, False, False]

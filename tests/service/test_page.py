@@ -208,7 +208,7 @@ def test_the_metric_changes_what_is_found(page: Page) -> None:
     expect(page.locator("#found-told")).to_have_text("1 document")
     page.get_by_role("radio", name="A in B").check(force=True)
     expect(page.locator("#found-told")).to_have_text("3 documents")
-    assert "metric=contains" in page.url
+    assert "metric=a_in_b" in page.url
     page.reload()
     expect(page.locator("#found-told")).to_have_text("3 documents")
 
@@ -533,7 +533,7 @@ def test_duplicates_are_downloaded(clustered: Page, form: str) -> None:
     content = Path(expected.value.path()).read_text(encoding="utf-8").splitlines()
     if form == "json":
         assert expected.value.suggested_filename == "duplicates.jsonl"
-        assert [json.loads(line)["size"] for line in content] == [31, 4, *[2] * 12]
+        assert [json.loads(line)["documents"] for line in content] == [31, 4, *[2] * 12]
     else:
         assert expected.value.suggested_filename == "duplicates.csv"
         assert len(content) == 1 + 31 + 4 + 2 * 12

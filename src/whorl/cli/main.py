@@ -410,16 +410,17 @@ def compare(a: str, b: str, store: str | None, scheme_name: str | None, most: in
     A passage is as long as both texts go on alike, whatever the case and what stands between the words. [start:end]
     counts characters from 0, of a file as whorl reads it: a page without its tags.
     """  # noqa: D301 - click wants the control character
-    from whorl.cli.render.comparison import comparison_json, read, summary_lines
+    from whorl.cli.render.comparison import read, summary_lines
     from whorl.cli.render.console import console
     from whorl.fingerprint.passages import compare as compare_texts
     from whorl.fingerprint.scheme import Scheme
-    from whorl.wire.comparison import warnings
+    from whorl.wire.comparison import comparison_values, warnings
+    from whorl.wire.text import as_json as json_text
 
     read_a, read_b, scheme = read(a, b, store, Scheme.named(scheme_name) if scheme_name else None)
     found = compare_texts(read_a.text, read_b.text, scheme)
     if as_json:
-        click.echo(comparison_json(read_a, read_b, found))
+        click.echo(json_text(comparison_values(read_a, read_b, found)))
         return
     for warning in warnings(found):
         click.echo(f"note: {warning}", err=True)

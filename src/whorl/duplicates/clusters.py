@@ -88,7 +88,7 @@ def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np
     order = np.argsort(roots, kind="stable")
     for at in np.split(order, np.flatnonzero(np.diff(roots[order])) + 1):
         a, b = pairs.a[at], pairs.b[at]
-        yield a, b, np.lexsort((b, a, -pairs.similarity[at]))
+        yield a, b, np.lexsort((b, a, -pairs.jaccard[at]))
 
 
 def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:

@@ -29,7 +29,7 @@ from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.fingerprint.statistics.metric import Metric, metric_named
+from whorl.fingerprint.statistics.metric import Metric, Shares, metric_named
 from whorl.model import Document
 from whorl.planning.dates import DateError, read_date
 from whorl.similar.by_sketch import Percent, fraction_of
@@ -83,18 +83,29 @@ class Pair:
     Args:
         a: The one that came first.
         b: The other.
-        similarity: Shared shingles of all that either has (Jaccard); a fraction in [0, 1], like the next two.
-        a_in_b: Shared shingles of the first document's.
-        b_in_a: Shared shingles of the second's.
-        is_exact: Whether all shingles were compared; else these are estimates from sketches.
+        shares: What they share, or where sketches are compared the likeliest shares.
+        low: The lower ends of their 95 % intervals; the shares themselves where all shingles were compared.
+        high: The upper ends.
     """
 
     a: Member
     b: Member
-    similarity: float
-    a_in_b: float
-    b_in_a: float
-    is_exact: bool
+    shares: Shares
+    low: Shares
+    high: Shares
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all shingles were compared; else these are estimates from sketches."""
+        return self.low == self.high
+
+    @classmethod
+    def of_counts(cls, a: Member, b: Member, shared: int, least: int, largest: int) -> Pair:
+        """Return a pair by how many shingles both have, and the ends of the interval of that number."""
+        shares = Shares.of_counts(shared, a.size, b.size)
+        if least == largest:
+            return cls(a, b, shares, shares, shares)
+        return cls(a, b, shares, *(Shares.of_counts(end, a.size, b.size) for end in (least, largest)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +113,17 @@ class Cluster:
     """Documents that hang together.
 
     Args:
-        members: In the order in which they came.
-        similarities: Of each to the first, fractions in [0, 1].
-        are_exact: Whether these are no estimates from sketches.
+        matches: The first document to come with each of them, itself first, in the order in which they came.
         pairs: Those among the members, as far as they were looked for, where they were asked for.
     """
 
-    members: tuple[Member, ...]
-    similarities: tuple[float, ...]
-    are_exact: tuple[bool, ...]
+    matches: tuple[Pair, ...]
     pairs: tuple[Pair, ...] = ()
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The documents, in the order in which they came."""
+        return tuple(match.b for match in self.matches)
 
 
 class Duplicates:
@@ -164,22 +176,16 @@ class Duplicates:
         """Yield pairs of documents for pairs of different ones, and those among the ones that come several times."""
         firsts = np.array(several, np.int64)
         together = Pairs.together([pairs, measured(self._archived.sketches, firsts, firsts)])
-        order = np.lexsort((together.b, together.a, -together.similarity))
+        order = np.lexsort((together.b, together.a, -together.jaccard))
         for at in range(0, order.size, _TOLD_AT_ONCE):
             some = together.only(order[at : at + _TOLD_AT_ONCE])
-            shares = zip(some.similarity.tolist(), some.a_in_b.tolist(), some.b_in_a.tolist(), strict=True)
-            pairs_here = list(zip(some.a.tolist(), some.b.tolist(), strict=True))
+            rows = zip(*(part.tolist() for part in (some.a, some.b, some.shared, some.low, some.high)), strict=True)
             known = self.members(
                 [each for place in {*some.a.tolist(), *some.b.tolist()} for each in self._equal_to(place)]
             )
-            for (a, b), (similarity, a_in_b, b_in_a), is_exact in zip(
-                pairs_here, shares, some.is_exact.tolist(), strict=True
-            ):
+            for a, b, *shared in rows:
                 for one, other in self._expanded(a, b, only_new=only_new):
-                    if one < other:
-                        yield Pair(known[one], known[other], similarity, a_in_b, b_in_a, is_exact)
-                    else:
-                        yield Pair(known[other], known[one], similarity, b_in_a, a_in_b, is_exact)
+                    yield Pair.of_counts(known[min(one, other)], known[max(one, other)], *shared)
 
     def _expanded(self, a: int, b: int, *, only_new: bool) -> Iterator[tuple[int, int]]:
         """Yield the pairs of documents that a pair of different ones stands for."""
@@ -214,8 +220,9 @@ class Duplicates:
             members = self.members(places.tolist())
             firsts = np.repeat([group[0] for group in some], [group.size for group in some])
             told = measured(self._archived.sketches, firsts, places)
-            # Each is itself, however much its sketch holds.
-            shares, exact = iter(told.similarity.tolist()), iter((told.is_exact | (firsts == places)).tolist())
+            # Each shares all with itself, however much its sketch holds.
+            shared = (np.where(firsts == places, told.sizes_a, part) for part in (told.shared, told.low, told.high))
+            counts = zip(*(part.tolist() for part in shared), strict=True)
             for group in some:
                 here = group.tolist()
                 pairs: Iterable[Pair] = ()
@@ -223,11 +230,10 @@ class Duplicates:
                     begin, end = np.searchsorted(of_pairs, [labels[here[0]], labels[here[0]] + 1])
                     several = [place for place in here if place in self._copies]
                     pairs = self._told(self._pairs.only(inside[begin:end]), several)
+                matches = zip(here, islice(counts, len(here)), strict=True)
+                first = members[here[0]]
                 yield Cluster(
-                    tuple(members[place] for place in here),
-                    tuple(islice(shares, len(here))),
-                    tuple(islice(exact, len(here))),
-                    tuple(pairs),
+                    tuple(Pair.of_counts(first, members[place], *shared) for place, shared in matches), tuple(pairs)
                 )
 
     def _labels(self, *, complete: bool) -> Numbers:

@@ -50,19 +50,9 @@ class Pairs:
         return np.asarray(self.low == self.high)
 
     @property
-    def similarity(self) -> npt.NDArray[np.float64]:
-        """Shared shingles of all that either has (Jaccard)."""
+    def jaccard(self) -> npt.NDArray[np.float64]:
+        """Shared shingles of all that either has."""
         return np.asarray(self.shared / np.maximum(1, self.sizes_a + self.sizes_b - self.shared))
-
-    @property
-    def a_in_b(self) -> npt.NDArray[np.float64]:
-        """Shared shingles of the first document's."""
-        return np.asarray(self.shared / np.maximum(1, self.sizes_a))
-
-    @property
-    def b_in_a(self) -> npt.NDArray[np.float64]:
-        """Shared shingles of the second document's."""
-        return np.asarray(self.shared / np.maximum(1, self.sizes_b))
 
     def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
         """Return some of them, in the order of their places if these are given."""

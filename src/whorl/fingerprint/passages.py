@@ -18,8 +18,8 @@ once. The work grows with the length of the texts, whatever they hold: the runs 
 has once, and rule 2 moves on by as much as the longest of its candidates.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
->>> found.a_in_b, found.passages[0].a
-(Fraction(1, 4), (16, 41))
+>>> found.shares.a_in_b, found.passages[0].a
+(0.25, (16, 41))
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.statistics.metric import Shares
 from whorl.fingerprint.words.tokenizer import tokens_and_spans
 
 #: Places in B that are looked at, beside the first, for a passage that could stand in many.
@@ -76,9 +76,9 @@ class Size:
     shared_words: int
 
     @property
-    def coverage(self) -> Fraction:
+    def coverage(self) -> float:
         """The share of the words that stand in a shingle of the other text, 0 to 1; 0 for a text without words."""
-        return _share(self.shared_words, self.words)
+        return self.shared_words / self.words if self.words else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +103,9 @@ class Comparison:
     passages: tuple[Passage, ...]
 
     @property
-    def jaccard(self) -> Fraction:
-        """Shared shingles as a share of all shingles of both texts together."""
-        return _share(self.shared, self.a.shingles + self.b.shingles - self.shared)
-
-    @property
-    def a_in_b(self) -> Fraction:
-        """Shared shingles as a share of the first text's: how much of it the second contains."""
-        return _share(self.shared, self.a.shingles)
-
-    @property
-    def b_in_a(self) -> Fraction:
-        """Shared shingles as a share of the second text's: how much of it the first contains."""
-        return _share(self.shared, self.b.shingles)
-
-
-def _share(part: int, whole: int) -> Fraction:
-    return Fraction(part, whole) if whole else Fraction(0)
+    def shares(self) -> Shares:
+        """What they share, of all shingles and of each text's."""
+        return Shares.of_counts(self.shared, self.a.shingles, self.b.shingles)
 
 
 def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Comparison:

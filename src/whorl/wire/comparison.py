@@ -1,4 +1,4 @@
-"""What is told of two texts that were compared: the one home of its JSON, for the command line and the service."""
+"""A comparison of two texts as JSON."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import Literal
 
 from whorl.fingerprint.passages import Comparison, Passage, Size
+from whorl.wire.numbers import fraction, shares_values
 from whorl.wire.text import counted
 
 
@@ -27,7 +28,7 @@ class Read:
 
 
 def warnings(found: Comparison) -> list[str]:
-    """Return what has to be known of a comparison beside its numbers."""
+    """Return what one should know about a comparison beside its numbers."""
     size = found.scheme.shingle_size
     return [
         f"{side} has {counted(each.words, 'word')}, fewer than the {size} of a shingle: there is nothing to count, and "
@@ -46,8 +47,8 @@ def comparison_values(
         a: The first text.
         b: The second text.
         found: Their comparison.
-        texts: Which texts are told beside the places: none, those of the passages on both sides, or the whole of A
-            and B, of which the passages are parts.
+        texts: Which texts to give beside the places: none, those of the passages on both sides, or the whole of A and
+            B, which the places are parts of.
     """
     lines_a, lines_b, is_told = Lines(a.text), Lines(b.text), texts == "passages"
 
@@ -59,9 +60,7 @@ def comparison_values(
         "b": _side(b, found.b, texts == "whole"),
         "scheme": found.scheme.name,
         "shared": found.shared,
-        "jaccard": float(found.jaccard),
-        "a_in_b": float(found.a_in_b),
-        "b_in_a": float(found.b_in_a),
+        **shares_values(found.shares, found.shares, found.shares, is_exact=True),
         "warnings": warnings(found),
         "passages": [passage(each) for each in found.passages],
     }
@@ -74,7 +73,7 @@ def _side(read: Read, size: Size, with_text: bool) -> dict[str, object]:
         "words": size.words,
         "shingles": size.shingles,
         "shared_words": size.shared_words,
-        "coverage": float(size.coverage),
+        "coverage": fraction(size.coverage),
     }
     return {**told, "text": read.text} if with_text else told
 

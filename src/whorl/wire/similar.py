@@ -15,7 +15,7 @@ def similar_values(page: Similar) -> dict[str, object]:
         "threshold": float(plan.threshold),
         "recall": float(plan.recall),
         "promised": plan.promised,
-        "source_size": plan.source_size,
+        "source_shingles": plan.source_size,
         "total": page.total,
         "total_is_exact": page.is_total_exact,
         "candidates": page.candidates,
@@ -33,5 +33,5 @@ def estimate_values(estimate: Estimate) -> dict[str, object]:
         **shares_values(estimate.shares, estimate.low, estimate.high, is_exact=estimate.is_exact),
         "shared": estimate.shared,
         "asked": estimate.asked,
-        "size": estimate.hit_size,
+        "shingles": estimate.hit_size,
     }

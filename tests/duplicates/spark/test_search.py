@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from dataclasses import astuple
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from whorl.duplicates.verify import verified
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of
 from whorl.model import Document
+from whorl.wire.numbers import fraction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -152,11 +154,11 @@ def framed(spark: SparkSession, documents: list[Document], partitions: int) -> D
     return documents_of(frame.repartition(partitions))
 
 
-def clusters_of(rows: list[Any]) -> dict[str, dict[str, tuple[int, float]]]:
-    found: dict[str, dict[str, tuple[int, float]]] = defaultdict(dict)
+def clusters_of(rows: list[Any]) -> dict[str, dict[str, tuple[object, ...]]]:
+    found: dict[str, dict[str, tuple[object, ...]]] = defaultdict(dict)
     for row in rows:
         assert row.id not in found[row.cluster]
-        found[row.cluster][row.id] = (row.shingles, row.similarity)
+        found[row.cluster][row.id] = (row.shingles, row.jaccard, row.a_in_b, row.b_in_a, row.exact)
     assert all(row.documents == len(found[row.cluster]) for row in rows)
     return dict(found)
 
@@ -177,7 +179,7 @@ def test_pairs_and_clusters_are_those_of_one_process(
     with duplicates_among(documents, asked) as local:
         pairs = {
             (each.a.id, each.b.id): (
-                *(round(share, 6) for share in (each.similarity, each.a_in_b, each.b_in_a)),
+                *(fraction(share) for share in astuple(each.shares)),
                 each.is_exact,
                 each.a.name,
                 each.b.name,
@@ -187,8 +189,8 @@ def test_pairs_and_clusters_are_those_of_one_process(
         clusters, complete = (
             {
                 group.members[0].id: {
-                    member.id: (member.size, round(share, 6))
-                    for member, share in zip(group.members, group.similarities, strict=True)
+                    match.b.id: (match.b.size, *map(fraction, astuple(match.shares)), match.is_exact)
+                    for match in group.matches
                 }
                 for group in local.clusters(complete=is_complete)
             }
@@ -340,10 +342,10 @@ def test_the_command_tells_what_it_could_not_read(spark: SparkSession, tmp_path:
     assert "control characters" in done.output
     written = {line for each in (tmp_path / "out").glob("*.csv") for line in each.read_text("utf-8").splitlines()}
     assert written == {
-        "a,b,similarity,a_in_b,b_in_a,exact,a_name,b_name",
-        '"a ""quoted"", id",b,0.857143,1.0,0.857143,true,"",""',
+        "a,b,jaccard,a_in_b,b_in_a,exact,a_name,b_name",
+        '"a ""quoted"", id",b,0.857142,1.0,0.857142,true,"",""',
         '"a ""quoted"", id",c,1.0,1.0,1.0,true,"",""',
-        'b,c,0.857143,0.857143,1.0,true,"",""',
+        'b,c,0.857142,0.857142,1.0,true,"",""',
     }
 
 
@@ -369,7 +371,7 @@ def _unordered(line: str) -> tuple[object, ...]:
     """Return a pair of a JSON line, whichever of its documents came first."""
     told = json.loads(line)
     sides = sorted([(told["a"], told["a_in_b"]), (told["b"], told["b_in_a"])])
-    return (*sides, told["similarity"], told["exact"])
+    return (*sides, told["jaccard"], told["exact"])
 
 
 @pytest.mark.parametrize(

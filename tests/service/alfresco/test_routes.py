@@ -130,7 +130,7 @@ def test_what_is_shared_stands_beside_the_score(service: TestClient, contracts: 
         assert told["sharedTokens"] == each["score"]
         for name in ("jaccard", "a_in_b", "b_in_a"):
             low, high = told.get("intervals", {}).get(name, [told[name], told[name] + 1e-6])
-            assert low <= getattr(exact, name) <= high
+            assert low <= getattr(exact.shares, name) <= high
     assert minutes["fingerprint"]["b_in_a"] > 2 * minutes["fingerprint"]["a_in_b"]
 
 

@@ -53,11 +53,11 @@ def test_clusters_with_their_pairs(client: TestClient) -> None:
     assert told["total"] == len(told["clusters"])
     clusters = {frozenset(member["id"] for member in each["members"]) for each in told["clusters"]}
     assert clusters == true_components(pairs)
-    assert [each["size"] for each in told["clusters"]] == sorted((len(each) for each in clusters), reverse=True)
+    assert [each["documents"] for each in told["clusters"]] == sorted((len(each) for each in clusters), reverse=True)
     small = {pair: share for pair, share in pairs.items() if any(pair <= each for each in clusters if len(each) <= 30)}
     there = [pair for each in told["clusters"] for pair in each["pairs"]]
     assert len(there) == len(small) < len(pairs)
-    assert {frozenset((pair["a"], pair["b"])): pair["similarity"] for pair in there} == pytest.approx(
+    assert {frozenset((pair["a"], pair["b"])): pair["jaccard"] for pair in there} == pytest.approx(
         {pair: float(share) for pair, share in small.items()}, abs=1e-6
     )
 
@@ -101,7 +101,7 @@ def test_the_same_is_told_for_a_while(tmp_path: Path, monkeypatch: pytest.Monkey
         store.index([Document("c", text)])
         assert client.get("/api/duplicates").json() == first
         monkeypatch.setattr(whorl.service.routes.duplicates, "_SECONDS_KEPT", -1.0)
-        assert client.get("/api/duplicates").json()["clusters"][0]["size"] == 3
+        assert client.get("/api/duplicates").json()["clusters"][0]["documents"] == 3
         assert first["warnings"] == ["1 document of fewer than 5 words was not compared"]
 
 
@@ -142,7 +142,7 @@ def test_a_store_that_is_too_large(client: TestClient, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"threshold": 0}, {"metric": "jaccard"}, {"recall": 101}, {"rows": -1}, {"format": "x"}]
+    "wrong", [{"threshold": 0}, {"metric": "a_in_b"}, {"recall": 101}, {"rows": -1}, {"format": "x"}]
 )
 def test_wrong_parameters(client: TestClient, wrong: dict[str, object]) -> None:
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 
 from rich.console import Console
 from rich.text import Text
@@ -16,8 +15,9 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.ingest.files import source_text
 from whorl.settings.settings import Settings
 from whorl.store import Store, open_store
-from whorl.wire.comparison import Lines, Read, comparison_values
-from whorl.wire.text import as_json, counted, printable
+from whorl.wire.comparison import Lines, Read
+from whorl.wire.numbers import percent
+from whorl.wire.text import counted, printable
 
 _BAR_WIDTH = 20
 #: Characters of a passage that are shown: of a longer one its beginning and its end.
@@ -102,9 +102,9 @@ def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Co
     yield _side("B", b, found.b, found.scheme)
     yield Text()
     together = found.a.shingles + found.b.shingles - found.shared
-    yield _share("jaccard", found.jaccard, f"{found.shared:,} of the {together:,} shingles of both")
-    yield _share("A in B", found.a_in_b, f"{found.shared:,} of the {found.a.shingles:,} of A")
-    yield _share("B in A", found.b_in_a, f"{found.shared:,} of the {found.b.shingles:,} of B")
+    yield _share("jaccard", found.shares.jaccard, f"{found.shared:,} of the {together:,} shingles of both")
+    yield _share("A in B", found.shares.a_in_b, f"{found.shared:,} of the {found.a.shingles:,} of A")
+    yield _share("B in A", found.shares.b_in_a, f"{found.shared:,} of the {found.b.shingles:,} of B")
     yield Text()
     passages = found.passages
     if not passages:
@@ -133,20 +133,10 @@ def _side(side: str, text: Read, size: Size, scheme: Scheme) -> Text:
     return Text.assemble((f"{side}  {named or text.kind}", "bold"), f"  {told}")
 
 
-def _share(name: str, share: Fraction, told: str) -> Text:
+def _share(name: str, share: float, told: str) -> Text:
     full = round(share * _BAR_WIDTH)
     bar = Text(f"{name:<9}").append("█" * full, style="green").append("░" * (_BAR_WIDTH - full), style="dim")
     return bar.append(f" {percent(share):>6}  {told}")
-
-
-def percent(share: Fraction) -> str:
-    """Return a share in percent, rounded down: 100.0% is all of it, 0.0% is nothing.
-
-    >>> percent(Fraction(2, 3)), percent(Fraction(9999, 10000)), percent(Fraction(1, 5000))
-    ('66.6%', '99.9%', '<0.1%')
-    """
-    tenths = int(share * 1000)
-    return "<0.1%" if share and not tenths else f"{tenths // 10}.{tenths % 10}%"
 
 
 def shortened(text: str, start: int, end: int) -> str:
@@ -172,8 +162,3 @@ def _place(lines: Lines, place: tuple[int, int]) -> str:
     first, last = lines.span(*place)
     told = f"line {first}" if first == last else f"lines {first}-{last}"
     return f"{told} [{place[0]}:{place[1]}]"
-
-
-def comparison_json(a: Read, b: Read, found: Comparison) -> str:
-    """Return everything as JSON, with the texts of all passages."""
-    return as_json(comparison_values(a, b, found))

@@ -23,8 +23,6 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 #: Documents of a crowd that all others are compared with before what is left is paired.
 _PIVOTS = 16
 _CROWD = ["round", "level", "token"]
-#: Shares are rounded as those of `whorl duplicates` are.
-_DIGITS = 6
 
 
 class SparkDuplicates:
@@ -83,7 +81,7 @@ class SparkDuplicates:
         """Return all pairs, each once and in no order, those of equal documents included.
 
         Returns:
-            Columns a and b (ids, a the smaller one), similarity, a_in_b, b_in_a (fractions), exact (whether all
+            Columns a and b (ids, a the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all
             shingles were compared), a_name and b_name.
         """
         several = self._members.groupBy("key").count().where(f.col("count") > 1)
@@ -94,15 +92,15 @@ class SparkDuplicates:
             f.col("key").alias("b"), f.col("id").alias("other"), f.col("name").alias("other_name")
         )
         rows = everything.join(one, "a").join(other, "b").where("a <> b or one < other")
-        a_in_b, b_in_a = f.col("shared") / f.col("size_a"), f.col("shared") / f.col("size_b")
         is_turned = f.col("other") < f.col("one")
+        jaccard, a_in_b, b_in_a, exact = _shares()
         return rows.select(
             f.least("one", "other").alias("a"),
             f.greatest("one", "other").alias("b"),
-            _similarity(),
-            f.bround(f.when(is_turned, b_in_a).otherwise(a_in_b), _DIGITS).alias("a_in_b"),
-            f.bround(f.when(is_turned, a_in_b).otherwise(b_in_a), _DIGITS).alias("b_in_a"),
-            (f.col("low") == f.col("high")).alias("exact"),
+            jaccard,
+            f.when(is_turned, b_in_a).otherwise(a_in_b).alias("a_in_b"),
+            f.when(is_turned, a_in_b).otherwise(b_in_a).alias("b_in_a"),
+            exact,
             f.when(is_turned, f.col("other_name")).otherwise(f.col("one_name")).alias("a_name"),
             f.when(is_turned, f.col("one_name")).otherwise(f.col("other_name")).alias("b_name"),
         )
@@ -114,8 +112,8 @@ class SparkDuplicates:
             complete: Whether any two members are to be a pair; else a cluster is all that pairs hold together.
 
         Returns:
-            Columns cluster (the smallest id in it), documents (how many are), id, name, shingles, similarity (to the
-            document of the smallest id).
+            Columns cluster (the smallest id in it), documents (how many are), id, name, shingles, and of what it shares
+            with the document of that smallest id, which is A, jaccard, a_in_b, b_in_a and exact.
         """
         roots = components(self._pairs)
         if complete:
@@ -131,9 +129,10 @@ class SparkDuplicates:
         rows = settled(members.join(groups, "root"))
         compared = rows.select(f.col("first").alias("a"), f.col("key").alias("b")).distinct()
         shares = measured_pairs(compared, self._documents, self._sketches)
-        shares = shares.select(f.col("a").alias("first"), f.col("b").alias("key"), _similarity())
+        shares = shares.select(f.col("a").alias("first"), f.col("b").alias("key"), *_shares())
         return rows.join(shares, ["first", "key"]).select(
-            "cluster", "documents", "id", "name", f.col("size").alias("shingles"), "similarity"
+            *("cluster", "documents", "id", "name", f.col("size").alias("shingles")),
+            *("jaccard", "a_in_b", "b_in_a", (f.col("exact") | (f.col("first") == f.col("key"))).alias("exact")),
         )
 
     def _verified(self, pairs: DataFrame) -> DataFrame:
@@ -174,9 +173,13 @@ def _together(crowds: DataFrame, others: DataFrame) -> DataFrame:
     return met.select(f.least("key", "other").alias("a"), f.greatest("key", "other").alias("b")).distinct()
 
 
-def _similarity() -> Column:
-    share = f.col("shared") / (f.col("size_a") + f.col("size_b") - f.col("shared"))
-    return f.bround(share, _DIGITS).alias("similarity")
+def _shares() -> tuple[Column, ...]:
+    """Return the columns jaccard, a_in_b, b_in_a and exact of measured pairs, rounded as in `whorl.wire.numbers`."""
+    shared, a, b = f.col("shared"), f.col("size_a"), f.col("size_b")
+    shares = {"jaccard": shared / (a + b - shared), "a_in_b": shared / a, "b_in_a": shared / b}
+    rounded = (f.floor(share * 1_000_000 + 1e-9) / 1_000_000 for share in shares.values())
+    is_exact = (f.col("low") == f.col("high")).alias("exact")
+    return (*(share.alias(name) for name, share in zip(shares, rounded, strict=True)), is_exact)
 
 
 def _complete_groups(pairs: pa.Table) -> pa.Table:

@@ -116,8 +116,8 @@ async function download(format, button) {
   }
 }
 
-function drawCluster({ size, members, pairs }, at) {
-  const title = element("h3", { id: `cluster-${at}` }, `${whole(at + 1)}. ${counted(size, "document")}`);
+function drawCluster({ documents, members, pairs }, at) {
+  const title = element("h3", { id: `cluster-${at}` }, `${whole(at + 1)}. ${counted(documents, "document")}`);
   const isDrawn = pairs.length && members.length > 2 && members.length <= DRAWN;
   return element(
     "li.card.cluster", { "aria-labelledby": `cluster-${at}` },
@@ -128,10 +128,10 @@ function drawCluster({ size, members, pairs }, at) {
 
 /** How alike the members are. */
 function spread(members, pairs) {
-  const shares = pairs.length ? pairs.map((pair) => pair.similarity) : members.slice(1).map((each) => each.similarity);
+  const shares = pairs.length ? pairs.map((pair) => pair.jaccard) : members.slice(1).map((each) => each.jaccard);
   const least = shares.reduce((some, share) => Math.min(some, share), 1), most = shares.reduce((some, share) => Math.max(some, share), 0);
   const told = least === most ? percent(least) : `${percent(least)} to ${percent(most)}`;
-  return pairs.length ? `${counted(pairs.length, "pair")}, similarity ${told}` : `similarity to the first ${told}`;
+  return pairs.length ? `${counted(pairs.length, "pair")}, Jaccard ${told}` : `Jaccard with the first ${told}`;
 }
 
 const keyOf = (a, b) => (a < b ? JSON.stringify([a, b]) : JSON.stringify([b, a]));
@@ -141,15 +141,15 @@ const nameOf = ({ id, name }) => name || id;
 function drawMembers(members) {
   const [first] = members;
   function row(member, at) {
-    const told = `Compare ${nameOf(first)} with ${nameOf(member)}, ${percent(member.similarity)}`;
+    const told = `Compare ${nameOf(first)} with ${nameOf(member)}, ${percent(member.jaccard)}`;
     const link = { href: compareLink(first.id, member.id), "aria-label": told };
     return element(
       "tr", {}, element("td", {}, whole(at + 1)),
       element("td", {}, nameOf(member), nameOf(member) !== member.id ? element("span.mono", {}, member.id) : null),
-      element("td", {}, whole(member.size)), element("td", {}, at ? element("a", link, percent(member.similarity)) : ""),
+      element("td", {}, whole(member.shingles)), element("td", {}, at ? element("a", link, percent(member.jaccard)) : ""),
     );
   }
-  const heads = [["#", "Number"], ["Document"], ["Shingles"], ["Similarity to 1", "Similarity to the first"]];
+  const heads = [["#", "Number"], ["Document"], ["Shingles"], ["Jaccard with 1", "Jaccard with the first"]];
   const head = heads.map(([short, long]) => element("th", { scope: "col", "aria-label": long ?? null }, short));
   const body = element("tbody"), more = element("button.center", { type: "button" });
   inSteps(body, more, members.length <= DRAWN ? DRAWN : MEMBERS)(members, row);
@@ -158,7 +158,7 @@ function drawMembers(members) {
 
 /** All pairs as a square: the darker, the more alike. */
 function drawMatrix(members, pairs) {
-  const similar = new Map(pairs.map((pair) => [keyOf(pair.a, pair.b), pair.similarity]));
+  const similar = new Map(pairs.map((pair) => [keyOf(pair.a, pair.b), pair.jaccard]));
   const isNumbered = members.length <= NUMBERED;
   function cell(row, column) {
     if (row.id === column.id) return element("td.self", {}, "");

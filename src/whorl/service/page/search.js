@@ -227,7 +227,7 @@ function row(hit, source) {
   const numbers = told
     ? [
       shareOf("Jaccard", told, "jaccard", "first"), shareOf("A in B", told, "a_in_b", "second"),
-      shareOf("B in A", told, "b_in_a", "second"), element("p.size", {}, whole(told.size)),
+      shareOf("B in A", told, "b_in_a", "second"), element("p.size", {}, whole(told.shingles)),
     ]
     : [element("p.points", {}, points(hit, source)), element("p.size")];
   return element("li.hit", {}, title, ...numbers, element("p.links", {}, ...links(hit, source, isOwn, isSource)));
