@@ -634,7 +634,7 @@ def test_without_a_mouse(page: Page) -> None:
     tab_to("Jaccard")
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("radio", name="A in B")).to_be_checked()
-    page.wait_for_url("**metric=contains")
+    page.wait_for_url("**metric=a_in_b")
     tab_to("Choose a file")
     tab_to("Compare with renewal.txt")
     page.keyboard.press("Enter")
