@@ -14,7 +14,7 @@ from typing import Self
 
 from whorl.context import trace
 from whorl.engine.protocol import Engine
-from whorl.errors import DocumentError, ParameterError, StoreError, UnknownDocumentError
+from whorl.errors import DocumentError, ParameterError, SchemaError, StoreError, UnknownDocumentError
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.minhash.signature import Signature, shared_tokens
 from whorl.fingerprint.passages import Comparison, compare
@@ -279,7 +279,7 @@ class Store:
     def _source(self, reference: str, text: str | None) -> Source:
         scheme = self.engine.sketch_scheme
         if scheme is None:
-            raise StoreError(
+            raise SchemaError(
                 "the documents of this store have no sketches for a calibrated plan; 'whorl solr init URL' and then "
                 "'whorl solr backfill URL' add them"
             )

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -100,6 +101,15 @@ def listening(app: ASGIApp) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+@contextlib.contextmanager
+def sending(url: str, begun: bytes) -> Iterator[socket.socket]:
+    """Open a raw connection to a service, and send what a request begins with."""
+    address = urlsplit(url)
+    with socket.create_connection((address.hostname, address.port), timeout=DEADLINE_SECONDS) as connection:
+        connection.sendall(begun)
+        yield connection
 
 
 class Hung:

@@ -193,11 +193,11 @@ class Failing(Store):
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(SchemaError("no field"), 502), (WhorlError("other"), 500), (RuntimeError("s3cret"), 500)]
+    ("error", "status"), [(SchemaError("no field"), 409), (WhorlError("other"), 500), (RuntimeError("s3cret"), 500)]
 )
 def test_other_failures(error: Exception, status: int) -> None:
     """
-    A collection that cannot serve is a bad gateway; a defect of ours shows nothing of itself.
+    A collection that lacks what is needed is a conflict that no retry solves; a defect of ours shows nothing of itself.
     """
     answer = TestClient(create_app(Failing(error)), raise_server_exceptions=False).get("/readyz")
     assert answer.status_code == status

@@ -13,7 +13,7 @@ import requests
 
 from tests.service.served import DEADLINE_SECONDS, Hung, Served, serving
 from whorl import Document, open_store
-from whorl.service.middleware.authentication import TICKETS
+from whorl.service.paths import TICKETS
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals, and counts threads in /proc")
 TEXT = "seven silver spoons shine softly since sunday"

@@ -466,7 +466,7 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
     try:
         from whorl.service.app import create_app
         from whorl.service.credentials import Credentials
-        from whorl.service.middleware.hosts import Hosts
+        from whorl.service.middleware.hosts import ANY, Hosts
         from whorl.service.run import run
     except ModuleNotFoundError as error:
         raise ParameterError("the HTTP service needs more packages: pip install 'whorl[serve]'") from error
@@ -479,7 +479,7 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
     port = settings.listen[1] if port is None else port
     if not (is_open or settings.is_open):
         credentials.require_for(host)
-    hosts = Hosts(host, settings.allowed_hosts) if credentials.is_open else None
+    hosts = Hosts(host, settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts))
     with open_store(store, settings, create=False) as opened:
         run(create_app(opened, credentials, settings, hosts), settings, host, port)
 

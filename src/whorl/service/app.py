@@ -14,16 +14,18 @@ from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials
 from whorl.service.errors import Json, answer_failures
 from whorl.service.metrics import Metrics
-from whorl.service.middleware.admission import Admission, Load
-from whorl.service.middleware.authentication import Gate
-from whorl.service.middleware.hosts import Hosts
-from whorl.service.middleware.request_log import Observation
+from whorl.service.middleware.admission import Admission, ClientLimit, Load, Room
+from whorl.service.middleware.authentication import Authentication
+from whorl.service.middleware.bodies import Bodies, BodyMemory
+from whorl.service.middleware.hosts import ANY, HostCheck, Hosts
+from whorl.service.middleware.request_log import RequestLog
 from whorl.service.routes.compare import compare_routes
 from whorl.service.routes.documents import native_routes
 from whorl.service.routes.duplicates import duplicates_routes
 from whorl.service.routes.health import state_routes
 from whorl.service.routes.page import page_routes
 from whorl.service.routes.query import search_routes
+from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
@@ -48,10 +50,16 @@ def create_app(
     settings = Settings() if settings is None else settings
     access, load = Access(credentials), Load()
     metrics = Metrics(load)
+    searches, writes = (
+        Room(most, load, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
+    )
+    memory = BodyMemory(settings.max_concurrent * max(settings.max_text_bytes, settings.max_line_bytes))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        to_thread.current_default_thread_limiter().total_tokens = settings.max_concurrent + _FURTHER_THREADS
+        to_thread.current_default_thread_limiter().total_tokens = (
+            settings.max_concurrent + settings.max_uploads + _FURTHER_THREADS
+        )
         yield
 
     app = FastAPI(
@@ -65,11 +73,14 @@ def create_app(
         lifespan=lifespan,
     )
     # The last is the outermost.
-    app.add_middleware(Admission, settings=settings, load=load, is_open=credentials.is_open)
-    app.add_middleware(Gate, access=access, settings=settings, hosts=hosts)
-    app.add_middleware(Observation, metrics=metrics)
+    app.add_middleware(Admission, room=searches, seconds=settings.request_timeout_seconds)
+    app.add_middleware(Bodies, settings=settings, memory=memory)
+    app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
+    app.add_middleware(Authentication, access=access)
+    app.add_middleware(HostCheck, hosts=Hosts("localhost", [ANY]) if hosts is None else hosts)
+    app.add_middleware(RequestLog, metrics=metrics)
     answer_failures(app)
-    app.include_router(native_routes(store, settings))
+    app.include_router(native_routes(store, Uploads(store, settings, writes, memory)))
     app.include_router(search_routes(store, settings))
     app.include_router(compare_routes(store))
     app.include_router(duplicates_routes(store))

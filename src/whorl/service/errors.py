@@ -22,19 +22,23 @@ from whorl.errors import (
     EngineUnavailableError,
     ParameterError,
     QueryError,
+    SchemaError,
     StoppedError,
     StoreError,
+    UnknownDocumentError,
     WhorlError,
 )
+from whorl.service.paths import speaks_as_alfresco
 
-#: Below this everything speaks as Alfresco does.
-ALFRESCO = "/alfresco"
 #: The HTTP status of each branch of the error tree; the first that fits.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (QueryError, 400),
+    (UnknownDocumentError, 404),
     (ParameterError, 400),
     (DocumentError, 400),
     (EngineUnavailableError, 503),
+    # Not a passing one: the operator has to add what the collection lacks.
+    (SchemaError, 409),
     (EngineError, 502),
     (StoreError, 503),
     (StoppedError, 503),
@@ -89,9 +93,27 @@ def failure(
     """
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
-    if path == ALFRESCO or path.startswith(f"{ALFRESCO}/"):
+    if speaks_as_alfresco(path):
         return Json(_alfresco(status, message), status, headers)
     return Json({"error": {"statusCode": status, "message": message, **(details or {})}}, status, headers)
+
+
+def failure_of(path: str, error: WhorlError | HTTPException, details: Mapping[str, Any] | None = None) -> Json:
+    """Return the answer to a request that failed with an error.
+
+    Args:
+        path: Of the request.
+        error: What it failed with.
+        details: Further parts of the answer.
+    """
+    if isinstance(error, HTTPException):
+        return failure(path, error.status_code, str(error.detail), details, error.headers)
+    status = status_of(error)
+    if not isinstance(error, QueryError):
+        return failure(path, status, str(error), details)
+    if speaks_as_alfresco(path):
+        return failure(path, status, _in_one_line(error))
+    return failure(path, status, error.message, {"span": asdict(error.span), "hint": error.hint, **(details or {})})
 
 
 def _alfresco(status: int, message: str) -> dict[str, Any]:
@@ -115,12 +137,7 @@ def answer_failures(app: FastAPI) -> None:
     @app.exception_handler(WhorlError)
     async def failed(request: Request, error: WhorlError) -> Json:
         trace().error = type(error).__name__
-        status, path = status_of(error), request.scope["path"]
-        if not isinstance(error, QueryError):
-            return failure(path, status, str(error))
-        if path.startswith(ALFRESCO):
-            return failure(path, status, _in_one_line(error))
-        return failure(path, status, error.message, {"span": asdict(error.span), "hint": error.hint})
+        return failure_of(request.scope["path"], error)
 
     @app.exception_handler(RequestValidationError)
     async def misused(request: Request, error: RequestValidationError) -> Json:
@@ -130,9 +147,9 @@ def answer_failures(app: FastAPI) -> None:
     async def refused(request: Request, error: HTTPException) -> Json:
         path = request.scope["path"]
         messages = {404: f"there is nothing at {path}", 405: f"{path} does not take {request.method}"}
-        is_ours = error.detail not in ("Not Found", "Method Not Allowed")
-        message = error.detail if is_ours else messages[error.status_code]
-        return failure(path, error.status_code, message, headers=error.headers)
+        if error.detail in ("Not Found", "Method Not Allowed"):
+            error.detail = messages[error.status_code]
+        return failure_of(path, error)
 
 
 def _in_one_line(error: QueryError) -> str:

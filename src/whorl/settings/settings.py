@@ -221,8 +221,8 @@ class Settings:
     )
     allowed_hosts: tuple[str, ...] = setting(
         SERVICE, "allowed_hosts", Texts("a host name"), (),
-        "names that an open service may be called by, beside localhost, its addresses and the host it listens on; `*` "
-        "for any",
+        "names that an open service may be called by, beside localhost, its addresses and the host it listens on, and "
+        "hosts whose pages may ask any service; `*` for any name",
     )  # fmt: skip
     shutdown_timeout_seconds: float = setting(
         SERVICE, "shutdown_timeout", Seconds(), 30.0,
@@ -253,17 +253,27 @@ class Settings:
     max_rows: int = setting(REQUEST, "max_rows", Whole(1, MAX_ROWS), MAX_ROWS, "hits on a page; more is 400")
     request_timeout_seconds: float = setting(
         REQUEST, "request_timeout", Seconds(), 60.0,
-        "how long a request may wait and take; longer is 503. Documents on their way in only wait that long",
+        "how long a request may wait and take once its body is there; longer is 503. The body itself may take as long, "
+        "then 408. Documents on their way in only wait that long, for each part",
     )  # fmt: skip
     body_timeout_seconds: float = setting(
-        REQUEST, "body_timeout", Seconds(), 30.0, "how long a client may be silent in the middle of a body; then 408"
+        REQUEST,
+        "body_timeout",
+        Seconds(),
+        30.0,
+        "how long a client may be silent in the middle of a body, and how much later than at 1,000 bytes a second it "
+        "may come; then 408",
     )
 
     max_concurrent: int = setting(
         TOGETHER, "max_concurrent", Whole(1, 1_000), 32, "requests that are worked on at the same time; others wait"
     )
     max_uploads: int = setting(
-        TOGETHER, "max_uploads", Whole(1, 1_000), 8, "requests that bring documents at the same time; others wait"
+        TOGETHER,
+        "max_uploads",
+        Whole(1, 1_000),
+        8,
+        "requests whose documents are stored at the same time; others wait, but not for those that are being sent",
     )
     max_waiting: int = setting(TOGETHER, "max_waiting", Whole(0, 100_000), 256, "requests that wait; more get 503")
     max_per_client: int = setting(

@@ -12,9 +12,8 @@ from starlette.testclient import TestClient
 
 from whorl import Store
 from whorl.errors import EngineResponseError, SchemaError, StoreError
-from whorl.service.alfresco.routes import SEARCH
 from whorl.service.app import create_app
-from whorl.service.middleware.authentication import TICKETS
+from whorl.service.paths import SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 GOOD: dict[str, Any] = {"query": {"query": "lease"}}
@@ -233,7 +232,7 @@ def test_many_mistakes_are_told_in_few_words(embedded_service: TestClient) -> No
 @pytest.mark.parametrize(
     ("error", "status", "shown"),
     [
-        (SchemaError("no field MINHASH"), 502, "no field MINHASH"),
+        (SchemaError("no field MINHASH"), 409, "no field MINHASH"),
         (EngineResponseError("Solr answers 500", status=500), 502, "Solr answers 500"),
         (StoreError("no room left"), 503, "no room left"),
         (RuntimeError("s3cret"), 500, "defect"),

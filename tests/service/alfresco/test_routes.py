@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from tests.service.contracts import NODE
 from whorl import Document, Store
-from whorl.service.alfresco.routes import SEARCH
+from whorl.service.paths import SEARCH
 
 #: The lease, its renewal with seven eighths of it, and the minutes that quote a clause of it.
 ANY = "FINGERPRINT:lease"

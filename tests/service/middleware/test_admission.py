@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
-import httpx
 import pytest
 import requests
 from starlette.testclient import TestClient
 
-from tests.service.served import listening
+from tests.service.limited import PATIENCE_SECONDS, Endless, Held, limited, refused, until, waiting, working
+from tests.service.served import listening, sending
 from whorl import Document, Store, open_store
-from whorl.context import seconds_left
-from whorl.errors import ParameterError
-from whorl.service.alfresco.routes import SEARCH
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.middleware.hosts import Hosts
+from whorl.service.paths import SEARCH
 from whorl.settings.settings import Settings
-
-LINES = {"Content-Type": "application/x-ndjson"}
-OPEN = Credentials()
-_DEADLINE_SECONDS = 60.0
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with open_store(tmp_path_factory.mktemp("limits") / "store") as opened:
-        opened.index([Document("a", "seven silver spoons shine softly")])
-        yield opened
-
-
-@contextlib.contextmanager
-def limited(
-    store: Store, credentials: Credentials = OPEN, hosts: Hosts | None = None, **limits: Any
-) -> Iterator[TestClient]:
-    app = create_app(store, credentials, Settings(**limits), hosts)
-    with TestClient(app, raise_server_exceptions=False) as made:
-        yield made
-
-
-def refused(answer: httpx.Response, status: int) -> str:
-    """The message of an answer with this status, which whorl's own error has as well."""
-    told = answer.json()["error"]
-    assert answer.status_code == told["statusCode"] == status
-    assert ("Retry-After" in answer.headers) == (status in (429, 503))
-    return str(told["message"])
 
 
 @pytest.mark.parametrize(
@@ -96,82 +60,6 @@ def test_too_many_rows(tmp_path: Any) -> None:
         assert service.post(SEARCH, json={"query": {"query": "*"}, "paging": {"maxItems": 6}}).status_code == 400
 
 
-def test_bodies_that_are_too_long(store: Store) -> None:
-    """
-    413, and of a line among others that line alone.
-    """
-    with limited(store, max_search_bytes=40, max_text_bytes=50, max_line_bytes=60) as service:
-        assert service.post(SEARCH, json={"query": {"query": "*"}}).status_code == 200
-        assert service.post(SEARCH, json={"query": {"query": "seven spoons or more"}}).status_code == 413
-        assert service.post("/api/similar", json={"text": "seven silver spoons"}).status_code == 200
-        assert "at most 50 bytes" in refused(service.post("/api/similar", json={"text": "x" * 50}), 413)
-        body = b'{"id": "long", "text": "%s"}\n{"id": "short", "text": "x"}\n' % (b"x" * 60)
-        told = service.post("/api/documents", content=body, headers=LINES).json()
-        assert (told["stored"], told["refused"]) == (1, 1)
-        assert told["errors"] == [{"line": 1, "message": "a line has at most 60 bytes"}]
-    store.delete(["short"])
-
-
-class Held(Store):
-    """A store that answers when it is let; it counts those that wait in it, and how long they were given."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store.engine)
-        self.released = threading.Event()
-        self.inside = threading.Semaphore(0)
-        self.given: list[float | None] = []
-        self.ends: list[float] = []
-
-    def search(self, query: str, **arguments: Any) -> Any:
-        left = seconds_left()
-        self.given.append(left)
-        self.ends.append(time.monotonic() + (left or 0.0))
-        self.inside.release()
-        assert self.released.wait(_DEADLINE_SECONDS)
-        return super().search(query, **arguments)
-
-    def arrived(self, count: int) -> None:
-        """Wait until so many have come."""
-        for _ in range(count):
-            assert self.inside.acquire(timeout=_DEADLINE_SECONDS)
-
-
-@pytest.fixture
-def held(store: Store) -> Iterator[Held]:
-    made = Held(store)
-    yield made
-    made.released.set()
-
-
-@pytest.fixture
-def asking() -> Iterator[Callable[..., Future[httpx.Response]]]:
-    """Asks a service in the background."""
-    with ThreadPoolExecutor(16) as pool:
-        yield lambda service, **more: pool.submit(service.get, "/api/search", params={"q": "*"}, **more)
-
-
-def measured(service: TestClient, name: str) -> float:
-    lines = service.get("/metrics").text.splitlines()
-    return float(next(line.split()[1] for line in lines if line.startswith(f"{name} ")))
-
-
-def waiting(service: TestClient) -> float:
-    return measured(service, "whorl_requests_waiting")
-
-
-def working(service: TestClient) -> float:
-    return measured(service, "whorl_requests_working")
-
-
-def until(reached: Callable[[], bool]) -> None:
-    patience = threading.Event()
-    for _ in range(6_000):
-        if reached():
-            return
-        patience.wait(0.01)
-    raise AssertionError("nothing happens")
-
-
 def test_no_more_than_there_is_room_for(held: Held, asking: Any) -> None:
     """
     So many work, so many wait, and the next is 503 at once; health and metrics go on; then all are answered.
@@ -185,7 +73,7 @@ def test_no_more_than_there_is_room_for(held: Held, asking: Any) -> None:
         assert service.get("/healthz").status_code == service.get("/readyz").status_code == 200
         assert len(held.given) == 2
         held.released.set()
-        assert [answer.result(_DEADLINE_SECONDS).status_code for answer in answers] == [200] * 5
+        assert [answer.result(PATIENCE_SECONDS).status_code for answer in answers] == [200] * 5
         assert waiting(service) == 0
 
 
@@ -204,7 +92,7 @@ def test_one_client_leaves_room_for_others(held: Held, asking: Any) -> None:
         answers.append(asking(service, headers=two))
         held.arrived(1)
         held.released.set()
-        assert [answer.result(_DEADLINE_SECONDS).status_code for answer in answers] == [200] * 3
+        assert [answer.result(PATIENCE_SECONDS).status_code for answer in answers] == [200] * 3
         assert service.get("/api/search?q=*", headers=one).status_code == 200
 
 
@@ -214,7 +102,7 @@ def test_the_time_is_up(held: Held, asking: Any) -> None:
     """
     with limited(held, max_concurrent=1, request_timeout_seconds=0.3) as service:
         late = [asking(service), asking(service)]
-        messages = sorted(refused(answer.result(_DEADLINE_SECONDS), 503) for answer in late)
+        messages = sorted(refused(answer.result(PATIENCE_SECONDS), 503) for answer in late)
         assert messages[0].startswith("there was no room for this request within 0.3 s")
         assert messages[1].startswith("this took longer than 0.3 s")
         assert len(held.given) == 1
@@ -264,61 +152,53 @@ def test_the_time_is_up_for_alfrescos_clients(held: Held) -> None:
         assert "this took longer than 0.1 s" in answer.json()["error"]["briefSummary"]
 
 
-@pytest.mark.parametrize(
-    ("listening", "allowed", "host", "is_admitted"),
-    [
-        ("127.0.0.1", (), "localhost:8000", True),
-        ("127.0.0.1", (), "LOCALHOST.", True),
-        ("127.0.0.1", (), "127.0.0.1", True),
-        ("127.0.0.1", (), "[::1]:8000", True),
-        ("127.0.0.1", (), "attacker.example", False),
-        ("127.0.0.1", (), "attacker.example:8000", False),
-        ("127.0.0.1", (), "localhost.attacker.example", False),
-        ("127.0.0.1", (), "127.0.0.1.attacker.example:80", False),
-        ("127.0.0.1", (), "attacker.example#localhost", False),
-        ("127.0.0.1", (), "", False),
-        ("127.0.0.1", (), "192.168.1.5", False),
-        ("192.168.1.5", (), "192.168.1.5:8000", True),
-        ("search.example", (), "search.example", True),
-        ("127.0.0.1", ("search.example",), "Search.Example:443", True),
-        ("127.0.0.1", ("search.example",), "www.search.example", False),
-        ("127.0.0.1", ("*",), "attacker.example", True),
-        ("0.0.0.0", (), "192.168.1.5:8000", True),
-        ("::", (), "[fe80::1]:8000", True),
-        ("0.0.0.0", (), "attacker.example:8000", False),
-    ],
-)
-def test_names_that_an_open_service_is_called_by(
-    store: Store, listening: str, allowed: tuple[str, ...], host: str, is_admitted: bool
-) -> None:
-    """
-    Another site's name that points here gets 403 on every route, and is told the setting that would let it in.
-    """
-    hosts = Hosts(listening, allowed)
-    assert hosts.admit(host) == is_admitted
-    if host:
-        with limited(store, hosts=hosts) as service:
-            for path in ("/api/search?q=*", "/healthz", "/", "/metrics", "/openapi.json"):
-                answer = service.get(path, headers={"Host": host})
-                assert answer.status_code == (200 if is_admitted else 403)
-                assert is_admitted or "WHORL_ALLOWED_HOSTS" in answer.json()["error"]["message"]
+ENDLESS = b"GET /api/search?q=endless HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-def test_several_keys(store: Store) -> None:
+def test_work_ends_with_its_client(store: Store) -> None:
     """
-    Each is good, so that one can be replaced while clients still use the other.
+    Who hangs up is not worked for any longer, and the place is free for the next.
     """
-    with limited(store, Credentials(api_keys=("old", "new"))) as service:
-        for given, status in (("old", 200), ("new", 200), ("old,new", 401), ("ol", 401), ("", 401)):
-            headers = {"Authorization": f"Bearer {given}"}
-            assert service.get("/api/search?q=*", headers=headers).status_code == status
+    endless = Endless(store)
+    app = create_app(endless, settings=Settings(max_concurrent=1, request_timeout_seconds=PATIENCE_SECONDS))
+    with listening(app) as url:
+        with sending(url, ENDLESS):
+            assert endless.inside.wait(PATIENCE_SECONDS)
+        assert endless.stopped.wait(PATIENCE_SECONDS)
+        assert requests.get(f"{url}/api/search?q=*", timeout=PATIENCE_SECONDS).json()["total"] == 1
+        metrics = requests.get(f"{url}/metrics", timeout=PATIENCE_SECONDS).text
+        assert 'whorl_requests_total{method="GET",route="/api/search",status="499"} 1.0' in metrics
 
 
-@pytest.mark.parametrize("name", ["docs.example.org:8000", "*.example.org", "http://docs.example.org", "a b", ""])
-def test_allowed_hosts_are_names(name: str) -> None:
+def test_work_ends_with_its_time(store: Store) -> None:
     """
-    What no browser could say as a host's name would let nobody in, so it is refused at once.
+    503 with a reason, from the thread itself.
     """
-    with pytest.raises(ParameterError, match="allowed_hosts"):
-        Hosts("127.0.0.1", [name])
-    assert Hosts("127.0.0.1", ["docs.example.org", "fe80::1"]).admit("docs.example.org:8000")
+    endless = Endless(store)
+    with limited(endless, request_timeout_seconds=0.1) as service:
+        message = refused(service.get("/api/search?q=endless"), 503)
+        assert message == "the time for this is up; ask for less, or allow more (request_timeout)"
+        assert endless.stopped.is_set()
+
+
+def test_who_hangs_up_waits_no_longer(held: Held) -> None:
+    """
+    The places of those who have gone are free for those who wait, also in the queue.
+    """
+    ask = ENDLESS.replace(b"endless", b"*")
+    with listening(create_app(held, settings=Settings(max_concurrent=1, max_waiting=1))) as url:
+
+        def count_waiting() -> int:
+            lines = requests.get(f"{url}/metrics", timeout=PATIENCE_SECONDS).text.splitlines()
+            return int(float(next(line.split()[1] for line in lines if line.startswith("whorl_requests_waiting "))))
+
+        with sending(url, ask):
+            held.arrived(1)
+            with sending(url, ask):
+                until(lambda: count_waiting() == 1)
+            until(lambda: count_waiting() == 0)
+            with sending(url, ask) as patient:
+                until(lambda: count_waiting() == 1)
+                held.released.set()
+                assert patient.recv(12) == b"HTTP/1.1 200"
+        assert len(held.given) == 2

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from tests.service.limited import limited
 from whorl import Store
 from whorl.errors import ParameterError
-from whorl.service.alfresco.routes import SEARCH
 from whorl.service.app import create_app
 from whorl.service.credentials import MOST_TICKETS, TICKET_SECONDS, Access, Credentials
-from whorl.service.middleware.authentication import TICKETS
+from whorl.service.paths import SEARCH, TICKETS
 
 USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
 GOOD = {"query": {"query": "*"}}
@@ -243,3 +243,13 @@ def test_no_secret_is_shown() -> None:
     assert "api_keys=1" in shown
     assert PASSWORD not in shown
     assert USER not in shown
+
+
+def test_several_keys(embedded_contracts: Store) -> None:
+    """
+    Each is good, so that one can be replaced while clients still use the other.
+    """
+    with limited(embedded_contracts, Credentials(api_keys=("old", "new"))) as service:
+        for given, status in (("old", 200), ("new", 200), ("old,new", 401), ("ol", 401), ("", 401)):
+            headers = {"Authorization": f"Bearer {given}"}
+            assert service.get("/api/search?q=*", headers=headers).status_code == status

@@ -93,8 +93,8 @@ def test_a_line_for_each_request(service: TestClient, log: Log) -> None:
     assert line["query_length"] == len(f"FINGERPRINT:{ID}_20 AND {QUERY}")
     service.get("/api/search", params={"q": f"FINGERPRINT:{ID}_20_90"})
     assert log.last["plan"] == "bands"
-    service.post("/api/similar", json={"text": f"{TEXT} {QUERY} and more words than five", "metric": "contains"})
-    assert (log.last["plan"], log.last["hits"], log.last["verified"]) == ("similar by contains", 1, 1)
+    service.post("/api/similar", json={"text": f"{TEXT} {QUERY} and more words than five", "metric": "a_in_b"})
+    assert (log.last["plan"], log.last["hits"], log.last["verified"]) == ("similar by a_in_b", 1, 1)
     service.post(
         "/api/documents", content=b'{"id": "n", "text": "x"}\n', headers={"Content-Type": "application/x-ndjson"}
     )

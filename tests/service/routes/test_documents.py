@@ -15,9 +15,11 @@ from starlette.testclient import TestClient
 
 from whorl import Document, Store, open_store
 from whorl.errors import DocumentError, EngineUnavailableError
-from whorl.service import bulk
+from whorl.service import uploads
 from whorl.service.app import create_app
-from whorl.service.bulk import lines
+from whorl.service.middleware.admission import Load, Room
+from whorl.service.middleware.bodies import BodyMemory
+from whorl.service.uploads import Line, Lines, Report, Uploads
 from whorl.settings.settings import Settings
 
 LINES = {"Content-Type": "application/x-ndjson"}
@@ -151,9 +153,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
-def test_no_more_is_read_than_is_stored(store: Store) -> None:
+def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    When a batch is stored, no more than it and one part of the body have been taken from the client.
+    When a part is stored, no more than it and what came with its end have been taken from the client.
     """
     taken = [0]
     behind: list[int] = []
@@ -178,11 +180,17 @@ def test_no_more_is_read_than_is_stored(store: Store) -> None:
             yield chunk
             await asyncio.sleep(0)
 
-    async def take() -> bulk.Report:
-        return await bulk.Bulk(Counting(store), Settings()).take(chunks())
+    memory = BodyMemory(10_000)
 
+    async def take() -> Report:
+        made = Uploads(Counting(store), Settings(), Room(1, Load(), 0), memory)
+        return await made.take(chunks())
+
+    monkeypatch.setattr(uploads, "PART_LINES", 256)
     report = run(take)
-    assert report.done.stored == store.count() == 2000
+    # All that was taken was given back.
+    memory.take(10_000)
+    assert report.stored == store.count() == 2000
     assert len(behind) == 8
     assert max(behind) <= 1
 
@@ -246,6 +254,12 @@ def test_two_clients_at_once(store: Store) -> None:
     assert store.count() == 1400
 
 
+def lines(parts: Iterable[bytes], most: int) -> list[Line]:
+    """The lines of a body that comes in parts."""
+    cut = Lines(most)
+    return [*(line for part in parts for line in cut.of(part)), *cut.rest()]
+
+
 @given(st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=6))
 def test_lines_do_not_depend_on_the_parts(body: bytes, cuts: list[int]) -> None:
     """
@@ -265,5 +279,5 @@ def test_a_line_that_is_too_long_is_left_out() -> None:
     The next one is read, and the long one is not kept while it arrives.
     """
     parts = [b"ab\n", b"x" * 50, b"x" * 50, b"x\ncd\n", b"y" * 99]
-    assert list(lines(parts, most=10)) == [(1, b"ab"), (2, None), (3, b"cd"), (4, None)]
-    assert list(lines([b"x" * 10, b"\n"], most=10)) == [(1, b"x" * 10)]
+    assert lines(parts, most=10) == [(1, b"ab"), (2, None), (3, b"cd"), (4, None)]
+    assert lines([b"x" * 10, b"\n"], most=10) == [(1, b"x" * 10)]

@@ -208,20 +208,20 @@ def test_places_are_code_points(embedded_service: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "named"),
+    ("side", "status", "named"),
     [
-        ({}, "id or text"),
-        ({"id": "lease", "text": ""}, "id or text"),
-        ({"id": "gone"}, "'gone'"),
-        ({"name": "x"}, "a.name"),
+        ({}, 400, "id or text"),
+        ({"id": "lease", "text": ""}, 400, "id or text"),
+        ({"id": "gone"}, 404, "'gone'"),
+        ({"name": "x"}, 400, "a.name"),
     ],
 )
-def test_a_side_is_one_of_two(service: TestClient, side: dict[str, str], named: str) -> None:
+def test_a_side_is_one_of_two(service: TestClient, side: dict[str, str], status: int, named: str) -> None:
     """
-    Neither, both, or a document that there is not: 400 and a message that names it.
+    Neither or both: 400; a document that there is not: 404. The message names it.
     """
     answer = service.post("/api/compare", json={"a": side, "b": {"id": "lease"}})
-    assert answer.status_code == 400
+    assert answer.status_code == answer.json()["error"]["statusCode"] == status
     assert named in answer.json()["error"]["message"]
 
 

@@ -17,11 +17,10 @@ from whorl.model import Page, Stored
 from whorl.service.alfresco.entry import entry
 from whorl.service.alfresco.request import SearchRequest
 from whorl.service.credentials import Access, ticket_in
-from whorl.service.errors import ALFRESCO, Json
-from whorl.service.middleware.authentication import TICKETS
+from whorl.service.errors import Json
+from whorl.service.paths import SEARCH, TICKETS
 from whorl.store import Store
 
-SEARCH = f"{ALFRESCO}/api/-default-/public/search/versions/1/search"
 _ME = f"{TICKETS}/-me-"
 #: The only thing that may stand in the address.
 _TICKET_PARAMETER = "alf_ticket"

@@ -1,15 +1,23 @@
-"""The names that an open service may be called by.
+"""Keeps pages of other sites from asking through their visitors' browsers.
 
 Where nobody is asked who they are, a page of any site could have its own name point here and then ask what it likes
-(DNS rebinding). The browser still says that name in the Host header, which gives it away.
+(DNS rebinding). The browser still says that name in the Host header, which gives it away. And a page of any site could
+send requests here whose answers it cannot read, but which cost or change something all the same; browsers say so in
+Sec-Fetch-Site, or where the page comes from in Origin.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from fastapi import HTTPException
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from whorl.errors import ParameterError
+from whorl.service.paths import is_of_the_store
 
 #: In the list of allowed hosts: any.
 ANY = "*"
@@ -36,6 +44,7 @@ class Hosts:
                     f"got {name!r}"
                 )
         self._names = _HERE | {_plain(name) for name in (listening, *allowed)}
+        self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
         # Whoever listens on all addresses may be called by each; and a number is nobody's name to be pointed here.
         self._is_everywhere = _is_unspecified(listening)
@@ -46,6 +55,51 @@ class Hosts:
             return True
         name = _plain(_without_port(header))
         return name in self._names or (self._is_everywhere and _is_address(name))
+
+    def admit_page(self, host: str, origin: str, site: str) -> bool:
+        """Say whether the page that a request comes from may ask: one of this service, or of an allowed name.
+
+        Args:
+            host: The Host header.
+            origin: The Origin header, "" where there is none, as from programs that are no browsers.
+            site: The Sec-Fetch-Site header, likewise.
+        """
+        if site in ("same-origin", "none") or not (site or origin):
+            return True
+        page = _plain(_host_of(origin))
+        # Browsers that know the relation have told it; only others are believed by the name alone.
+        return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
+
+
+class HostCheck:
+    """Refuses requests that are sent to other names, and those of the store that come from pages of other sites.
+
+    Args:
+        app: What answers the others.
+        hosts: The names.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
+        self._app, self._hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            host, origin = headers.get("Host", ""), headers.get("Origin", "")
+            if not self._hosts.admit(host):
+                raise HTTPException(403, f"this service is not called {host:.80}; WHORL_ALLOWED_HOSTS may name it")
+            site = headers.get("Sec-Fetch-Site", "")
+            if is_of_the_store(scope["path"]) and not self._hosts.admit_page(host, origin, site):
+                asking = f"a page of another site asked for this ({origin or site:.80})"
+                raise HTTPException(403, f"{asking}; WHORL_ALLOWED_HOSTS may name its host")
+        await self._app(scope, receive, send)
+
+
+def _host_of(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _without_port(header: str) -> str:

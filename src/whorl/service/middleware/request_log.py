@@ -9,21 +9,25 @@ import time
 import uuid
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.context import Trace, new_request
-from whorl.service.errors import failure
+from whorl.service.errors import failure, failure_of
 from whorl.service.logs import LOGGER
 from whorl.service.metrics import Metrics
 
 #: What a request may call itself, so that it is found again in the logs of all that it passed.
 REQUEST_ID = "X-Request-Id"
 _SANE = re.compile(r"[A-Za-z0-9._:+=-]{1,128}")
+#: What a request is noted with whose client did not wait for the answer, as nginx has it.
+_CLIENT_HAS_GONE = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _log = logging.getLogger(LOGGER)
 
 
-class Observation:
+class RequestLog:
     """Watches every request.
 
     Args:
@@ -53,6 +57,11 @@ class Observation:
             trace = request.trace
             try:
                 await self._app(scope, receive, send_named)
+            except HTTPException as refused:
+                if not status:
+                    await failure_of(scope["path"], refused)(scope, receive, send_named)
+            except ClientDisconnect:
+                trace.error = ClientDisconnect.__name__
             except asyncio.CancelledError:
                 # It was told to stop, and the time for finishing is over.
                 if status:
@@ -67,7 +76,7 @@ class Observation:
                     answer = failure(scope["path"], 500, "this is a defect of whorl; its log says more")
                     await answer(scope, receive, send_named)
             finally:
-                self._note(scope, status, time.perf_counter() - began, trace)
+                self._note(scope, status or _CLIENT_HAS_GONE, time.perf_counter() - began, trace)
 
     def _note(self, scope: Scope, status: int, seconds: float, trace: Trace) -> None:
         method = scope["method"] if scope["method"] in _METHODS else "other"

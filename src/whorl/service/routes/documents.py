@@ -7,13 +7,11 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from starlette.requests import ClientDisconnect
 
 from whorl.planning.build import describe
-from whorl.service.bulk import Bulk, InterruptedUploadError
-from whorl.service.errors import Json, failure, status_of
-from whorl.service.middleware.authentication import DOCUMENTS
-from whorl.settings.settings import Settings
+from whorl.service.errors import Json, failure_of
+from whorl.service.paths import DOCUMENTS
+from whorl.service.uploads import BrokenOffError, Uploads
 from whorl.similar.by_sketch import SimilarWord
 from whorl.store import SOURCE, Store
 from whorl.wire.similar import similar_values
@@ -60,15 +58,14 @@ class SimilarRequest(BaseModel):
         return self
 
 
-def native_routes(store: Store, settings: Settings) -> APIRouter:
+def native_routes(store: Store, uploads: Uploads) -> APIRouter:
     """Return the routes under /api.
 
     Args:
         store: What they ask and change.
-        settings: How many documents at once, and how long.
+        uploads: What stores documents.
     """
     router = APIRouter(tags=["whorl"], default_response_class=Json)
-    bulk = Bulk(store, settings)
 
     @router.get("/api/search")
     def search(q: str, start: Start = 0, rows: Rows = 10, plan: Meaning = "stock") -> dict[str, Any]:
@@ -116,15 +113,11 @@ def native_routes(store: Store, settings: Settings) -> APIRouter:
         completes what was interrupted. What the answer counts as stored is safe and searchable.
         """
         try:
-            report = await bulk.take(request.stream())
-        except InterruptedUploadError as stopped:
-            cause = stopped.cause
-            return failure(DOCUMENTS, status_of(cause), str(cause), {"so_far": stopped.report.values()})
-        except ClientDisconnect:
-            # Nobody is there to be answered.
-            return Response(status_code=400)
+            report = await uploads.take(request.stream())
+        except BrokenOffError as stopped:
+            return failure_of(DOCUMENTS, stopped.cause, {"so_far": stopped.report.values()})
         # All was wrong with it, so the request as a whole is.
-        is_refused = report.refused and not (report.done.stored or report.done.unchanged)
+        is_refused = report.refused and not (report.stored or report.unchanged)
         return Json(report.values(), 400 if is_refused else 200)
 
     @router.get(f"{DOCUMENTS}/{{document_id:path}}")

@@ -1,0 +1,182 @@
+"""Documents over HTTP, one JSON object a line, stored part by part: no more is read than can be stored.
+
+A part is read while the client takes its time, and only then takes a place, for as long as storing it takes. So a
+client that sends faster than that waits, a slow one keeps nobody waiting, and a request of any length takes the memory
+of one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from anyio import to_thread
+from starlette.exceptions import HTTPException
+
+from whorl.errors import DocumentError, WhorlError
+from whorl.ingest.files import json_document
+from whorl.model import Document, Indexed
+from whorl.service.middleware.admission import Room
+from whorl.service.middleware.bodies import BodyMemory
+from whorl.settings.settings import Settings
+from whorl.store import Store
+
+#: The number of a line, from 1, and its bytes; None where there are too many of them.
+Line: TypeAlias = tuple[int, bytes | None]
+#: A part: so many bytes or lines, about. Each ends with a commit, so larger ones are faster.
+PART_BYTES, PART_LINES = 8_000_000, 4_096
+#: Mistakes that are told one by one; all are counted.
+MOST_TOLD = 1_000
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of a request so far.
+
+    Args:
+        stored: Documents stored; all of them are safe.
+        unchanged: Those that were there unchanged.
+        refused: Lines that gave no document or one that cannot be stored.
+        errors: The first of these, by line.
+        lines: Lines read.
+    """
+
+    stored: int = 0
+    unchanged: int = 0
+    refused: int = 0
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    lines: int = 0
+
+    def refuse(self, line: int, reason: str) -> None:
+        """Note a line that gave no document."""
+        self.refused += 1
+        if len(self.errors) < MOST_TOLD:
+            self.errors.append({"line": line, "message": reason})
+
+    def values(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return {
+            "lines": self.lines,
+            "stored": self.stored,
+            "unchanged": self.unchanged,
+            "refused": self.refused,
+            "errors": sorted(self.errors, key=lambda each: int(each["line"])),
+        }
+
+
+class BrokenOffError(Exception):
+    """A request ended on the way; what the report counts is safe all the same."""
+
+    def __init__(self, report: Report, cause: WhorlError | HTTPException) -> None:
+        super().__init__(str(cause))
+        self.report, self.cause = report, cause
+
+
+class Lines:
+    """Cuts a body into lines as it comes.
+
+    Args:
+        most: Bytes of a line, at most; of a longer one nothing is kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._number, self._pieces, self._size = 1, list[bytes](), 0
+
+    @property
+    def kept(self) -> int:
+        """Bytes of the line that has not ended yet."""
+        return self._size if self._pieces else 0
+
+    def of(self, chunk: bytes) -> Iterator[Line]:
+        """Yield the lines that end in the next part of the body, in order."""
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            self._add(piece)
+            yield from self.rest(is_ended=True)
+        self._add(rest)
+
+    def rest(self, *, is_ended: bool = False) -> Iterator[Line]:
+        """Yield what is left, at the end of the body; or at that of a line, which may be empty."""
+        if self._size or is_ended:
+            yield self._number, b"".join(self._pieces) if self._size <= self._most else None
+        self._number, self._pieces, self._size = self._number + 1, [], 0
+
+    def _add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        self._pieces = [*self._pieces, piece] if self._size <= self._most else []
+
+
+class Uploads:
+    """Stores documents that arrive in requests.
+
+    Args:
+        store: Where to.
+        settings: How long a line may be, and how long a part may wait for its place.
+        room: Where parts are stored.
+        memory: Where the bytes of bodies are counted.
+    """
+
+    def __init__(self, store: Store, settings: Settings, room: Room, memory: BodyMemory) -> None:
+        self._store, self._settings, self._room, self._memory = store, settings, room, memory
+
+    async def take(self, chunks: AsyncIterator[bytes]) -> Report:
+        """Store the documents of one request.
+
+        Args:
+            chunks: Its body, of which a part is read whenever there is room.
+
+        Raises:
+            BrokenOffError: The store failed, the client was too slow, or there was no room.
+            ClientDisconnect: The client has gone.
+        """
+        report, lines = Report(), Lines(self._settings.max_line_bytes)
+        part, size, counted = list[Line](), 0, 0
+        try:
+            async for chunk in chunks:
+                ended = list(lines.of(chunk))
+                part += ended
+                size += sum(len(line or b"") for _, line in ended)
+                self._memory.take(size + lines.kept - counted)
+                counted = size + lines.kept
+                if size >= PART_BYTES or len(part) >= PART_LINES:
+                    await self._store_in_place(part, report)
+                    part, size = [], 0
+            await self._store_in_place([*part, *lines.rest()], report)
+        except (WhorlError, HTTPException) as error:
+            raise BrokenOffError(report, error) from error
+        finally:
+            self._memory.give(counted)
+        return report
+
+    async def _store_in_place(self, part: list[Line], report: Report) -> None:
+        if part:
+            async with self._room.place(self._settings.request_timeout_seconds):
+                await to_thread.run_sync(self._store_part, part, report)
+
+    def _store_part(self, part: Iterable[Line], report: Report) -> None:
+        numbers: dict[str, int] = {}
+        before = Indexed(report.stored, report.unchanged)
+
+        def documents() -> Iterator[Document]:
+            most = self._settings.max_line_bytes
+            for number, line in part:
+                report.lines = number
+                try:
+                    if line is None:
+                        raise DocumentError(f"a line has at most {most:,} bytes")
+                    if line.strip():
+                        document = json_document(line)
+                        numbers[document.id] = number
+                        yield document
+                except DocumentError as error:
+                    report.refuse(number, str(error))
+
+        def note(done: Indexed) -> None:
+            report.stored, report.unchanged = before.stored + done.stored, before.unchanged + done.unchanged
+
+        def refused(document: Document, error: DocumentError) -> None:
+            report.refuse(numbers[document.id], str(error))
+
+        self._store.index(documents(), progress=note, on_refused=refused)

@@ -1,0 +1,109 @@
+"""A service with limits, and a store that answers when it is let."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+from starlette.testclient import TestClient
+
+from whorl import Store
+from whorl.context import require_time, seconds_left
+from whorl.errors import StoppedError
+from whorl.service.app import create_app
+from whorl.service.credentials import Credentials
+from whorl.service.middleware.hosts import Hosts
+from whorl.settings.settings import Settings
+
+LINES = {"Content-Type": "application/x-ndjson"}
+OPEN = Credentials()
+PATIENCE_SECONDS = 60.0
+
+
+@contextlib.contextmanager
+def limited(
+    store: Store, credentials: Credentials = OPEN, hosts: Hosts | None = None, **limits: Any
+) -> Iterator[TestClient]:
+    app = create_app(store, credentials, Settings(**limits), hosts)
+    with TestClient(app, raise_server_exceptions=False) as made:
+        yield made
+
+
+def refused(answer: httpx.Response, status: int) -> str:
+    """The message of an answer with this status, which whorl's own error has as well."""
+    told = answer.json()["error"]
+    assert answer.status_code == told["statusCode"] == status
+    assert ("Retry-After" in answer.headers) == (status in (429, 503))
+    return str(told["message"])
+
+
+class Held(Store):
+    """A store that answers when it is let; it counts those that wait in it, and how long they were given."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.engine)
+        self.released = threading.Event()
+        self.inside = threading.Semaphore(0)
+        self.given: list[float | None] = []
+        self.ends: list[float] = []
+
+    def search(self, query: str, **arguments: Any) -> Any:
+        left = seconds_left()
+        self.given.append(left)
+        self.ends.append(time.monotonic() + (left or 0.0))
+        self.inside.release()
+        assert self.released.wait(PATIENCE_SECONDS)
+        return super().search(query, **arguments)
+
+    def arrived(self, count: int) -> None:
+        """Wait until so many have come."""
+        for _ in range(count):
+            assert self.inside.acquire(timeout=PATIENCE_SECONDS)
+
+
+class Endless(Store):
+    """A store whose searches for `endless` go on until they are stopped."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.engine)
+        self.inside, self.stopped = threading.Event(), threading.Event()
+
+    def search(self, query: str, **arguments: Any) -> Any:
+        if query != "endless":
+            return super().search(query, **arguments)
+        self.inside.set()
+        patience = threading.Event()
+        for _ in range(6_000):
+            try:
+                require_time()
+            except StoppedError:
+                self.stopped.set()
+                raise
+            patience.wait(0.01)
+        raise AssertionError("nobody stops it")
+
+
+def measured(service: TestClient, name: str) -> float:
+    lines = service.get("/metrics").text.splitlines()
+    return float(next(line.split()[1] for line in lines if line.startswith(f"{name} ")))
+
+
+def waiting(service: TestClient) -> float:
+    return measured(service, "whorl_requests_waiting")
+
+
+def working(service: TestClient) -> float:
+    return measured(service, "whorl_requests_working")
+
+
+def until(reached: Callable[[], bool]) -> None:
+    patience = threading.Event()
+    for _ in range(6_000):
+        if reached():
+            return
+        patience.wait(0.01)
+    raise AssertionError("nothing happens")
