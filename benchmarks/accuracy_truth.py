@@ -14,9 +14,9 @@ from whorl import Document
 from whorl.fingerprint.hashing import numbered
 from whorl.fingerprint.minhash.minima import minima_of
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.fingerprint.statistics.metric import Metric, Percent, least_overlap
 from whorl.fingerprint.words.shingles import murmur_pieces, pieces
-from whorl.similar.by_sketch import Percent, ask
+from whorl.similar.by_sketch import ask
 
 SCHEME = Scheme()
 

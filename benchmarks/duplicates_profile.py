@@ -81,15 +81,15 @@ class Clocks:
 #: What is timed: the part, the module, and the name in it; of a class behind a dot.
 PARTS = (
     ("reading JSON", "whorl.ingest.files", "documents_in"),
-    ("digests", "whorl.duplicates.result", "_digest"),
-    ("words and hashes", "whorl.duplicates.result", "hashed"),
+    ("digests", "whorl.duplicates.gathering", "_digest"),
+    ("words and hashes", "whorl.duplicates.gathering", "hashed"),
     ("importing numba and loading the loops", "whorl.fingerprint.batch", "_kernel"),
     ("sampling", "whorl.fingerprint.batch", "sketch_of_distinct"),
     ("archive: opening", "whorl.duplicates.archive", "Archive.__init__"),
     ("archive: writing documents", "whorl.duplicates.archive", "Archive.put"),
     ("archive: reading documents back", "whorl.duplicates.archive", "Archive.archived"),
     ("archive: writing pairs", "whorl.duplicates.archive", "Archive.keep_pairs"),
-    ("candidates", "whorl.duplicates.search", "candidates"),
+    ("candidates", "whorl.duplicates.search", "find_candidates"),
     ("verification", "whorl.duplicates.search", "verified"),
     ("output", "whorl.cli.duplicates", "_write"),
 )

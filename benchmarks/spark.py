@@ -20,9 +20,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from whorl.duplicates.result import FILES_SCHEME, ask_pairs
+from whorl.duplicates import ask_pairs
+from whorl.duplicates.gathering import FILES_SCHEME
 from whorl.duplicates.schedule import rounds
-from whorl.duplicates.spark.candidates import candidates, hash_rows
+from whorl.duplicates.spark.candidates import hash_rows, join_candidates
 from whorl.duplicates.spark.components import components
 from whorl.duplicates.spark.documents import gathered, read
 from whorl.duplicates.spark.frames import settled
@@ -125,7 +126,7 @@ def search(texts: DataFrame, steps: Steps | None, told: Counter[str]) -> None:
         first = rounds(question, row[3] // 5)[0]
         told["rows"] = hash_rows(documents, FILES_SCHEME, first).count()
         steps.end("(counting)")
-    met = settled(candidates(documents, FILES_SCHEME, question).pairs)
+    met = settled(join_candidates(documents, FILES_SCHEME, question).pairs)
     if steps:
         steps.end("candidates")
         told["candidates"] = met.count()

@@ -19,7 +19,7 @@ from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.minhash.signature import Signature, shared_tokens
 from whorl.fingerprint.passages import Comparison, compare
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.metric import Metric, Percent
 from whorl.model import Document, Indexed, Order, Page, Stored
 from whorl.planning.build import (
     Bool,
@@ -47,7 +47,6 @@ from whorl.similar.by_sketch import (
     AT_ONCE,
     DEFAULT_RECALL,
     DEFAULT_THRESHOLD,
-    Percent,
     Question,
     Similar,
     Source,

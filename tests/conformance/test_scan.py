@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.test_similar import shares, windows
 from whorl import Document, Store
-from whorl.duplicates.result import ask_pairs, duplicates_in
+from whorl.duplicates import ask_pairs, duplicates_in
 
 
 def test_a_scan_gives_each_document_once(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whorl.duplicates.candidates import Crowd, Some, candidates
+from whorl.duplicates.candidates import Crowd, Some, find_candidates
 from whorl.duplicates.clusters import Components
 from whorl.duplicates.question import Metric, PairQuestion
 from whorl.duplicates.search import _Links, find_pairs, first_of_equals
@@ -37,7 +37,7 @@ def question(metric: str, percent: int, recall: int = 95) -> PairQuestion:
 
 
 def found_in(sketches: Sketches, asked: PairQuestion, **options: int) -> Pairs:
-    some = [each for each in candidates(sketches, asked, **options) if isinstance(each, Some)]
+    some = [each for each in find_candidates(sketches, asked, **options) if isinstance(each, Some)]
     return Pairs.together([verified(sketches, each.smaller, each.larger, asked) for each in some])
 
 
@@ -133,7 +133,7 @@ def test_one_hash_of_everybody_makes_no_pairs() -> None:
     one = numbers(chance, 1)
     sketches = sketches_of([one | numbers(chance, 60) for _ in range(5_000)])
     for metric in ("jaccard", "containment"):
-        assert not list(candidates(sketches, question(metric, 80)))
+        assert not list(find_candidates(sketches, question(metric, 80)))
 
 
 @pytest.mark.parametrize("share", [30, 60, 75])
@@ -147,7 +147,7 @@ def test_boilerplate_makes_few_candidates(share: int) -> None:
     sets = [frame | numbers(chance, 400 - 4 * share) for _ in range(3_000)]
     sets += [set(chance.sample(sorted(each), 395)) for each in sets[:100]]
     sketches, asked = sketches_of(sets), question("jaccard", 80)
-    met = [each for each in candidates(sketches, asked) if isinstance(each, Some)]
+    met = [each for each in find_candidates(sketches, asked) if isinstance(each, Some)]
     assert sum(each.smaller.size for each in met) < 10 * len(sets)
     pairs = Pairs.together([verified(sketches, each.smaller, each.larger, asked) for each in met])
     assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == {(at, 3_000 + at) for at in range(100)}
@@ -161,7 +161,7 @@ def test_a_crowd_is_linked_without_all_its_pairs() -> None:
     page = numbers(chance, 300)
     sets = [page | numbers(chance, 5) for _ in range(4_000)] + [numbers(chance, 300) for _ in range(50)]
     sketches, asked = sketches_of(sets), question("jaccard", 80)
-    assert any(isinstance(each, Crowd) for each in candidates(sketches, asked, crowds=True))
+    assert any(isinstance(each, Crowd) for each in find_candidates(sketches, asked, crowds=True))
     firsts = np.arange(len(sets))
     pairs = find_pairs(
         sketches, firsts, asked, known=Pairs.together([]), is_known=np.zeros(len(sets), np.bool_), links_suffice=True
@@ -207,7 +207,7 @@ def test_nothing_to_compare() -> None:
     No documents, one, or documents without shingles make no pairs.
     """
     for sets in ([], [{1}], [set[int](), set[int]()]):
-        assert not list(candidates(sketches_of(sets), question("jaccard", 80)))
+        assert not list(find_candidates(sketches_of(sets), question("jaccard", 80)))
 
 
 def test_levels_are_those_of_the_scheme() -> None:

@@ -13,21 +13,16 @@ import pytest
 
 from tests.families import family_documents, shingles, true_components, true_pairs
 from whorl import Document, open_store
+from whorl.context import new_request
 from whorl.duplicates.archive import Archive
-from whorl.duplicates.result import (
-    FILES_SCHEME,
-    Duplicates,
-    Pair,
-    ask_pairs,
-    date_of,
-    duplicates_among,
-    duplicates_in,
-    superfluous,
-)
-from whorl.errors import ParameterError
+from whorl.duplicates.gathering import FILES_SCHEME, duplicates_among, duplicates_in, seconds_of
+from whorl.duplicates.question import ask_pairs
+from whorl.duplicates.result import Duplicates, Pair, superfluous
+from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.wire.duplicates import left_out
 
 DOCUMENTS = family_documents(80)
 
@@ -224,10 +219,10 @@ def test_dates_of_fields() -> None:
     """
     A date as queries write it, seconds, or the first of several; anything else is none.
     """
-    assert date_of("1970-01-02") == 86_400
-    assert date_of(("1970-01-01T00:00:10Z", "2000-01-01")) == 10
-    assert date_of(12) == 12
-    assert [date_of(each) for each in ("yesterday-ish", None, (), [])] == [None] * 4
+    assert seconds_of("1970-01-02") == 86_400
+    assert seconds_of(("1970-01-01T00:00:10Z", "2000-01-01")) == 10
+    assert seconds_of(12) == 12
+    assert [seconds_of(each) for each in ("yesterday-ish", None, (), [])] == [None] * 4
 
 
 @pytest.mark.parametrize(
@@ -317,3 +312,32 @@ def test_equal_sketches_are_no_copies(tmp_path: Path) -> None:
             (cluster,) = found.clusters()
             assert [member.id for member in cluster.members] == ["a", "b", "edited"]
             assert [match.is_exact for match in cluster.matches] == [True, False, False]
+
+
+def test_what_is_too_short_follows_the_scheme() -> None:
+    """
+    Two words are no shingle of three; the message says three, whatever the usual number is.
+    """
+    documents = [Document("a", "to be"), Document("b", "to be or not"), Document("c", "to be or not")]
+    question = ask_pairs("jaccard", 80, 95)
+    with duplicates_among(documents, question, scheme=Scheme(shingle_size=3), workers=1) as found:
+        assert found.count_pairs() == 1
+        assert left_out(found) == ["1 document of fewer than 3 words was not compared"]
+
+
+def test_a_search_ends_with_its_time() -> None:
+    """
+    One that nobody waits for any more stops, while it reads and while it compares.
+    """
+    question = ask_pairs("jaccard", 80, 95)
+
+    def documents(most: int) -> Iterator[Document]:
+        for number, each in enumerate(DOCUMENTS, start=1):
+            if number == most:
+                request.cancel()
+            yield each
+
+    for most in (5, len(DOCUMENTS)):
+        found = duplicates_among(documents(most), question, workers=1)
+        with new_request() as request, pytest.raises(StoppedError), found:
+            pass

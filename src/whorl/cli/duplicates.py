@@ -15,8 +15,9 @@ import click
 from whorl.errors import ParameterError, WhorlError
 
 if TYPE_CHECKING:
+    from whorl.duplicates.gathering import Progress
     from whorl.duplicates.question import PairQuestion
-    from whorl.duplicates.result import Duplicates, Progress
+    from whorl.duplicates.result import Duplicates
     from whorl.model import Document
 
 _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
@@ -102,7 +103,7 @@ def duplicates(
 
     JSON is one object a line. Documents of fewer words than a shingle has, five, are not compared.
     """
-    from whorl.duplicates.result import ask_pairs
+    from whorl.duplicates import ask_pairs
 
     if paths and store is not None:
         raise ParameterError("name PATHs or a --store, not both")
@@ -201,12 +202,12 @@ def _among(
     problems: list[Any],
     progress: Progress,
 ) -> AbstractContextManager[Duplicates]:
-    from whorl.duplicates.result import date_of, duplicates_among
+    from whorl.duplicates.gathering import duplicates_among, seconds_of
     from whorl.ingest.files import Problem, documents_in, files_under
 
     def date(document: Document) -> float | None:
         if date_field is not None:
-            return date_of(document.properties.get(date_field))
+            return seconds_of(document.properties.get(date_field))
         try:
             return os.stat(document.id).st_mtime
         except (OSError, ValueError):
@@ -237,7 +238,7 @@ def _in_store(
     links_suffice: bool,
     progress: Progress,
 ) -> Iterator[Duplicates]:
-    from whorl.duplicates.result import duplicates_in
+    from whorl.duplicates import duplicates_in
     from whorl.settings.settings import Settings
     from whorl.store import open_store
 
@@ -274,7 +275,7 @@ def _write(
 
 
 def _list(found: Duplicates, keep: str, delete_list: Path, *, only_new: bool) -> None:
-    from whorl.duplicates.result import superfluous
+    from whorl.duplicates import superfluous
     from whorl.wire.text import counted
 
     with _opened(delete_list) as out:
@@ -287,13 +288,12 @@ def _list(found: Duplicates, keep: str, delete_list: Path, *, only_new: bool) ->
 
 def _tell(found: Duplicates, problems: list[Any]) -> None:
     from whorl.cli.render.console import problem_lines
-    from whorl.wire.text import counted
+    from whorl.wire.duplicates import left_out
 
-    if found.too_short:
-        click.echo(f"note: {counted(found.too_short, 'document')} of fewer than 5 words not compared", err=True)
+    for line in left_out(found):
+        click.echo(f"note: {line}", err=True)
     if found.without_sketch:
-        told = f"note: {counted(found.without_sketch, 'document')} without a sketch not compared"
-        click.echo(f"{told}; 'whorl solr backfill' makes them", err=True)
+        click.echo("'whorl solr backfill' makes the sketches that are missing", err=True)
     for line in problem_lines(problems, "could not be read as they are"):
         click.echo(line, err=True)
 

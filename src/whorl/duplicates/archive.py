@@ -21,6 +21,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import chunks
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError, StoreError
@@ -43,7 +44,7 @@ _TABLES = """
     CREATE INDEX pair_by_b ON pair (b)
 """
 _HASH = np.dtype("<u8")
-_CHUNK, _ROWS_AT_ONCE = 500, 50_000
+_CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
 #: What `is_paired` of a document says: it was compared with nothing yet; all its pairs with others of these are known;
 #: they were, until a document was forgotten that took some of them along.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
@@ -245,8 +246,8 @@ class Archive:
         """
         hashes = [entry.sketch.hashes.astype(_HASH, copy=False) for entry in entries]
         with self._failures():
-            for part in _buffered(hashes):
-                _write(self._file, part)
+            for some in chunks(hashes, lambda own: own.nbytes, _BYTES_AT_ONCE):
+                _write(self._file, np.concatenate(some).tobytes())
             if self.lasts:
                 os.fsync(self._file)
         scan = self._scan()
@@ -452,20 +453,6 @@ def sketch_digest(sketch: Sketch) -> bytes:
 def sketch_key(sketch: Sketch) -> int:
     """Return a number of 64 bits, signed, that is the same for equal sketches, and hardly ever for others."""
     return int.from_bytes(sketch_digest(sketch)[:8], "little", signed=True)
-
-
-def _buffered(parts: Sequence[npt.NDArray[np.uint64]]) -> Iterator[bytes]:
-    """Yield the bytes of arrays, many small ones together."""
-    waiting: list[npt.NDArray[np.uint64]] = []
-    size = 0
-    for part in parts:
-        waiting.append(part)
-        size += part.nbytes
-        if size > 1 << 22:
-            yield np.concatenate(waiting).tobytes()
-            waiting, size = [], 0
-    if waiting:
-        yield np.concatenate(waiting).tobytes()
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import run_starts
+from whorl.context import require_time
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS, Looked, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
@@ -60,7 +61,7 @@ class Crowd(NamedTuple):
     places: Numbers
 
 
-def candidates(
+def find_candidates(
     sketches: Sketches, question: PairQuestion, *, crowds: bool = False, most: int = MOST_PAIRS
 ) -> Iterator[Some | Crowd]:
     """Yield the pairs that may be above a threshold; a few come more than once.
@@ -179,6 +180,7 @@ class _Search:
         )
         taken = np.zeros_like(members.looked.counts)
         for part in range(1, parts + 1):
+            require_time()
             end = np.uint64(scheme.bound(level) * part // parts - 1)
             upto = self._sketches.upto(members.places, np.full(taken.shape, end))
             hashes, owners = self._sketches.gathered(members.places, taken, upto - taken)
@@ -239,6 +241,7 @@ class _Search:
         first = np.flatnonzero(np.diff(larger[left], prepend=-1))
         cuts = first[np.searchsorted(ends[first], np.arange(AT_ONCE, ends[-1] if ends.size else 0, AT_ONCE))]
         for portion in np.split(left, np.unique(cuts)):
+            require_time()
             if portion.size:
                 yield _some(members, found_by.keys, low[portion], counts[portion], larger[portion], member_bits)
 

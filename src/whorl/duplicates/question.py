@@ -16,7 +16,7 @@ import numpy as np
 
 from whorl.duplicates.sketches import Numbers
 from whorl.errors import ParameterError
-from whorl.fingerprint.statistics.metric import Metric, metric_named, require_threshold
+from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, require_threshold
 
 DEFAULT_THRESHOLD = Fraction(80, 100)
 DEFAULT_RECALL = Fraction(95, 100)
@@ -84,3 +84,18 @@ class PairQuestion:
         """Share of the smaller document's shingles that the larger one has, at least, whatever its size."""
         threshold = self.threshold
         return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold
+
+
+def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> PairQuestion:
+    """Return the question of numbers as people give them.
+
+    Args:
+        metric: "jaccard" (or "similarity"), or "containment" (how much of the smaller document the larger one has).
+        threshold: In percent, above 0, at most 100.
+        recall: In percent, above 0, at most 100.
+
+    Raises:
+        ParameterError: There is no such metric, or a number is no percentage above 0.
+    """
+    chosen = metric_named(metric, METRICS)
+    return PairQuestion(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall))

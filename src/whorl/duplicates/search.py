@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from whorl.duplicates.candidates import AT_ONCE, Crowd, candidates
+from whorl.duplicates.candidates import AT_ONCE, Crowd, find_candidates
 from whorl.duplicates.clusters import Components
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.sketches import Numbers, Sketches
@@ -71,7 +71,7 @@ def find_pairs(
     linking = _Links(compared, question)
     if links_suffice:
         linking.note(known.at(_inverse(places, len(sketches))))
-    for some in candidates(compared, question, crowds=links_suffice):
+    for some in find_candidates(compared, question, crowds=links_suffice):
         if isinstance(some, Crowd):
             pairs = Pairs.together(linking.of(some.places, is_new[some.places]))
         else:

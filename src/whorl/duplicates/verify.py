@@ -1,4 +1,4 @@
-"""Candidates verified: pairs of documents that are alike, with what they share."""
+"""Candidates verified: what two sketches share at the level of the larger document, and whether that makes a pair."""
 
 from __future__ import annotations
 
@@ -9,14 +9,82 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from whorl.duplicates.overlap import PairOverlaps, overlaps
+from whorl.context import require_time
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.sketch.sketch import compare
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
 
 #: The rest of the allowance for misses; see `candidates`.
 _OF_MISSES = Fraction(4, 5)
+#: Fewer pairs are done by numpy before numba is imported.
+LARGE = 20_000
+#: Pairs that are compared before anybody is asked whether to go on: a second's work at most.
+_AT_ONCE = 1 << 19
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairOverlaps:
+    """What the sketches of pairs have in common; int64 arrays of shape (pairs,).
+
+    Args:
+        levels: The level at which two documents are compared.
+        counts_a: Hashes of the first documents below the bound of that level.
+        counts_b: Those of the second ones.
+        shared: Those of both.
+    """
+
+    levels: Numbers
+    counts_a: Numbers
+    counts_b: Numbers
+    shared: Numbers
+
+    def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> PairOverlaps:
+        """Return those of some of the pairs."""
+        return PairOverlaps(self.levels[which], self.counts_a[which], self.counts_b[which], self.shared[which])
+
+
+def overlaps(sketches: Sketches, a: Numbers, b: Numbers) -> PairOverlaps:
+    """Return what pairs of documents have in common, by the fastest route that is at hand.
+
+    Args:
+        sketches: Of all documents.
+        a: Places of the first documents; int64 array of shape (pairs,).
+        b: Places of the second ones.
+    """
+    own = sketches.scheme_levels(sketches.sizes)
+    levels = np.maximum(own[a], own[b])
+    counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
+    is_fast = kernel.is_available() and (a.size >= LARGE or kernel.is_loaded())
+    shared = _merged(sketches, a, b, counts_a, counts_b) if is_fast else _looked_up(sketches, a, b)
+    return PairOverlaps(levels, counts_a, counts_b, shared)
+
+
+def _merged(sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers) -> Numbers:
+    from whorl.duplicates.compiled import count_shared
+
+    shared = np.empty(a.size, np.int64)
+    starts_a, starts_b = sketches.starts[a], sketches.starts[b]
+    for at in range(0, a.size, _AT_ONCE):
+        require_time()
+        some = slice(at, at + _AT_ONCE)
+        sides = starts_a[some], counts_a[some], starts_b[some], counts_b[some]
+        count_shared(sketches.hashes.view(np.ndarray), *sides, shared[some])
+    return shared
+
+
+def _looked_up(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
+    """Compare one document at a time with all that it is paired with."""
+    shared = np.empty(a.size, np.int64)
+    order = np.argsort(a, kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(a[order])) + 1):
+        require_time()
+        if group.size:
+            hits = [sketches.sketch(place) for place in b[group].tolist()]
+            shared[group] = compare(sketches.sketch(int(a[group[0]])), hits).shared
+    return shared
 
 
 @dataclass(frozen=True, slots=True, eq=False)

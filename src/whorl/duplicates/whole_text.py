@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from whorl.context import require_time
 from whorl.duplicates.archive import Archive, Archived, sketch_key
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.sketches import Numbers
@@ -40,6 +41,7 @@ def told_apart(
     there = there[alike.low < question.least_overlap(alike.sizes_a, alike.sizes_b)]
     told: list[tuple[int, int]] = []
     for at in range(0, there.size, _READ_AT_ONCE):
+        require_time()
         for place, whole in _read(archive, archived, there[at : at + _READ_AT_ONCE], read).items():
             keys[place] = sketch_key(Sketch(archive.scheme, whole.size, whole))
             told.append((int(keys[place]), int(archived.numbers[place])))
@@ -64,6 +66,7 @@ def settled(
     is_kept = np.ones(len(pairs), np.bool_)
     done = 0
     for some in _read_together(np.flatnonzero(is_open), pairs):
+        require_time()
         places = np.unique(np.concatenate([pairs.a[some], pairs.b[some]]))
         hashes = _read(archive, archived, places, read)
         for at in some.tolist():

@@ -18,21 +18,16 @@ import numpy.typing as npt
 
 from whorl.context import trace
 from whorl.engine.protocol import Engine
-from whorl.errors import ParameterError
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.passages import compare as compare_texts
 from whorl.fingerprint.sketch.sketch import Sketch, compare, lookup_numbers
 from whorl.fingerprint.statistics.estimate import Estimate, estimate_overlaps
-from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, metric_named
+from whorl.fingerprint.statistics.metric import Metric, Percent, Shares, fraction_of, least_overlap, metric_named
 from whorl.model import Hit
 from whorl.planning.build import Bool, BoundPlan, Chosen, MatchAll, Nothing, PlanNode, SketchTokens
 from whorl.similar.calibration import SketchPlan
 from whorl.similar.minhash_plan import MinHashPlan
 from whorl.similar.plan import make_plan
-
-Percent: TypeAlias = int | float | str | Fraction
-#: Characters of the exponent of a percentage, sign included: as many as that of a float has.
-_EXPONENT = 4
 
 #: The metrics that a search for one source can have.
 METRICS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
@@ -81,24 +76,6 @@ def ask(metric: Metric | str, threshold: Percent, recall: Percent, *, is_exact: 
     """
     chosen = metric_named(metric, METRICS)
     return Question(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), is_exact)
-
-
-def fraction_of(name: str, percent: Percent) -> Fraction:
-    """Return a percentage as a fraction in (0, 1].
-
-    Raises:
-        ParameterError: It is none; the message calls it by its name.
-    """
-    # By way of text, so that 0.1 is a tenth.
-    text = str(percent)
-    try:
-        # 1e-99999999 is a number of a hundred million digits.
-        value = Fraction(0) if len(text.lower().partition("e")[2]) > _EXPONENT else Fraction(text) / 100
-    except (ValueError, ZeroDivisionError):
-        value = Fraction(0)
-    if not 0 < value <= 1:
-        raise ParameterError(f"{name} must be a percentage above 0 and at most 100, got {percent}")
-    return value
 
 
 @dataclass(frozen=True, slots=True)

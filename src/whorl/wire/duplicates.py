@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from whorl.duplicates.result import Cluster, Pair
+from whorl.duplicates.result import Cluster, Duplicates, Pair
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.wire.numbers import percent, shares_values
 from whorl.wire.text import counted, printable
@@ -32,6 +32,19 @@ def cluster_values(cluster: Cluster) -> dict[str, Any]:
             for match in cluster.matches
         ],
     }
+
+
+def left_out(found: Duplicates) -> list[str]:
+    """Say which documents were not compared."""
+    lacks = (
+        (found.too_short, f"of fewer than {found.shingle_size} words"),
+        (found.without_sketch, "without a sketch"),
+    )
+    return [
+        f"{counted(number, 'document')} {lack} {'was' if number == 1 else 'were'} not compared"
+        for number, lack in lacks
+        if number
+    ]
 
 
 def write_pairs(pairs: Iterable[Pair], form: str, out: TextIO) -> int:

@@ -19,10 +19,9 @@ from click.testing import CliRunner
 
 from tests.duplicates.spark.spark_runtime import MASTER, SETTINGS
 from tests.families import family_documents
+from whorl.duplicates import ask_pairs, duplicates_among
 from whorl.duplicates.archive import sketch_key
-from whorl.duplicates.candidates import Crowd
-from whorl.duplicates.candidates import candidates as local_candidates
-from whorl.duplicates.result import ask_pairs, duplicates_among
+from whorl.duplicates.candidates import Crowd, find_candidates
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verify import verified
 from whorl.errors import ParameterError
@@ -84,7 +83,7 @@ def test_candidates_are_those_of_one_process(
     Candidate by candidate, and crowd by crowd, also where hashes make too many pairs and are put off round by round;
     and what is verified of them, counted or estimated from sketches, number by number.
     """
-    from whorl.duplicates.spark.candidates import candidates
+    from whorl.duplicates.spark.candidates import join_candidates
     from whorl.duplicates.spark.frames import packed
     from whorl.duplicates.spark.verify import verified_pairs
 
@@ -98,7 +97,7 @@ def test_candidates_are_those_of_one_process(
     pairs: set[tuple[int, int]] = set()
     groups: Counter[frozenset[int]] = Counter()
     sketches = Sketches.of([made[key] for key in keys], SMALL)
-    for some in local_candidates(sketches, asked, crowds=crowds, most=most):
+    for some in find_candidates(sketches, asked, crowds=crowds, most=most):
         if isinstance(some, Crowd):
             groups[frozenset(keys[place] for place in some.places.tolist())] += 1
         else:
@@ -107,13 +106,13 @@ def test_candidates_are_those_of_one_process(
                 for a, b in zip(some.smaller.tolist(), some.larger.tolist(), strict=True)
             }
     # Something was put off, or set aside, just where it was to be.
-    unlimited = sum(some.smaller.size for some in local_candidates(sketches, asked) if not isinstance(some, Crowd))
+    unlimited = sum(some.smaller.size for some in find_candidates(sketches, asked) if not isinstance(some, Crowd))
     assert (len(pairs) < unlimited) == (most < 20_000)
     assert bool(groups) == crowds
 
     rows = [(key, sketch.size, bytearray(packed(sketch.hashes, SMALL))) for key, sketch in made.items()]
     frame = spark.createDataFrame(rows, "key long, size long, hashes binary").repartition(partitions)
-    found = candidates(frame, SMALL, asked, crowds=crowds, most=most)
+    found = join_candidates(frame, SMALL, asked, crowds=crowds, most=most)
     rows = [tuple(row) for row in found.pairs.collect()]
     assert len(rows) == len(set(rows))
     assert set(rows) == pairs
@@ -276,7 +275,7 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
     """
     Parquet, JSON lines and text files of the same documents give the same sketches, and so does the local reader.
     """
-    from whorl.duplicates.result import FILES_SCHEME
+    from whorl.duplicates.gathering import FILES_SCHEME
     from whorl.duplicates.spark.documents import Columns, gathered, read
     from whorl.fingerprint.batch import hashed
 

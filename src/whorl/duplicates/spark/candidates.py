@@ -53,7 +53,7 @@ class Candidates:
     crowds: DataFrame | None
 
 
-def candidates(
+def join_candidates(
     documents: DataFrame, scheme: SketchScheme, question: PairQuestion, *, crowds: bool = False, most: int = MOST_PAIRS
 ) -> Candidates:
     """Return the pairs that may be above a threshold.
@@ -62,7 +62,7 @@ def candidates(
         documents: Columns key (long, none twice), size (long, above 0) and hashes (as `frames.packed` returns them).
         scheme: What the sketches depend on.
         question: What is to be found.
-        crowds: As in `corpus.candidates.candidates`.
+        crowds: As in `whorl.duplicates.candidates.find_candidates`.
         most: As there.
     """
     width = -(-scheme.sketch_bits // 8)

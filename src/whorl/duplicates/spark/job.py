@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.duplicates.question import PairQuestion
-from whorl.duplicates.result import ask_pairs
+from whorl.duplicates.question import PairQuestion, ask_pairs
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, WhorlError
 from whorl.fingerprint.scheme import Scheme
 

@@ -8,10 +8,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from whorl.duplicates.clusters import complete_labels
+from whorl.duplicates.gathering import FILES_SCHEME
 from whorl.duplicates.question import PairQuestion
-from whorl.duplicates.result import FILES_SCHEME
 from whorl.duplicates.schedule import MOST_PAIRS
-from whorl.duplicates.spark.candidates import candidates
+from whorl.duplicates.spark.candidates import join_candidates
 from whorl.duplicates.spark.components import components
 from whorl.duplicates.spark.documents import gathered
 from whorl.duplicates.spark.frames import settled, whole_numbers
@@ -35,7 +35,7 @@ class SparkDuplicates:
         links_suffice: Whether only clusters are wanted, and no complete ones: of a crowd that is all alike not all
             pairs are looked for.
         sketches: How much of each document is compared.
-        most: Pairs that one hash may make in a round, as in `corpus.candidates.candidates`.
+        most: Pairs that one hash may make in a round, as in `whorl.duplicates.candidates.find_candidates`.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class SparkDuplicates:
         self._gathered = gathered(documents, scheme, sketches)
         self._members = self._gathered.members.where("size > 0").drop("size")
         self._documents = self._gathered.documents
-        met = candidates(self._documents, sketches, question, crowds=links_suffice, most=most)
+        met = join_candidates(self._documents, sketches, question, crowds=links_suffice, most=most)
         pairs = self._verified(met.pairs)
         if met.crowds is not None:
             pairs = pairs.unionByName(self._links(met.crowds))

@@ -27,12 +27,12 @@ def verified_pairs(
 
     Args:
         candidates: Columns a and b, keys of documents, a the smaller one.
-        documents: As in `candidates.candidates`.
+        documents: As in `candidates.join_candidates`.
         scheme: What the sketches depend on.
         question: What is to be found.
 
     Returns:
-        Columns a, b, size_a, size_b, shared, low and high, as those of `corpus.pairs.Pairs`.
+        Columns a, b, size_a, size_b, shared, low and high, as those of `whorl.duplicates.verify.Pairs`.
     """
     return _compared(candidates, documents, scheme, partial(verified, question=question))
 

@@ -18,9 +18,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from whorl.errors import ParameterError
+
+#: A percentage as people and programs give it.
+Percent: TypeAlias = int | float | str | Fraction
+#: Characters of the exponent of a percentage, sign included: as many as that of a float has.
+_EXPONENT = 4
 
 
 class Metric(Enum):
@@ -139,3 +144,21 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
     )
     smallest = 1 if is_any_smaller else max(1, math.ceil(threshold * source_size))
     return smallest, None if is_any_larger else math.floor(source_size / threshold)
+
+
+def fraction_of(name: str, percent: Percent) -> Fraction:
+    """Return a percentage as a fraction in (0, 1].
+
+    Raises:
+        ParameterError: It is none; the message calls it by its name.
+    """
+    # By way of text, so that 0.1 is a tenth.
+    text = str(percent)
+    try:
+        # 1e-99999999 is a number of a hundred million digits.
+        value = Fraction(0) if len(text.lower().partition("e")[2]) > _EXPONENT else Fraction(text) / 100
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(0)
+    if not 0 < value <= 1:
+        raise ParameterError(f"{name} must be a percentage above 0 and at most 100, got {percent}")
+    return value

@@ -13,13 +13,13 @@ from typing import Any, Literal
 from fastapi import APIRouter, HTTPException, Query, Response
 
 from whorl.context import seconds_left
+from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.duplicates.question import PairQuestion, PairWord
-from whorl.duplicates.result import Cluster, ask_pairs, duplicates_in
+from whorl.duplicates.result import Cluster
 from whorl.errors import ParameterError
 from whorl.service.errors import Json
 from whorl.store import Store
-from whorl.wire.duplicates import cluster_values, pair_values, write_clusters
-from whorl.wire.text import counted
+from whorl.wire.duplicates import cluster_values, left_out, pair_values, write_clusters
 
 #: Documents that are compared while somebody waits; more of them are the command line's work.
 MOST_DOCUMENTS = 200_000
@@ -125,13 +125,9 @@ def _searched(store: Store, question: PairQuestion, complete: bool) -> _Found:
             "waits; 'whorl duplicates' does it on the command line"
         )
     with duplicates_in(store.engine, question, links_suffice=not complete) as there:
-        warnings = []
-        for number, lack in ((there.too_short, "of fewer than 5 words"), (there.without_sketch, "without a sketch")):
-            if number:
-                warnings.append(f"{counted(number, 'document')} {lack} {'was' if number == 1 else 'were'} not compared")
         clusters = tuple(there.clusters(complete=complete, with_pairs_up_to=PAIRS_UP_TO))
         pairs = there.count_pairs()
-        return _Found((question, complete), time.monotonic(), there.documents, pairs, clusters, tuple(warnings))
+        return _Found((question, complete), time.monotonic(), there.documents, pairs, clusters, tuple(left_out(there)))
 
 
 def _file(clusters: tuple[Cluster, ...], form: str) -> Response:
