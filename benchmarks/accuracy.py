@@ -184,7 +184,7 @@ def _cell(found: Found) -> str:
 
 def errors_table(rows: Sequence[Errors]) -> Iterator[str]:
     """Yield a table of Markdown: a row for each way and group of ratios."""
-    yield "| | sizes | pairs | error of containment | of similarity | within 10 points | intervals hold |"
+    yield "| | sizes | pairs | error of `a_in_b` | of `jaccard` | within 10 points | intervals hold |"
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
         sizes = f"{row.least:g} to {row.below:g}" if row.below else "all" if row.least == 1 else f"{row.least:g} on"
