@@ -53,17 +53,21 @@ def solr_up(port: int, folder: Path | None, heap: str) -> None:
 
 @solr.command("init")
 @click.argument("url")
+@click.option("--content", metavar="FIELD", help="The field of the texts, where whorl.toml does not name it.")
 @click.option("--dry-run", is_flag=True, help="Print what would be added, and add nothing.")
-def solr_init(url: str, dry_run: bool) -> None:
+@click.option("--repair", is_flag=True, help="Also change what a run with the wrong field has left.")
+def solr_init(url: str, content: str | None, dry_run: bool, repair: bool) -> None:
     """Add what fingerprint search needs to an existing collection.
 
     Fields, types and a term vector handler that are missing are added through the Schema and Config APIs. What is
-    there is never changed; where it differs from what is needed, that is said. Running it again adds nothing.
+    there is not changed, unless --repair is given; where it differs from what is needed, that is said. Running it again
+    adds nothing.
     """
     from whorl.engine.solr.setup import initialise
     from whorl.settings.settings import Settings
 
-    for line in initialise(_client(url), Settings.load().fields, dry_run=dry_run):
+    fields = Settings.load().fields
+    for line in initialise(_client(url), fields, dry_run=dry_run, content=content, repair=repair):
         click.echo(line)
 
 
@@ -81,13 +85,12 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
 
     The exit code is 1 when fingerprint search cannot work.
     """
-    from whorl.engine.solr.doctor import Level, check
-    from whorl.engine.solr.token_check import compare_sample
+    from whorl.engine.solr.doctor import Level, check, compare_sample
     from whorl.settings.settings import Settings
 
     client, fields = _client(url), Settings.load().fields
     findings = check(client, fields)
-    if sample and all(finding.code != "no-fingerprints" for finding in findings):
+    if sample and all(finding.code not in ("no-fingerprints", "old-version") for finding in findings):
         findings.append(compare_sample(client, fields, sample))
     if as_json:
         click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
@@ -101,9 +104,12 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
 @solr.command("backfill")
 @click.argument("url")
 @click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
-@click.option("--dry-run", is_flag=True, help="Say how many documents lack a sample, and change none.")
-def solr_backfill(url: str, batch: int, dry_run: bool) -> None:
-    """Give the documents of a collection the samples that searches with a promised recall go by.
+@click.option("--dry-run", is_flag=True, help="Say how many documents lack a sketch, and change none.")
+@click.option(
+    "--repair", is_flag=True, help="Also make empty sketches again, or take them away where there is no text."
+)
+def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
+    """Give the documents of a collection the sketches that searches with a promised recall go by.
 
     They are made from the stored texts, and nothing else in a document is touched; where Solr would lose something
     of it, that is said and nothing is done. It can be stopped at any time: running it again goes on where it was.
@@ -115,33 +121,35 @@ def solr_backfill(url: str, batch: int, dry_run: bool) -> None:
 
     client, fields = _client(url), Settings.load().fields
     if dry_run:
-        _, total = prepare(client, fields)
-        click.echo(f"{counted(total, 'document')} would be given a sample")
+        _, total = prepare(client, fields, repair=repair)
+        click.echo(f"{counted(total, 'document')} would be {'looked at' if repair else 'given a sketch'}")
         return
     done = Backfilled(0)
-    with progress_bar("making samples", "documents") as bar:
-        task = bar.add_task("making samples", total=None)
+    with progress_bar("making sketches", "documents") as bar:
+        task = bar.add_task("making sketches", total=None)
 
         def note(so_far: Backfilled) -> None:
             nonlocal done
             done = so_far
-            bar.update(task, total=done.total, completed=done.sent + done.unread + len(done.refused))
+            bar.update(task, total=done.total, completed=done.done)
 
         try:
-            done = backfill(client, fields, batch=batch, progress=note)
+            done = backfill(client, fields, batch=batch, repair=repair, progress=note)
         except (WhorlError, KeyboardInterrupt):
             if done.total:
-                told = f"{done.sent:,} of {counted(done.total, 'document')} given a sample"
-                click.echo(f"stopped: {told}. Run the same command again to go on.")
+                given = f"{done.sent:,} of {counted(done.total, 'document')} given a sketch"
+                click.echo(f"stopped: {given}. Run the same command again to go on.")
             raise
-    click.echo(f"{counted(done.sent, 'document')} given a sample.")
+    click.echo(f"{counted(done.sent, 'document')} given a sketch.")
+    if done.removed:
+        click.echo(f"{counted(done.removed, 'document')} without a text: an empty sketch was taken away.")
     if done.left:
         click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
     if done.unread:
         left_alone = counted(done.unread, "document")
         click.echo(f"{left_alone} left alone: their text is not stored. Index them again.", err=True)
     problems = [f"{document_id}: {reason}" for document_id, reason in done.refused]
-    for line in problem_lines(problems, "could not be given a sample"):
+    for line in problem_lines(problems, "could not be given a sketch"):
         click.echo(line, err=True)
     if done.unread or done.refused:
         sys.exit(1)

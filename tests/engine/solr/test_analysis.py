@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
+from analysed import analysed
 from hostile import TEXTS
 from tests import solr_runtime
 from tests.plain import plain_filter
 from whorl import Store
-from whorl.engine.solr.analysis import analysed, seen_profile
+from whorl.engine.solr.analysis import seen_profile
+from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import Level, check
+from whorl.engine.solr.doctor import Level, check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import FieldNames, inspect, profile_of
-from whorl.engine.solr.token_check import compare_sample
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
@@ -129,7 +132,7 @@ def test_tokens_of_every_scheme(client: SolrClient, field: str) -> None:
     """
     scheme = scheme_of(field, inspect(client, FieldNames()).scheme.profile)
     for text in ["", "one two three four", REPEATED, " ".join(languages()[:40]), " ".join(f"w{n}" for n in range(900))]:
-        assert analysed(client, field, text) == sign(text, scheme, spelling_of(field)).tokens
+        assert analysed(client.url, field, text) == sign(text, scheme, spelling_of(field)).tokens
         full = sign(text, scheme, Spelling.HEX).tokens
         assert [len(full)] == [len(plain_filter(tokens(text, scheme.profile), scheme))]
 
@@ -143,7 +146,7 @@ def test_languages(client: SolrClient) -> None:
     assert len(steady) > 0.85 * len(languages())
     for text in steady:
         repeated = f"{text} {text} five more words after it"
-        assert analysed(client, "cut", repeated) == sign(repeated, scheme).tokens, text
+        assert analysed(client.url, "cut", repeated) == sign(repeated, scheme).tokens, text
 
 
 @settings(
@@ -161,7 +164,7 @@ def test_hostile_texts(client: SolrClient, text: str) -> None:
     """
     text = well_formed(text)
     assume(not LEADING_LENGTH_MARK.search(text))
-    assert analysed(client, "cut", text) == sign(text, inspect(client, FieldNames()).scheme).tokens
+    assert analysed(client.url, "cut", text) == sign(text, inspect(client, FieldNames()).scheme).tokens
 
 
 @pytest.mark.parametrize("field", SCHEMES)
@@ -171,7 +174,7 @@ def test_the_profile_is_seen(client: SolrClient, field: str) -> None:
     """
     collection = inspect(client, FieldNames(minhash=field))
     assert collection.profile_is_seen
-    assert collection.scheme.profile == profile_of(collection.lucene_version)
+    assert collection.scheme.profile == profile_of(collection.version.lucene)
     assert replaced_rotation(collection.scheme) == replaced_rotation(scheme_of(field, collection.scheme.profile))
 
 
@@ -185,7 +188,7 @@ def test_other_words_are_told(client: SolrClient, field: str) -> None:
     """
     A chain that makes other words than any profile does is followed by the version, with a warning.
     """
-    assert seen_profile(client, field, Scheme(), Spelling.UNITS_4, rotates=True) is None
+    assert seen_profile(client, "id", field, 5, "icu74") is None
     collection = inspect(client, FieldNames(minhash=field))
     assert not collection.profile_is_seen
     assert collection.scheme.profile in PROFILES
@@ -194,15 +197,82 @@ def test_other_words_are_told(client: SolrClient, field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "stages", [None, [], ["a stage", "no tokens"], ["a stage", [{}]], ["a stage", [{"raw_bytes": "[ff fe]"}]]]
+    "stages", [None, [], 7, ["ShingleFilter"], ["x", {}, "ShingleFilter"], ["x", [{}], "ShingleFilter"]]
 )
 def test_an_answer_of_another_shape(client: SolrClient, monkeypatch: pytest.MonkeyPatch, stages: object) -> None:
     """
-    What something before Solr makes of `/analysis/field` is as if nobody could ask.
+    What something before Solr makes of the analysis is as if nobody could ask.
     """
-    told = {"analysis": {"field_names": {"cut": {"index": stages}}}}
-    monkeypatch.setattr(client, "post_text", lambda *_, **__: told)
-    assert seen_profile(client, "cut", Scheme(), Spelling.UNITS_4, rotates=True) is None
+    for told in ({"analysis": stages}, {"analysis": {"0": {"cut": {"index": {"one:two": stages}}}}}):
+        monkeypatch.setattr(client, "post_xml", lambda *_, told=told: Answer(client.url, told))
+        assert seen_profile(client, "id", "cut", 5, "icu74") is None
+
+
+UNUSUAL_SHINGLES: dict[str, dict[str, str]] = {
+    "with_words": {"outputUnigrams": "true"},
+    "joined": {"tokenSeparator": "_"},
+    "short_ones": {"outputUnigramsIfNoShingles": "true"},
+}
+
+
+@pytest.mark.parametrize("unusual", UNUSUAL_SHINGLES)
+def test_other_shingles_are_told(client: SolrClient, unusual: str) -> None:
+    """
+    The same words in other shingles are other tokens, which the definition of the field shows.
+    """
+    changed: dict[str, Any] = {**field_type("cut"), "name": f"{unusual}_type"}
+    changed["indexAnalyzer"]["filters"][1] |= UNUSUAL_SHINGLES[unusual]
+    client.change("schema", {"add-field-type": changed})
+    client.change("schema", {"add-field": {"name": unusual, "type": f"{unusual}_type", "stored": False}})
+    collection = inspect(client, FieldNames(minhash=unusual))
+    text = "a few words that are no more than that"
+    same = analysed(client.url, unusual, text) == sign(text, collection.scheme).tokens
+    few = analysed(client.url, unusual, "too few") == ()
+    assert collection.profile_is_seen == (same and few) is False
+
+
+class Weighing(SolrClient):
+    """Counts what it is sent, by path."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.weights: dict[str, int] = {}
+        self._session.hooks["response"].append(self._weigh)
+
+    def _weigh(self, response: requests.Response, **_: object) -> None:
+        path = str(response.url).removeprefix(f"{self.url}/").partition("?")[0]
+        self.weights[path] = self.weights.get(path, 0) + len(response.content)
+
+
+def test_looking_at_a_collection_costs_little(client: SolrClient) -> None:
+    """
+    The analysis is asked about texts that make no tokens, and not again while the field stays as it is.
+    """
+    with contextlib.closing(Weighing(client.url)) as weighing:
+        collection = inspect(weighing, FieldNames(minhash="cut"))
+        assert 0 < weighing.weights["analysis/document"] < 80_000
+        weighing.weights.clear()
+        again = inspect(weighing, FieldNames(minhash="cut"), collection)
+        assert again == collection
+        assert "analysis/document" not in weighing.weights
+        other = inspect(weighing, FieldNames(minhash="hundred"), collection)
+        assert other.profile_is_seen
+        assert "analysis/document" in weighing.weights
+
+
+def test_answers_hold_what_was_asked_for(client: SolrClient) -> None:
+    """
+    No header repeats the tokens of a question, and nothing is laid out for the eye, whatever a handler's defaults are.
+    """
+    tokens_of_it = sign(" ".join(f"w{number}" for number in range(900)), Scheme()).tokens
+    question = {"query": {"terms": {"f": "cut", "query": ",".join(tokens_of_it)}}, "limit": 0}
+    client.change("config", {"add-requesthandler": {
+        "name": "/talkative", "class": "solr.SearchHandler",
+        "defaults": {"echoParams": "all", "indent": "true", "wt": "json"},
+    }})  # fmt: skip
+    with contextlib.closing(Weighing(client.url)) as weighing:
+        assert weighing.select(question, "talkative").total == 0
+        assert weighing.weights["talkative"] < 200
 
 
 @pytest.mark.parametrize("field", SCHEMES)
@@ -244,4 +314,4 @@ def test_a_sketch_of_several_values(client: SolrClient) -> None:
     client.commit()
     finding = compare_sample(client, names, 20)
     client.post("update", {"delete": ["1", "2"]}, commit="true")
-    assert (finding.code, finding.message.split()[0]) == ("sketch-agrees", "2")
+    assert (finding.code, finding.message.split()[0]) == ("sample-agrees", "2")

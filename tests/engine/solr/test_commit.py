@@ -22,7 +22,7 @@ class Index:
         self.commits = 0
         self.lock = threading.Lock()
         self.begun, self.held = threading.Semaphore(0), threading.Event()
-        self.error: EngineUnavailableError | None = None
+        self.error: BaseException | None = None
 
     def commit(self) -> None:
         with self.lock:
@@ -30,8 +30,9 @@ class Index:
             self.commits += 1
         self.begun.release()
         assert self.held.wait(_DEADLINE_SECONDS)
-        if self.error:
-            raise self.error
+        error, self.error = self.error, self.error if isinstance(self.error, EngineUnavailableError) else None
+        if error:
+            raise error
         with self.lock:
             self.searchable |= seen
 
@@ -102,3 +103,34 @@ def test_a_failure_is_shared_and_does_not_stay() -> None:
                 call.result(_DEADLINE_SECONDS)
     index.error = None
     shared()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a defect"), KeyboardInterrupt()])
+def test_what_is_no_failure_of_the_engine_is_told_to_nobody_else(error: BaseException) -> None:
+    """
+    Who waited meanwhile does not return as if their documents were in: they commit themselves.
+    """
+    index = Index()
+    shared = SharedCommit(index.commit)
+    index.error = error
+    failed: list[BaseException] = []
+
+    def first() -> None:
+        try:
+            shared()
+        except BaseException as caught:
+            failed.append(caught)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert index.begun.acquire(timeout=_DEADLINE_SECONDS)
+    index.sent.add(1)
+    waiting: Future[None] = Future()
+    other = threading.Thread(target=lambda: waiting.set_result(shared()))
+    other.start()
+    index.held.set()
+    waiting.result(_DEADLINE_SECONDS)
+    thread.join(_DEADLINE_SECONDS)
+    other.join(_DEADLINE_SECONDS)
+    assert failed == [error]
+    assert 1 in index.searchable

@@ -10,7 +10,7 @@ import requests
 
 from tests.plain import plain_tokens
 from whorl import Document, Store, open_store
-from whorl.engine.solr import setup
+from whorl.engine.solr import fields
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import Finding, Level, check
 from whorl.engine.solr.engine import SolrEngine
@@ -109,7 +109,7 @@ def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:
     assert lines == ["nothing to add: all is there"]
     schema = schema_of(solr_cloud_url)
     types = {each["name"]: each for each in schema["fieldTypes"]}  # type: ignore[attr-defined]
-    for definition in setup.TYPES:
+    for definition in fields.TYPES:
         assert types[definition["name"]] == definition
 
 

@@ -11,10 +11,9 @@ from tests import solr_runtime
 from tests.plain import plain_minima
 from whorl import Store
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import Level
+from whorl.engine.solr.doctor import Level, compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import FieldNames, TokenSource
-from whorl.engine.solr.token_check import compare_sample
 from whorl.errors import SchemaError
 from whorl.fingerprint.minhash.codec import Spelling, spell
 from whorl.fingerprint.minhash.minima import full_minima
@@ -179,7 +178,7 @@ def test_a_sketch_agrees(collection_url: str, field: str) -> None:
     Fingerprints made here are those in the index; a text that is changed behind the index's back is shown.
     """
     finding = compare_sample(SolrClient(collection_url), FieldNames(minhash=field), 200)
-    assert (finding.code, finding.message.split()[0]) == ("sketch-agrees", "5")
+    assert (finding.code, finding.message.split()[0]) == ("sample-agrees", "5")
 
 
 def test_a_sketch_that_differs(collection_url: str) -> None:
@@ -189,7 +188,7 @@ def test_a_sketch_that_differs(collection_url: str) -> None:
     changed = {"id": "0-changed", "content": "one two three four five six", "short_stored": ["abcd", "efgh"]}
     requests.post(f"{collection_url}/update?commit=true", json=[changed], timeout=60).raise_for_status()
     finding = compare_sample(SolrClient(collection_url), FieldNames(minhash="alfresco"), 200)
-    assert (finding.level, finding.code) == (Level.WARNING, "sketch-differs")
+    assert (finding.level, finding.code) == (Level.WARNING, "sample-differs")
     assert "'0-changed'" in finding.message
     requests.post(f"{collection_url}/update?commit=true", json={"delete": ["0-changed"]}, timeout=60).raise_for_status()
 

@@ -32,6 +32,8 @@ class Door:
         unanswered: Connections after those whose request goes to Solr, and whose answer is lost.
         context: Of TLS, which ends at the door.
         is_silent: Whether what is not lost is let wait for ever, instead of being passed on.
+        stalls_after: Bytes after which each connection reads nothing more for a while.
+        stall_seconds: How long.
     """
 
     def __init__(
@@ -42,10 +44,13 @@ class Door:
         unanswered: int = 0,
         context: ssl.SSLContext | None = None,
         is_silent: bool = False,
+        stalls_after: int = 0,
+        stall_seconds: float = 0.0,
     ) -> None:
         parts = urlsplit(url)
         self._upstream = (str(parts.hostname), int(parts.port or 0))
         self._lost, self._unanswered, self._context, self._is_silent = lost, unanswered, context, is_silent
+        self._stalls_after, self._stall_seconds, self._closed = stalls_after, stall_seconds, threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         scheme = "http" if context is None else "https"
         self.url = f"{scheme}://127.0.0.1:{self._listener.getsockname()[1]}{parts.path}"
@@ -58,6 +63,7 @@ class Door:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._closed.set()
         # Wakes threads up, which closing would not.
         for each in [self._listener, *self._open]:
             with contextlib.suppress(OSError):
@@ -90,6 +96,12 @@ class Door:
             self._open.append(upstream)
             back = threading.Thread(target=_copy, args=(upstream, connection, number <= self._unanswered))
             back.start()
+            if self._stalls_after:
+                seen = 0
+                while seen < self._stalls_after and (part := connection.recv(65_536)):
+                    upstream.sendall(part)
+                    seen += len(part)
+                self._closed.wait(self._stall_seconds)
             _copy(connection, upstream, False)
             back.join()
 
@@ -325,3 +337,38 @@ def test_plain_http_where_tls_is_spoken(core: str) -> None:
         pytest.raises(EngineUnavailableError, match="does it speak TLS"),
     ):
         store.count()
+
+
+@pytest.mark.parametrize("silence", [30.0, 0.6])
+def test_a_solr_that_stalls_in_the_middle_of_a_body(core: str, silence: float) -> None:
+    """
+    Sending has the time of an answer, not the time to connect, and the message names the setting that gives it more.
+    """
+    text = "a b c d e " * 1_000_000
+    with (
+        Door(core, stalls_after=1_000_000, stall_seconds=1.5) as door,
+        contextlib.closing(SolrClient(door.url, timeout_seconds=silence, link=Link(connect_seconds=0.3))) as client,
+    ):
+        if silence > 1.5:
+            client.add([{"id": "stalled", "content": text}])
+            client.post("update", {"delete": ["stalled"]}, commit="true")
+        else:
+            with pytest.raises(EngineUnavailableError, match=r"took no more .* within 0\.6 s .*WHORL_TIMEOUT"):
+                client.add([{"id": "stalled", "content": text}])
+
+
+def test_who_cannot_be_connected_to(core: str) -> None:
+    """
+    The message names the time to connect and its setting.
+    """
+    # A listener whose queue is full takes no more connections.
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as opened:
+        address = full.getsockname()
+        for _ in range(8):
+            waiting = opened.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(address)
+        client = SolrClient(f"http://127.0.0.1:{address[1]}/solr/whorl", link=Link(connect_seconds=0.3))
+        opened.callback(client.close)
+        with pytest.raises(EngineUnavailableError, match=r"no connection .* within 0\.3 s .*WHORL_CONNECT_TIMEOUT"):
+            client.commit()

@@ -1,15 +1,14 @@
-"""What a collection's own analysis makes of a text, asked by `/analysis/field`."""
+"""Which words a collection's own analysis makes of texts, asked by `/analysis/document`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
 
-from whorl.errors import EngineError, EngineResponseError
-from whorl.fingerprint.minhash.codec import Spelling
-from whorl.fingerprint.minhash.signature import sign
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.words.tokenizer import PROFILES
+from whorl.engine.solr.answer import Answer, reading
+from whorl.errors import EngineError
+from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 
 if TYPE_CHECKING:
     from whorl.engine.solr.client import SolrClient
@@ -19,48 +18,61 @@ if TYPE_CHECKING:
 _PROBE = (
     "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
     "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
-    f"Häuser, los niños que, и не только, 日本語の文章です {'long' * 80} 1,000 e-mail@example.org/a_b?c=d end."
+    f"Häuser, los niños que, и не только, 日本語の文 {'long' * 80} 1,000 e-mail@example.org a_b?c=d end."
 )
+#: Java's name of the stage that makes shingles of words.
+_SHINGLES = "ShingleFilter"
 
 
-def analysed(client: SolrClient, field: str, text: str) -> tuple[str, ...]:
-    """Return the tokens that indexing a text would put into a field, in order, as the index holds them.
+def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
+    """Return the word-break profile under which whorl makes the very words that a field's analysis makes.
 
-    Raises:
-        EngineError: The collection does not answer, or lets nobody ask.
-    """
-    answer = client.post_text("analysis/field", text, **{"analysis.fieldname": field, "analysis.fieldvalue": ""})
-    try:
-        # Pairs of a stage's class and its tokens, one list for both.
-        stages = answer["analysis"]["field_names"][field]["index"]
-        # BytesRef.toString: bytes in hexadecimal, of one digit where one is enough.
-        written = [token["raw_bytes"].strip("[]").split() for token in stages[-1]]
-        return tuple(bytes(int(byte, 16) for byte in term).decode() for term in written)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        told = f"{client.url}/analysis/field answers in an unknown shape"
-        raise EngineResponseError(told, status=200, detail=repr(error)) from error
-
-
-def seen_profile(client: SolrClient, field: str, scheme: Scheme, spelling: Spelling, *, rotates: bool) -> str | None:
-    """Return the word-break profile under which whorl makes the very tokens that a field's analysis makes.
+    Texts of fewer words than a shingle are asked for: Solr shows every token of every stage, and a text that makes any
+    MinHash tokens makes hundreds.
 
     Args:
         client: Where the collection is.
+        key: The unique key.
         field: The indexed tokens.
-        scheme: Of the field, its profile the one that is expected.
-        spelling: Of its tokens.
-        rotates: Whether the field's analysis fills empty buckets.
+        shingle_size: Words in a shingle.
+        expected: The profile that is looked at first.
 
     Returns:
         One of `PROFILES`; None if the analysis is of another kind, or cannot be asked.
     """
-    # With more words than a shingle holds: a text without tokens shows nothing.
-    text = " ".join([_PROBE] * (1 + scheme.shingle_size // 20))
+    texts = list(_short_texts(shingle_size))
+    documents = "".join(
+        f'<doc><field name="{escape(key)}">{number}</field><field name="{escape(field)}">{escape(text)}</field></doc>'
+        for number, text in enumerate(texts)
+    )
     try:
-        indexed = analysed(client, field, text)
+        answer = client.post_xml("analysis/document", f"<docs>{documents}</docs>")
+        with reading(client.url):
+            words = [_words(answer, str(number), field, text) for number, text in enumerate(texts)]
     except EngineError:
         return None
-    # Few buckets keep too little of the text to tell all profiles apart; what is expected then goes first.
-    profiles = sorted(PROFILES, key=lambda profile: profile != scheme.profile)
-    schemes = (replace(scheme, profile=profile, rotation=rotates) for profile in profiles)
-    return next((each.profile for each in schemes if indexed and sign(text, each, spelling).tokens == indexed), None)
+    profiles = sorted(PROFILES, key=lambda profile: profile != expected)
+    return next((each for each in profiles if words == [list(tokens(text, each)) for text in texts]), None)
+
+
+def _short_texts(shingle_size: int) -> Iterator[str]:
+    """Cut the probe into texts that make no shingle, as far as one piece of it alone does not."""
+    text = ""
+    for piece in _PROBE.split():
+        longer = f"{text} {piece}".strip()
+        if text and max(len(list(tokens(longer, profile))) for profile in PROFILES) >= min(shingle_size, 5):
+            yield text
+            longer = piece
+        text = longer
+    yield text
+
+
+def _words(answer: Answer, document: str, field: str, text: str) -> list[str]:
+    """Return what the last stage before the shingles makes of a text."""
+    # Pairs of a stage's class and its tokens, one list for both.
+    stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
+    at = next(number for number, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES))
+    found = stages[at - 1]
+    if not isinstance(found, list):
+        raise TypeError(f"a stage has no tokens: {found!r:.80}")
+    return [str(token["text"]) for token in found]

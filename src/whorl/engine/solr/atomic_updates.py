@@ -14,8 +14,9 @@ from typing import Any
 from whorl.engine.solr.answer import Json
 from whorl.engine.solr.clauses import exists
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.schema import Collection, described
-from whorl.engine.solr.sketches import NEEDED
+from whorl.engine.solr.fields import NEEDED
+from whorl.engine.solr.request import listed
+from whorl.engine.solr.schema import Collection, names_in_use
 from whorl.errors import EngineResponseError, SchemaError
 
 #: Fields that Solr fills itself, and those that the update sets.
@@ -34,7 +35,7 @@ def require_safe(client: SolrClient, collection: Collection) -> None:
     Raises:
         SchemaError: The schema has no `_version_`, or documents have values that would be lost; all fields are named.
     """
-    if "_version_" not in collection.fields:
+    if "_version_" not in collection.schema.fields:
         raise SchemaError(
             f"{client.url} has no field '_version_', without which Solr changes no document in part; add it to the "
             "schema, or index the documents again (whorl index --all)"
@@ -50,15 +51,14 @@ def require_safe(client: SolrClient, collection: Collection) -> None:
 class _Losses:
     def __init__(self, client: SolrClient, collection: Collection) -> None:
         self._client, self._collection = client, collection
-        told = client.get("schema/dynamicfields", showDefaults="true")["dynamicFields"]
-        self._dynamic: Mapping[str, Json] = {each["name"]: each for each in told}
+        self._dynamic = collection.schema.dynamic
         self._sources: dict[str, list[str]] = {}
-        for copy in client.get("schema/copyfields").get("copyFields", []):
-            self._sources.setdefault(copy["dest"], []).append(copy["source"])
+        for source, destination in collection.schema.copies:
+            self._sources.setdefault(destination, []).append(source)
 
     def all(self) -> Iterator[str]:
         """Yield what would be lost, each with its field and the reason."""
-        fields = self._collection.fields
+        fields = self._collection.schema.fields
         yield from self._unreadable([name for name in fields if name != self._collection.names.key])
         if any(not self._is_kept(each) and _holds(each) for each in self._dynamic.values()):
             yield from self._unreadable([name for name in self._names_in_use if name not in fields])
@@ -98,16 +98,16 @@ class _Losses:
             return ""
         sources = [name for pattern in self._sources[destination] for name in self._matching(pattern)]
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
-        body = {"query": query, "limit": _MOST_SUSPECTS, "fields": [self._collection.names.key, *sources]}
-        found = self._client.post("select", body)["response"]
+        body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
+        found = self._client.select(body)
         # A source of which no word is left is not found, but read.
-        innocent = sum(any(name in document for name in sources) for document in found["docs"])
-        return _counted(int(found["numFound"]) - innocent)
+        innocent = sum(any(name in document for name in sources) for document in found.documents)
+        return _counted(found.total - innocent)
 
     def _nested(self) -> Iterator[str]:
         """Yield the documents that are parts of others: their blocks would be torn."""
         root, key = "_root_", self._collection.names.key
-        if not self._collection.fields.get(root, {}).get("indexed"):
+        if not self._collection.schema.fields.get(root, {}).get("indexed"):
             return
         roots = {"join": {"from": root, "to": key, "query": "*:*"}}
         if count := self._count({"bool": {"filter": [exists(root)], "must_not": [roots]}}):
@@ -116,18 +116,18 @@ class _Losses:
     def _count(self, query: Mapping[str, Any]) -> str:
         """Say how many documents match, or "" for none; what cannot be asked may be any number."""
         try:
-            return _counted(int(self._client.post("select", {"query": query, "limit": 0})["response"]["numFound"]))
+            return _counted(self._client.count(query))
         except EngineResponseError as error:
             if error.status != 400:
                 raise
             return "some documents, perhaps: it cannot be searched"
 
     def _about(self, name: str) -> Json | None:
-        return described(name, self._collection.fields, self._dynamic)
+        return self._collection.schema.describe(name)
 
     def _is_kept(self, about: Json) -> bool:
         """Say whether Solr can read a field's values back as they were given."""
-        kind = str(self._collection.types.get(str(about.get("type")), {}).get("class"))
+        kind = str(self._collection.schema.types.get(str(about.get("type")), {}).get("class"))
         has_values = about.get("docValues") and about.get("useDocValuesAsStored") and "Collation" not in kind
         return bool(about.get("stored") or has_values)
 
@@ -138,7 +138,7 @@ class _Losses:
         """Return the fields that a source of a copyField names."""
         if "*" not in pattern:
             return [pattern]
-        names = [*self._collection.fields, *self._names_in_use]
+        names = [*self._collection.schema.fields, *self._names_in_use]
         fitting = dict.fromkeys(name for name in names if fnmatch.fnmatchcase(name, pattern))
         # What is copied is not copied on.
         return [name for name in fitting if name not in _NOT_LOST and not self._is_destination(name)]
@@ -146,8 +146,7 @@ class _Losses:
     @cached_property
     def _names_in_use(self) -> list[str]:
         """The names of all fields that documents have or had, those of dynamic fields too."""
-        found = (core.get("admin/luke", numTerms=0)["fields"] for core in self._client.cores())
-        return sorted({name for fields in found for name in fields})
+        return sorted(names_in_use(self._client))
 
 
 def _holds(about: Json) -> bool:

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from whorl.engine.solr.answer import Json, first_text
+from whorl.engine.solr.answer import Answer, Json, first_text, whole_text
 from whorl.engine.solr.atomic_updates import require_safe
 from whorl.engine.solr.clauses import exists
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.paging import pages
-from whorl.engine.solr.request import lost_sketches, one_of, without_sketch
+from whorl.engine.solr.fields import NEEDED, SIZE, stored_name
+from whorl.engine.solr.request import EVERYTHING, empty_sketches, listed, lost_sketches, one_of, without_sketch
 from whorl.engine.solr.schema import Collection, FieldNames, inspect
-from whorl.engine.solr.sketches import sketch_fields, stored_name
+from whorl.engine.solr.sketches import sketch_fields
+from whorl.engine.solr.texts import listing, stored_texts
 from whorl.errors import EngineError, EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -36,22 +37,36 @@ class Backfilled:
     """What a run did so far.
 
     Args:
-        total: Documents that had no sketch when it began.
+        total: Documents to look at when it began: those that had no sketch, or one to be repaired.
         sent: Documents whose sketch was made and sent.
-        unread: Documents whose text is in the index, but was not stored with them.
+        removed: Documents whose sketch was taken away, since they have no text that it could be of.
+        kept: Documents whose sketch is rightly empty: their text is too short.
+        unread: Documents whose text is not stored with them.
         refused: Documents that Solr refuses, with its reason.
         left: Documents without a sketch at the end, beside those: changed meanwhile, or new.
     """
 
     total: int
     sent: int = 0
+    removed: int = 0
+    kept: int = 0
     unread: int = 0
     refused: tuple[tuple[str, str], ...] = ()
     left: int = 0
 
+    @property
+    def done(self) -> int:
+        """Documents that were looked at."""
+        return self.sent + self.removed + self.kept + self.unread + len(self.refused)
 
-def prepare(client: SolrClient, wanted: FieldNames) -> tuple[Collection, int]:
-    """Return what a collection offers and how many of its documents have no sketch; nothing is changed.
+
+def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[Collection, int]:
+    """Return what a collection offers and how many of its documents are to be looked at; nothing is changed.
+
+    Args:
+        client: Where the collection is.
+        wanted: What it calls its fields.
+        repair: Whether sketches of no shingles are made again.
 
     Raises:
         SchemaError: The documents cannot be given sketches; the message says why and what would work.
@@ -62,15 +77,29 @@ def prepare(client: SolrClient, wanted: FieldNames) -> tuple[Collection, int]:
             f"{client.url} lacks the fields of the sketches, or has others of their names; "
             f"'whorl solr init {client.url}' adds them, 'whorl solr check {client.url}' says more"
         )
-    if collection.content is None:
-        raise SchemaError(
-            f"{client.url} gives no texts back: {wanted.content!r} is not a stored field; where the texts are in "
-            "another, name that in whorl.toml: [fields] content. Else index again (whorl index --all)"
-        )
+    _require_text(client, collection, wanted, repair=repair)
     require_safe(client, collection)
-    name = _name(collection)
-    # Two questions: together they would be asked slowly for each page.
-    return collection, _count(client, without_sketch(name)) + _count(client, lost_sketches(name))
+    # A question for each: together they would be asked slowly for each page.
+    return collection, sum(map(client.count, _queries(collection, repair=repair)))
+
+
+def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames, *, repair: bool) -> None:
+    """Raise unless there is something to make sketches from, or there are empty ones to take away."""
+    content = collection.content
+    if content is not None:
+        if not collection.has_searchable_text or client.count(exists(content)) or not client.count(EVERYTHING):
+            return
+        reason = f"no document has a text in {content!r}"
+    else:
+        reason = f"{wanted.content!r} is not a stored field"
+    texts = stored_texts(client, collection.schema, wanted)
+    if repair and not texts:
+        return
+    there = f"stored texts are in {listing(texts)}" if texts else "no field with a stored text is there"
+    raise SchemaError(
+        f"{client.url} gives no texts back: {reason}, and {there}; where the texts are in another field, name it in "
+        "whorl.toml: [fields] content. Else index again (whorl index --all)"
+    )
 
 
 def backfill(
@@ -78,9 +107,10 @@ def backfill(
     wanted: FieldNames,
     *,
     batch: int = DEFAULT_BATCH,
+    repair: bool = False,
     progress: Callable[[Backfilled], None] | None = None,
 ) -> Backfilled:
-    """Give every document without a sketch its own; those that have one are left alone.
+    """Give every document that has a text and no sketch its own; those that have one are left alone.
 
     A run that is stopped, however that happens, is completed by another one.
 
@@ -88,6 +118,8 @@ def backfill(
         client: Where the collection is.
         wanted: What it calls its fields.
         batch: Documents at once, at least 1.
+        repair: Whether to make sketches of no shingles again too, as they are written while the wrong field is taken
+            for the text; where a document has no text, its sketch is taken away.
         progress: Called before the first batch and after each with what is done by then.
 
     Raises:
@@ -96,14 +128,14 @@ def backfill(
     """
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
-    collection, total = prepare(client, wanted)
+    collection, total = prepare(client, wanted, repair=repair)
     done, committed = Backfilled(total), 0
     # What is not visible yet would be read in its old version, and be refused.
     client.commit()
     tell = progress or _ignore
     tell(done)
     try:
-        for documents in _pages(client, collection, batch):
+        for documents in _pages(client, collection, batch, repair=repair):
             done = _filled(client, collection, documents, done)
             if done.sent - committed >= _COMMIT_EVERY:
                 client.commit()
@@ -114,47 +146,66 @@ def backfill(
             client.commit()
         raise
     client.commit()
-    still = _count(client, without_sketch(_name(collection)))
+    still = client.count(_queries(collection, repair=False)[0])
     return replace(done, left=max(0, still - done.unread - len(done.refused)))
 
 
-def _filled(client: SolrClient, collection: Collection, documents: list[Json], done: Backfilled) -> Backfilled:
+def _filled(client: SolrClient, collection: Collection, documents: list[Answer], done: Backfilled) -> Backfilled:
     unread = _unread(client, collection, documents)
-    updates = [_update(collection, each) for each in documents if str(each[collection.names.key]) not in unread]
-    refused = _send(client, updates, collection.names.key)
+    made, removed, kept = [], [], 0
+    for document in documents:
+        text = whole_text(document.get(collection.content or ""))
+        is_empty = first_text(document.get(SIZE)) == "0"
+        if text:
+            sketch = text_sketch(text, collection.scheme, SketchScheme())
+            if is_empty and not sketch.size:
+                kept += 1
+            else:
+                made.append(_update(collection, document, sketch_fields(sketch, collection.scheme)))
+        elif is_empty and str(document[collection.names.key]) not in unread:
+            removed.append(_update(collection, document, dict.fromkeys(NEEDED)))
+    refused = [_send(client, updates, collection.names.key) for updates in (made, removed)]
     return replace(
         done,
-        sent=done.sent + len(updates) - len(refused),
+        sent=done.sent + len(made) - len(refused[0]),
+        removed=done.removed + len(removed) - len(refused[1]),
+        kept=done.kept + kept,
         unread=done.unread + len(unread),
-        refused=(*done.refused, *refused),
+        refused=(*done.refused, *refused[0], *refused[1]),
     )
 
 
-def _pages(client: SolrClient, collection: Collection, batch: int) -> Iterator[list[Json]]:
-    """Yield the documents without a sketch in the order of their ids, with their texts and versions."""
-    key, name = collection.names.key, _name(collection)
-    fields = [key, str(collection.content), "_version_"]
-    for query in (without_sketch(name), lost_sketches(name)):
-        for documents, _ in pages(client, query, key, fields, batch):
+def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[Answer]]:
+    """Yield the documents to look at in the order of their ids, with their texts, sizes and versions."""
+    key = collection.names.key
+    fields = listed([key, *([collection.content] if collection.content else []), SIZE, "_version_"])
+    for query in _queries(collection, repair=repair):
+        for documents, _ in client.pages(query, key, fields, batch):
             yield documents
 
 
-def _unread(client: SolrClient, collection: Collection, documents: Sequence[Json]) -> set[str]:
-    """Return the ids of documents that came without a text although they have one: an update would lose it."""
-    key, content = collection.names.key, str(collection.content)
-    about = collection.describe(content) or {}
-    bare = [str(each[key]) for each in documents if not first_text(each.get(content))]
-    if not bare or not about.get("indexed"):
+def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
+    """Return what matches documents without a sketch, those that have lost its tokens, those with an empty one."""
+    name = stored_name(collection.scheme, SketchScheme())
+    bare = without_sketch(name, collection.content if collection.has_searchable_text else None)
+    return [bare, lost_sketches(name), *([empty_sketches(name)] if repair else [])]
+
+
+def _unread(client: SolrClient, collection: Collection, documents: Sequence[Answer]) -> set[str]:
+    """Return the ids of documents that came without a text and may have one all the same: they are left alone."""
+    key, content = collection.names.key, collection.content
+    bare = [str(each[key]) for each in documents if not whole_text(each.get(content or ""))]
+    if not bare or content is None:
         return set()
+    if not collection.has_searchable_text:
+        return set(bare)
     query = {"bool": {"filter": [one_of(key, bare), exists(content)]}}
-    found = client.post("select", {"query": query, "limit": len(bare), "fields": [key]})["response"]["docs"]
+    found = client.select({"query": query, "limit": len(bare), "fields": [key]}).documents
     return {str(each[key]) for each in found}
 
 
-def _update(collection: Collection, document: Json) -> Json:
+def _update(collection: Collection, document: Answer, fields: Json) -> Json:
     key = collection.names.key
-    text = first_text(document.get(str(collection.content)))
-    fields = sketch_fields(text_sketch(text, collection.scheme, SketchScheme()), collection.scheme)
     # No tokens are no values, not an empty list of them.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
     return {key: document[key], "_version_": document.get("_version_", _ANY_VERSION), **changes}
@@ -179,14 +230,6 @@ def _send(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, 
             return [refused for update in updates for refused in _send(client, [update], key)]
         return [(str(updates[0][key]), error.detail)]
     return []
-
-
-def _name(collection: Collection) -> str:
-    return stored_name(collection.scheme, SketchScheme())
-
-
-def _count(client: SolrClient, query: dict[str, Any]) -> int:
-    return int(client.post("select", {"query": query, "limit": 0})["response"]["numFound"])
 
 
 def _ignore(done: Backfilled) -> None:

@@ -7,22 +7,15 @@ every character of it but letters and digits is escaped, so that none is syntax.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from whorl.engine.solr.fields import BESIDE
 from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Pattern, Present, Test, Value, Words
 from whorl.planning.dates import written
 from whorl.planning.values import whole
 from whorl.query.ast import Joker
 
-#: What the names of the fields begin with that hold whole values beside a field of words.
-BESIDE: Mapping[Kind, str] = {
-    Kind.KEYWORD: "whorl_keyword_",
-    Kind.INTEGER: "whorl_integer_",
-    Kind.FLOAT: "whorl_float_",
-    Kind.DATE: "whorl_date_",
-    Kind.BOOLEAN: "whorl_boolean_",
-}
 #: Lucene's limit on the words that a misspelt one stands for (FuzzyQuery.defaultMaxExpansions).
 MOST_NEAR = 50
 #: Whatever the standard query parser reads as syntax.

@@ -13,22 +13,26 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import pysolr
 import requests
 
 from whorl.context import seconds_left, trace
-from whorl.engine.solr.answer import Json
+from whorl.engine.solr.answer import Answer, Selected, reading, strange
 from whorl.engine.solr.transport import Link, distrust, session
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError
-from whorl.fingerprint.hashing import well_formed
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: What may be a user and a password, also where characters in them break the address.
 _CREDENTIALS = re.compile("//.*@", re.DOTALL)
+#: The cursor's mark to begin with.
+BEGINNING = "*"
 _Answered = TypeVar("_Answered")
+#: With every request. Else Solr replaces ${…} in ids, words and tokens by the request's own parameters; and a handler's
+#: defaults may repeat hundreds of tokens in a header that nobody reads, laid out for the eye.
+_ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
 #: What is left of a request's time when it was that which ended an answer.
 _SOON_SECONDS = 0.05
 
@@ -63,29 +67,58 @@ class SolrClient:
         self.url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
         self._timeout_seconds, self._auth, self._link = timeout_seconds, auth, link
         self._session = session(link, timeout_seconds, auth)
-        # Or Solr replaces ${…} in ids, words and tokens by the request's own parameters.
-        self._session.params = {"expandMacros": "false"}
+        self._session.params = _ALWAYS
         # One place that judges every answer, pysolr's too, before anything else sees it.
         self._session.hooks["response"].append(self._judge)
         self._pysolr = pysolr.Solr(self.url, session=self._session, auth=auth)
 
-    def get(self, path: str, **params: str | int) -> Json:
+    def get(self, path: str, **params: str | int) -> Answer:
         """Fetch `path` under the collection's URL."""
         return self._send("GET", path, params=params)
 
-    def post(self, path: str, body: object, **params: str | int) -> Json:
+    def post(self, path: str, body: object, **params: str | int) -> Answer:
         """Send `body` as JSON to `path` under the collection's URL: a question, or documents and ids."""
         return self._send("POST", path, json=body, params=params)
 
-    def change(self, path: str, command: object) -> Json:
+    def select(self, body: object, handler: str = "select", **params: str) -> Selected:
+        """Ask a search handler."""
+        return Selected.read(self.post(handler, body, **params))
+
+    def count(self, query: Mapping[str, Any]) -> int:
+        """Return how many documents a query matches."""
+        return self.select({"query": query, "limit": 0}).total
+
+    def pages(
+        self, query: Mapping[str, Any], key: str, fields: Sequence[str], rows: int, mark: str = BEGINNING
+    ) -> Iterator[tuple[list[Answer], str]]:
+        """Yield all documents that a query matches in the order of their ids, a page at a time, by Solr's cursor.
+
+        Args:
+            query: What they match.
+            key: The field of the ids.
+            fields: What to return of each document.
+            rows: Documents in a page.
+            mark: Of the page that was taken last.
+
+        Yields:
+            A page, and the mark to go on behind it.
+        """
+        following, mark = mark, ""
+        while following != mark:
+            mark = following
+            body = {"query": query, "limit": rows, "fields": list(fields), "sort": f"{key} asc"}
+            found = self.select({**body, "params": {"cursorMark": mark}})
+            following = found.answer.text("nextCursorMark")
+            if found.documents:
+                yield found.documents, following
+
+    def change(self, path: str, command: object) -> Answer:
         """Send a command to the schema or the configuration; never a second time, since what is there is refused."""
         return self._once("POST", path, json=command)
 
-    def post_text(self, path: str, text: str, **params: str | int) -> Json:
-        """Send plain text to `path` under the collection's URL."""
-        # A lone surrogate would be U+FFFD for Solr's decoder as well.
-        headers = {"Content-Type": "text/plain; charset=utf-8"}
-        return self._send("POST", path, data=well_formed(text).encode(), headers=headers, params=params)
+    def post_xml(self, path: str, text: str) -> Answer:
+        """Send XML to `path` under the collection's URL: the analysis of documents takes nothing else."""
+        return self._send("POST", path, data=text.encode(), headers={"Content-Type": "text/xml; charset=utf-8"})
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Send documents; Solr has written them to its log when this returns, a commit makes them searchable."""
@@ -113,13 +146,21 @@ class SolrClient:
                 # No SolrCloud: the name is that of a core.
                 yield self
                 return
-        for collection in found["cluster"]["collections"].values():
-            for shard in collection["shards"].values():
-                replicas = sorted(shard["replicas"].values(), key=lambda each: each.get("leader") != "true")
-                if shard.get("state") == "active" and replicas:
-                    at = replicas[0]["base_url"] if directly else base
-                    with closing(self._at(f"{at}/{replicas[0]['core']}")) as core:
-                        yield core
+        with reading(self.url):
+            shards = [
+                sorted(shard["replicas"].values(), key=lambda each: each.get("leader") != "true")
+                for collection in found["cluster"]["collections"].values()
+                for shard in collection["shards"].values()
+                if shard.get("state") == "active"
+            ]
+            addresses = [
+                f"{replicas[0]['base_url'] if directly else base}/{replicas[0]['core']}"
+                for replicas in shards
+                if replicas
+            ]
+        for address in addresses:
+            with closing(self._at(address)) as core:
+                yield core
 
     def _at(self, url: str) -> SolrClient:
         return SolrClient(url, timeout_seconds=self._timeout_seconds, auth=self._auth, link=self._link)
@@ -128,10 +169,10 @@ class SolrClient:
         """Close the connections."""
         self._session.close()
 
-    def _send(self, method: str, path: str, **arguments: Any) -> Json:
+    def _send(self, method: str, path: str, **arguments: Any) -> Answer:
         return self._repeated(lambda: self._once(method, path, **arguments), path)
 
-    def _once(self, method: str, path: str, **arguments: Any) -> Json:
+    def _once(self, method: str, path: str, **arguments: Any) -> Answer:
         with self._translated(path):
             response = self._session.request(method, f"{self.url}/{path}", **arguments)
         return self._object(response.content)
@@ -162,21 +203,16 @@ class SolrClient:
         if response.status_code != 200:
             raise _response_error(self.url, response)
 
-    def _object(self, body: str | bytes) -> Json:
-        """Return the JSON object that a body holds; whatever is looked up in it and missing is an error of ours."""
+    def _object(self, body: str | bytes) -> Answer:
+        """Return the JSON object that a body holds."""
         try:
-            told = json.loads(body)
+            parts = json.loads(body)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
+            parts = None
+        if not isinstance(parts, dict):
             text = body if isinstance(body, str) else body.decode(errors="replace")
-            self._strange(f"no JSON object: {_words(text) or 'nothing'}")
-        return _Answer(self._strange, told)
-
-    def _strange(self, what: str) -> NoReturn:
-        raise EngineResponseError(
-            f"{self.url} answers, but not as a Solr does ({what}); is this a Solr's address?", status=200, detail=what
-        )
+            raise strange(self.url, f"no JSON object: {_words(text) or 'nothing'}")
+        return Answer(self.url, parts)
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:
@@ -201,8 +237,14 @@ class SolrClient:
                     f"Solr at {self.url} did not answer in the time that this request has ({doing}); try again, or "
                     "allow requests more with WHORL_REQUEST_TIMEOUT"
                 )
+            if isinstance(error, requests.ConnectTimeout):
+                return EngineUnavailableError(
+                    f"no connection to Solr at {self.url} within {self._link.connect_seconds:g} s ({doing}); is the "
+                    "address right? Else allow it more time with WHORL_CONNECT_TIMEOUT"
+                )
+            silent = "did not answer" if isinstance(error, requests.Timeout) else "took no more of what it was sent"
             return EngineUnavailableError(
-                f"Solr at {self.url} did not answer within {self._timeout_seconds:g} s ({doing}); "
+                f"Solr at {self.url} {silent} within {self._timeout_seconds:g} s ({doing}); "
                 "try again, or allow it more time with WHORL_TIMEOUT"
             )
         reason = distrust(error)
@@ -214,24 +256,6 @@ class SolrClient:
         is_passing = not isinstance(error, requests.exceptions.InvalidURL | UnicodeError)
         message = f"no Solr answers at {self.url}; is it running, and is the address right?"
         return EngineUnavailableError(message, is_passing=is_passing)
-
-
-class _Answer(Json):
-    """An object in Solr's answer; what is missing in it is told, instead of a KeyError."""
-
-    def __init__(self, strange: Callable[[str], NoReturn], told: Json) -> None:
-        super().__init__(told)
-        self._strange = strange
-
-    def __getitem__(self, key: str) -> Any:
-        # Only what is looked up is wrapped: term vectors hold thousands of objects.
-        value = super().__getitem__(key)
-        if isinstance(value, list):
-            return [_Answer(self._strange, each) if isinstance(each, dict) else each for each in value]
-        return _Answer(self._strange, value) if isinstance(value, dict) else value
-
-    def __missing__(self, key: str) -> NoReturn:
-        self._strange(f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
 
 
 def _address(url: str) -> SplitResult:

@@ -40,7 +40,7 @@ class SharedCommit:
                     self._commit()
                 except EngineError as error:
                     self._error = error
-                finally:
-                    self._ended = self._begun
+                # Whatever else is raised is this caller's own, as Ctrl-C is: the next one commits again.
+                self._ended = self._begun
             if self._error is not None:
                 raise self._error

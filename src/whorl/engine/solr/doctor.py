@@ -9,25 +9,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from whorl.engine.solr.answer import Json
+from whorl.engine.solr.answer import Answer, Json, reading, texts, vectors
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.request import lost_sketches
+from whorl.engine.solr.fields import NEEDED, stored_name
+from whorl.engine.solr.request import EVERYTHING, empty_sketches, listed, lost_sketches, vector_parameters
 from whorl.engine.solr.schema import (
     Collection,
     FieldNames,
+    Schema,
     TokenSource,
+    Version,
     analyzer,
     find_filter,
     inspect,
     minhash_chain,
     minhash_filter,
+    read_schema,
+    read_version,
     truncate_filter,
 )
-from whorl.engine.solr.sketches import NEEDED, coverage, stored_name
+from whorl.engine.solr.sketches import coverage
+from whorl.engine.solr.texts import TextField, listing, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
+from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
+#: Documents of a sample that are fetched at once; each brings its whole text.
+_AT_ONCE = 20
 _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")
 
 
@@ -67,34 +76,95 @@ class Finding:
 
 def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     """Return everything worth saying about a collection, errors first."""
+    version = read_version(client)
     try:
-        collection = inspect(client, wanted)
+        version.require()
     except SchemaError as error:
-        return [Finding(Level.ERROR, "no-fingerprints", str(error), f"whorl solr init {client.url}")]
-    findings = [
-        *_token_source(client, collection),
-        *_field(collection),
-        *_analysis(collection),
-        *_content(client, collection, wanted),
-        *_identifiers(collection, wanted),
-        *_without_fingerprint(client, collection),
-        *_sketches(client, collection),
-        *_uncommitted(client),
-    ]
+        return [Finding(Level.ERROR, "old-version", str(error), "use Solr 9")]
+    schema = read_schema(client)
+    with reading(client.url):
+        texts = stored_texts(client, schema, wanted)
+        findings = [*_version(version), *_texts(client, schema, wanted, texts)]
+        try:
+            collection = inspect(client, wanted)
+        except SchemaError as error:
+            findings.append(Finding(Level.ERROR, "no-fingerprints", str(error), f"whorl solr init {client.url}"))
+        else:
+            findings += [
+                *_token_source(client, collection),
+                *_field(collection),
+                *_analysis(collection),
+                *_content(client, collection, wanted),
+                *_identifiers(collection, wanted),
+                *_without_fingerprint(client, collection),
+                *_sketches(client, collection, has_text=any(each.name == wanted.content for each in texts)),
+                *_uncommitted(client),
+            ]
     order = [Level.ERROR, Level.OK, Level.WARNING, Level.NOTE]
     return sorted(findings, key=lambda finding: order.index(finding.level))
 
 
+def _version(version: Version) -> Iterator[Finding]:
+    if not version.is_tried:
+        yield Finding(
+            Level.WARNING,
+            "untried-version",
+            f"whorl has never been tried with Solr {version.solr}, only with 8.11 and 9",
+            "see 'whorl solr check --sample 200' for whether both make the same fingerprints",
+        )
+
+
+def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[TextField]) -> Iterator[Finding]:
+    """Say where the documents' texts are, and what is in the way of theirs being fingerprinted."""
+    name = wanted.content
+    if texts:
+        yield Finding(Level.NOTE, "text-fields", f"stored texts are in {listing(texts)}")
+    field = schema.describe(name) or {}
+    is_seen = field.get("indexed", True) or not schema.is_stored(name)
+    if is_seen and all(each.name != name for each in texts) and client.count(EVERYTHING):
+        elsewhere = [each for each in texts if each.name != wanted.name]
+        yield Finding(
+            Level.WARNING,
+            "no-text",
+            f"no document has a stored text in {name!r}, where whorl looks for it: none can be given a sketch or be "
+            "compared whole",
+            (
+                f'say content = "{elsewhere[0].name}", or whichever it is, under [fields] in whorl.toml; then '
+                f"whorl solr init {client.url} --repair"
+            )
+            if elsewhere
+            else "",
+        )
+    if schema.is_multivalued(name):
+        minhash = schema.fields.get(wanted.minhash)
+        if minhash is not None and name in schema.sources(wanted.minhash) and not minhash.get("multiValued"):
+            yield Finding(
+                Level.WARNING,
+                "one-value",
+                f"{name!r} can have several values and {wanted.minhash!r} takes one: Solr refuses documents that have "
+                "several",
+                f"whorl solr init {client.url} --repair",
+            )
+        else:
+            yield Finding(
+                Level.NOTE,
+                "several-values",
+                f"{name!r} can have several values: whorl reads them as one text with one fingerprint, while Solr "
+                "indexes the tokens of each, so a document is also found by what it shares in one of them",
+            )
+
+
 def _token_source(client: SolrClient, collection: Collection) -> Iterator[Finding]:
     name = collection.names.minhash
+    known = "as its analysis of a text shows" if collection.profile_is_seen else "by its version"
     yield Finding(
         Level.OK,
         "version",
-        f"Lucene {collection.lucene_version}, words broken as {collection.scheme.profile} "
-        f"({'as its analysis of a text shows' if collection.profile_is_seen else 'by its version'}); "
+        f"Solr {collection.version.solr}, Lucene {collection.version.lucene}, words broken as "
+        f"{collection.scheme.profile} ({known}); "
         f"{name!r} holds {collection.spelling.value}",
     )
-    if collection.is_text(name) and not collection.profile_is_seen:
+    if collection.schema.is_text(name) and not collection.profile_is_seen:
         yield Finding(
             Level.WARNING,
             "other-words",
@@ -122,7 +192,7 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
             "the source's whole text is fetched and fingerprinted for every query, which takes longer for long texts",
             f"set termVectors=true on {name!r} and index again (whorl index --all)",
         )
-    if collection.fields[name].get("termVectors") and collection.vector_handler is None:
+    if collection.schema.fields[name].get("termVectors") and collection.vector_handler is None:
         yield Finding(
             Level.WARNING,
             "no-vector-handler",
@@ -133,8 +203,8 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
 
 def _field(collection: Collection) -> Iterator[Finding]:
     name = collection.names.minhash
-    described = collection.fields[name]
-    is_text = collection.is_text(name)
+    described = collection.schema.fields[name]
+    is_text = collection.schema.is_text(name)
     if not described.get("indexed"):
         yield Finding(
             Level.ERROR,
@@ -163,18 +233,12 @@ def _field(collection: Collection) -> Iterator[Finding]:
             f"{name!r} is a stored text field: what is stored is the text once more, not its tokens",
             "set stored=false",
         )
-    if described.get("type") == "text_min_hash" and described.get("multiValued"):
-        yield Finding(
-            Level.NOTE,
-            "multi-valued",
-            f"{name!r} is multi-valued; several values make several fingerprints in one",
-        )
 
 
 def _analysis(collection: Collection) -> Iterator[Finding]:
     name = collection.names.minhash
-    field_type = collection.types[collection.fields[name]["type"]]
-    if not collection.is_text(name):
+    field_type = collection.schema.types[collection.schema.fields[name]["type"]]
+    if not collection.schema.is_text(name):
         yield Finding(
             Level.NOTE,
             "filled-outside",
@@ -221,7 +285,13 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
 def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterator[Finding]:
     name = collection.names.minhash
     normalizer = find_filter(chain, _NORMALIZER)
-    if normalizer is None or normalizer.get("form", normalizer.get("name")) != "nfkc_cf":
+    # Solr 8 calls the form name; without one it is nfkc_cf.
+    form = (
+        {"nfkc_cf", *_NORMALIZER}.issuperset(normalizer.get(each, "nfkc_cf") for each in ("form", "name"))
+        if normalizer
+        else False
+    )
+    if not form:
         yield Finding(
             Level.WARNING,
             "no-folding",
@@ -230,7 +300,7 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
         )
     rotates = str(minhash.get("withRotation", "true")) == "true"
     buckets = int(minhash.get("bucketCount", 512))
-    if rotates and not collection.fields[name].get("omitTermFreqAndPositions"):
+    if rotates and not collection.schema.fields[name].get("omitTermFreqAndPositions"):
         yield Finding(
             Level.WARNING,
             "rotation",
@@ -264,10 +334,9 @@ def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterat
 
 def _content(client: SolrClient, collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
     name = collection.names.minhash
-    if not collection.is_text(name):
+    if not collection.schema.is_text(name):
         return
-    copies = client.get("schema/copyfields").get("copyFields", [])
-    sources = [copy["source"] for copy in copies if copy.get("dest") == name]
+    sources = collection.schema.sources(name)
     if not sources:
         yield Finding(
             Level.WARNING,
@@ -312,7 +381,7 @@ def _identifiers(collection: Collection, wanted: FieldNames) -> Iterator[Finding
 def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator[Finding]:
     has_tokens = {"prefix": {"f": collection.names.minhash, "query": ""}}
     bare = {"bool": {"must": ["*:*"], "must_not": [has_tokens]}}
-    without = int(client.post("select", {"query": bare, "limit": 0})["response"]["numFound"])
+    without = client.count(bare)
     if without:
         yield Finding(
             Level.NOTE,
@@ -323,15 +392,20 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
         )
 
 
-def _sketches(client: SolrClient, collection: Collection) -> Iterator[Finding]:
-    there = [name for name in NEEDED if name in collection.fields]
-    if len(there) < len(NEEDED):
-        missing = ", ".join(repr(name) for name in NEEDED if name not in there)
+def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> Iterator[Finding]:
+    missing = ", ".join(repr(name) for name in NEEDED if name not in collection.schema.fields)
+    can_be_made = has_text or not client.count(EVERYTHING)
+    if missing:
         yield Finding(
             Level.NOTE,
             "no-sketches",
-            f"there is no field {missing}: documents cannot carry the sketch that searches with a promised recall need",
-            f"whorl solr init {client.url}, then whorl solr backfill {client.url}",
+            f"there is no field {missing}: documents cannot carry the sketch that searches with a promised recall need"
+            + (
+                ""
+                if can_be_made
+                else ", and there is no stored text to make it from: they are searched by their tokens"
+            ),
+            f"whorl solr init {client.url}, then whorl solr backfill {client.url}" if can_be_made else "",
         )
         return
     if not collection.has_sketches:
@@ -339,7 +413,7 @@ def _sketches(client: SolrClient, collection: Collection) -> Iterator[Finding]:
             f"{name!r} is not {part}"
             for name, parts in NEEDED.items()
             for part in parts
-            if not collection.fields[name].get(part)
+            if not collection.schema.fields[name].get(part)
         ]
         yield Finding(
             Level.WARNING,
@@ -349,19 +423,21 @@ def _sketches(client: SolrClient, collection: Collection) -> Iterator[Finding]:
         )
         return
     name = stored_name(collection.scheme, SketchScheme())
-    covered = coverage(client)
+    covered = coverage(client, name, collection.content if collection.has_searchable_text else None)
     yield Finding(
         Level.OK, "sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch"
     )
-    remedy = f"whorl solr backfill {client.url}"
-    bare = covered.documents - sum(covered.by_scheme.values())
-    if bare:
+    remedy = f"whorl solr backfill {client.url}" if can_be_made and collection.content else "index them again"
+    bare = covered.without - sum(count for other, count in covered.by_scheme.items() if other != name)
+    if bare > 0:
         yield Finding(
             Level.NOTE,
             "without-sketch",
             f"{bare:,} documents have no sketch, so searches with a promised recall do not find them",
             remedy,
         )
+    if covered.by_scheme.get(name, 0) > covered.searchable.get(name, 0):
+        yield from _empty_sketches(client, collection, name)
     for other, count in covered.by_scheme.items():
         if other != name:
             yield Finding(
@@ -370,7 +446,7 @@ def _sketches(client: SolrClient, collection: Collection) -> Iterator[Finding]:
                 f"{count:,} documents have a sketch under {other}, which is not compared with those under {name}",
                 remedy,
             )
-    lost = int(client.post("select", {"query": lost_sketches(name), "limit": 0})["response"]["numFound"])
+    lost = client.count(lost_sketches(name))
     if lost:
         yield Finding(
             Level.WARNING,
@@ -381,12 +457,36 @@ def _sketches(client: SolrClient, collection: Collection) -> Iterator[Finding]:
         )
 
 
+def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> Iterator[Finding]:
+    remedy = f"whorl solr backfill {client.url} --repair"
+    wrong = client.count(empty_sketches(scheme, collection.names.minhash))
+    if wrong:
+        yield Finding(
+            Level.WARNING,
+            "empty-sketches",
+            f"{wrong:,} documents have tokens, and a sketch of no text: it was made while the text was not known",
+            remedy,
+        )
+    if collection.content and collection.has_searchable_text:
+        unsure = client.count(empty_sketches(scheme, collection.content)) - wrong
+        if unsure > 0:
+            yield Finding(
+                Level.NOTE,
+                "short-texts",
+                f"{unsure:,} documents with a text have an empty sketch: their text has fewer than "
+                f"{collection.scheme.shingle_size} words, or was not known when the sketch was made",
+                remedy,
+            )
+
+
 def _uncommitted(client: SolrClient) -> Iterator[Finding]:
     try:
         answer = client.get("admin/mbeans", cat="UPDATE", key="updateHandler", stats="true", **{"json.nl": "map"})
     except EngineResponseError:
         return
-    stats = answer.get("solr-mbeans", {}).get("UPDATE", {}).get("updateHandler", {}).get("stats", {})
+    for key in ("solr-mbeans", "UPDATE", "updateHandler", "stats"):
+        answer = answer.object(key, is_optional=True)
+    stats = answer
     pending = int(stats.get("UPDATE.updateHandler.docsPending", 0) or 0)
     if pending:
         yield Finding(
@@ -395,3 +495,82 @@ def _uncommitted(client: SolrClient) -> Iterator[Finding]:
             f"{pending:,} documents are not committed on the node that answered, so no search finds them yet",
             "commit, or set autoSoftCommit",
         )
+
+
+# `check --sample`: a collection's own tokens beside those made here from its stored texts.
+
+
+def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Finding:
+    """Fingerprint the first texts of a collection here and compare them with the tokens in its index.
+
+    Args:
+        client: Where the collection is.
+        wanted: What it calls its fields.
+        count: Documents to compare, at least 1, in the order of their ids.
+
+    Raises:
+        SchemaError: There is no field of tokens.
+    """
+    collection = inspect(client, wanted)
+    if collection.content is None or not collection.sources or collection.sources[0] is TokenSource.TEXT:
+        return Finding(
+            Level.WARNING,
+            "nothing-to-compare",
+            "a sample needs both the stored text and tokens that can be read back, and one of them is missing",
+        )
+    compared, differing = 0, []
+    for document, indexed in _sampled(client, collection, count):
+        # Solr makes a fingerprint of each value.
+        made = {
+            token
+            for text in texts(document.get(collection.content))
+            for token in sign(text, collection.scheme, collection.spelling).tokens
+        }
+        compared += 1
+        if made != indexed:
+            differing.append((str(document[collection.names.key]), len(made & indexed), len(made), len(indexed)))
+    if not compared:
+        return Finding(Level.NOTE, "nothing-to-compare", "there are no documents to compare yet")
+    return _sample_finding(collection, compared, differing)
+
+
+def _sample_finding(collection: Collection, compared: int, differing: list[tuple[str, int, int, int]]) -> Finding:
+    if not differing:
+        return Finding(
+            Level.OK,
+            "sample-agrees",
+            f"{compared:,} stored texts compared: whorl makes the very tokens that the index holds "
+            f"({collection.scheme.name})",
+        )
+    name, shared, made, indexed = differing[0]
+    return Finding(
+        Level.WARNING,
+        "sample-differs",
+        f"{len(differing):,} of {compared:,} stored texts give other tokens here than in the index; the first is "
+        f"{name!r}: {made} tokens made here, {indexed} in the index, {shared} the same",
+        "index it again if its text or the schema has changed since; else texts given to whorl (--source) are compared "
+        "by other words than the index",
+    )
+
+
+def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[Answer, set[str]]]:
+    """Yield documents with the distinct tokens that the index holds for them."""
+    names = collection.names
+    by_vectors = collection.sources[0] is TokenSource.TERM_VECTORS
+    fields = [names.key, str(collection.content), *([] if by_vectors else [names.minhash])]
+    for start in range(0, count, _AT_ONCE):
+        body = {
+            "query": EVERYTHING,
+            "offset": start,
+            "limit": min(_AT_ONCE, count - start),
+            "fields": listed(fields),
+            "sort": f"{names.key} asc",
+        }
+        handler, parameters = "select", {}
+        if by_vectors:
+            handler, parameters = str(collection.vector_handler), vector_parameters(names.minhash)
+        selected = client.select(body, handler, **parameters)
+        found = vectors(selected.answer, names.minhash) if by_vectors else {}
+        for document in selected.documents:
+            stored = texts(document.get(names.minhash))
+            yield document, set(found.get(str(document[names.key]), {}) if by_vectors else stored)

@@ -8,33 +8,34 @@ from __future__ import annotations
 
 import difflib
 import math
+import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.engine.references import candidates as meanings
-from whorl.engine.solr.answer import Json, first_text, vectors
-from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
+from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.commit import SharedCommit
-from whorl.engine.solr.fields import as_put_in, as_typed, fields_of, used_names, whole_values
-from whorl.engine.solr.paging import BEGINNING, pages
+from whorl.engine.solr.fields import DIGEST, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.request import (
     EVERYTHING,
     contents_request,
     documents_request,
     largest_request,
+    listed,
     search_request,
     vector_parameters,
 )
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
-from whorl.engine.solr.sketches import SCHEME, SIZE, SKETCH, Coverage, coverage, read_sketch, sketch_fields, stored_name
+from whorl.engine.solr.sketches import Coverage, coverage, read_sketch, sketch_fields
+from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.minhash.codec import read
-from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign
+from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, smallest_in_buckets
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.words.tokenizer import tokens
@@ -43,18 +44,40 @@ from whorl.planning.build import BoundPlan, Nothing, PlanNode, mapped
 from whorl.planning.clauses import InOrder, Near, Words
 from whorl.planning.fields import Fields
 
-#: The field that holds what a document looked like when it was indexed, so that it is not indexed twice.
-DIGEST_FIELD = "whorl_digest"
 #: References resolved in one request; each is up to three clauses.
 _REFERENCES_AT_ONCE = 200
 #: What this version of whorl makes and searches.
 _SAMPLE_SCHEME = SketchScheme()
-#: How long an answer to how many documents have a sketch is good for: somebody may be adding them.
+#: For how long an answer is taken to be what it was: others may change the schema, add documents and sketches.
+_COLLECTION_SECONDS = 60.0
 _COVERAGE_SECONDS = 30.0
-#: And the names of the fields that documents have.
 _FIELDS_SECONDS = 30.0
-#: For how long the size of the largest document is taken to be what it was.
-_SECONDS_KNOWN = 60.0
+_LARGEST_SECONDS = 60.0
+_Kept = TypeVar("_Kept")
+
+
+class Remembered(Generic[_Kept]):
+    """An answer that is asked for again after a while; threads that want it at once ask once.
+
+    Args:
+        ask: Asks for it, given the answer before, None at first.
+        seconds: How long it is good for.
+    """
+
+    def __init__(self, ask: Callable[[_Kept | None], _Kept], seconds: float) -> None:
+        self._ask, self._seconds, self._lock = ask, seconds, threading.RLock()
+        self._asked_at, self._answer = -math.inf, None  # type: float, _Kept | None
+
+    def __call__(self) -> _Kept:
+        with self._lock:
+            if self._answer is None or time.monotonic() > self._asked_at + self._seconds:
+                self._answer = self._ask(self._answer)
+                self._asked_at = time.monotonic()
+            return self._answer
+
+    def forget(self) -> None:
+        """Ask again the next time."""
+        self._asked_at = -math.inf
 
 
 class SolrEngine:
@@ -69,14 +92,15 @@ class SolrEngine:
         self._client = client
         self._commit = SharedCommit(client.commit)
         self._wanted_fields = fields
-        self._largest: tuple[float, int | None] = (-math.inf, None)
-        self._coverage: tuple[float, Coverage] | None = None
-        self._fields: tuple[float, Fields] | None = None
+        self._collection = Remembered(lambda known: inspect(client, fields, known), _COLLECTION_SECONDS)
+        self._coverage = Remembered(lambda _: self._counted(), _COVERAGE_SECONDS)
+        self._fields = Remembered(lambda _: self._read_fields(), _FIELDS_SECONDS)
+        self._largest = Remembered(lambda _: self._largest_now(), _LARGEST_SECONDS)
 
-    @cached_property
+    @property
     def collection(self) -> Collection:
-        """What the collection offers, asked once."""
-        return inspect(self._client, self._wanted_fields)
+        """What the collection offers, a minute old at most."""
+        return self._collection()
 
     @property
     def scheme(self) -> Scheme:
@@ -95,7 +119,8 @@ class SolrEngine:
 
     def refresh(self) -> None:
         self._commit()
-        self._coverage = self._fields = None
+        self._coverage.forget()
+        self._fields.forget()
 
     def delete(self, ids: Sized[str]) -> int:
         key = self.collection.names.key
@@ -105,42 +130,37 @@ class SolrEngine:
         return len(found)
 
     def digests(self, ids: Sized[str]) -> Mapping[str, str]:
-        if DIGEST_FIELD not in self.collection.fields:
+        if DIGEST not in self.collection.schema.fields:
             return {}
         key = self.collection.names.key
-        found = self._documents({key: [*ids]}, [key, DIGEST_FIELD])
-        return {str(each[key]): each[DIGEST_FIELD] for each in found if DIGEST_FIELD in each}
+        found = self._documents({key: [*ids]}, [key, DIGEST])
+        return {str(each[key]): each[DIGEST] for each in found if DIGEST in each}
 
     def count(self) -> int:
-        body = {"query": EVERYTHING, "limit": 0}
-        return int(self._client.post("select", body)["response"]["numFound"])
+        return self._client.count(EVERYTHING)
 
     def close(self) -> None:
         self._client.close()
 
     def fields(self) -> Fields:
-        now = time.monotonic()
-        if self._fields is None or now > self._fields[0] + _FIELDS_SECONDS:
-            used = used_names(self._client, self.collection)
-            self._fields = now, fields_of(self.collection, self._wanted_fields, used)
-        return self._fields[1]
+        return self._fields()
 
     def documents(self, ids: Sized[str]) -> Mapping[str, Stored]:
         names, fields = self.collection.names, self.fields().known
         wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._wanted_fields.content})
-        listed, found = list(ids), list[Json]()
-        for at in range(0, len(listed), _REFERENCES_AT_ONCE):
-            some = listed[at : at + _REFERENCES_AT_ONCE]
+        wanted_ids, found = list(ids), list[Answer]()
+        for at in range(0, len(wanted_ids), _REFERENCES_AT_ONCE):
+            some = wanted_ids[at : at + _REFERENCES_AT_ONCE]
             body = contents_request(names.key, some, [*([names.name] if names.name else []), *wanted])
-            found += self._client.post("select", body)["response"]["docs"]
+            found += self._client.select(body).documents
         return {str(each[names.key]): self._stored(each, wanted) for each in found}
 
     def _stored(self, document: Json, wanted: list[str]) -> Stored:
         names, fields = self.collection.names, self.fields().known
-        listed = {name: document[name] for name in wanted if name in document}
+        values = {name: document[name] for name in wanted if name in document}
         properties = {
             name: tuple(as_put_in(each, fields.get(name, {})) for each in (told if isinstance(told, list) else [told]))
-            for name, told in listed.items()
+            for name, told in values.items()
         }
         return Stored(str(document[names.key]), first_text(document.get(names.name or "")), properties)
 
@@ -148,30 +168,29 @@ class SolrEngine:
         prepared = self._prepared(plan)
         names = self.collection.names
         request = search_request(prepared, names, start=start, rows=rows, order=order)
-        answer = self._client.post("select", request)["response"]
-        hits = tuple(self._hit(each) for each in answer["docs"])
-        return Page(int(answer["numFound"]), hits, prepared.warnings)
+        found = self._client.select(request)
+        return Page(found.total, tuple(map(self._hit, found.documents)), prepared.warnings)
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """The scheme of the sketches; None where the fields are missing, or no document has a sketch of this scheme."""
+        """The scheme of the sketches; None where the fields are missing, or no document is found by a sketch of it."""
         if not self.collection.has_sketches:
             return None
-        return _SAMPLE_SCHEME if self._sketch_name in self._covered().by_scheme else None
+        return _SAMPLE_SCHEME if self._sketch_name in self._coverage().searchable else None
 
     def resolve(self, references: Sized[str]) -> Mapping[str, str]:
         collection = self.collection
         key, handles = collection.names.key, [collection.names.key, collection.dbid, collection.noderef]
         found: dict[str, str] = {}
-        listed = list(dict.fromkeys(references))
-        for at in range(0, len(listed), _REFERENCES_AT_ONCE):
-            looked_up = {each: self._looked_up(each) for each in listed[at : at + _REFERENCES_AT_ONCE]}
+        distinct = list(dict.fromkeys(references))
+        for at in range(0, len(distinct), _REFERENCES_AT_ONCE):
+            looked_up = {each: self._looked_up(each) for each in distinct[at : at + _REFERENCES_AT_ONCE]}
             values = _by_field(looked_up)
             if not values:
                 continue
             # All fields in one request: a number may be an id as well as a DBID.
             body = documents_request(values, [name for name in handles if name])
-            documents = self._client.post("select", body)["response"]["docs"]
+            documents = self._client.select(body).documents
             for reference, meant in looked_up.items():
                 document = _resolved(meant, documents)
                 if document is not None:
@@ -181,12 +200,7 @@ class SolrEngine:
     def largest_size(self) -> int | None:
         if not self.collection.has_sketches:
             return None
-        known_at, size = self._largest
-        if time.monotonic() - known_at > _SECONDS_KNOWN:
-            answer = self._client.post("select", largest_request(self._sketch_name))["response"]
-            size = next((int(each[SIZE]) for each in answer["docs"]), None)
-            self._largest = time.monotonic(), size
-        return size
+        return self._largest()
 
     def sketches(self, ids: Sized[str]) -> Mapping[str, Sketch]:
         if not self.collection.has_sketches:
@@ -199,7 +213,7 @@ class SolrEngine:
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         names = self.collection.names
         fields = [name for name in (names.key, names.name, SKETCH, SCHEME) if name]
-        found = pages(self._client, EVERYTHING, names.key, fields, SCANNED_AT_ONCE, mark or BEGINNING)
+        found = self._client.pages(EVERYTHING, names.key, listed(fields), SCANNED_AT_ONCE, mark or BEGINNING)
         for documents, following in found:
             yield Scanned(
                 tuple(
@@ -212,9 +226,9 @@ class SolrEngine:
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         prepared = self._prepared(plan)
         request = search_request(prepared, self.collection.names, start=start, rows=rows, with_sketches=True)
-        answer = self._client.post("select", request)["response"]
-        found = tuple((self._hit(each), self._sketch(each)) for each in answer["docs"])
-        return Candidates(int(answer["numFound"]), found, (*prepared.warnings, *self._uncovered()))
+        selected = self._client.select(request)
+        found = tuple((self._hit(each), self._sketch(each)) for each in selected.documents)
+        return Candidates(selected.total, found, (*prepared.warnings, *self._uncovered()))
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         body = search_request(self._prepared(plan), self.collection.names, start=start, rows=rows)
@@ -240,15 +254,15 @@ class SolrEngine:
             )
         key = collection.names.key
         found = self._documents({key: [*ids]}, [key, collection.content])
-        texts = {str(document[key]): first_text(document.get(collection.content)) for document in found}
+        texts = {str(document[key]): whole_text(document.get(collection.content)) for document in found}
         return {document_id: text for document_id, text in texts.items() if text}
 
     def sign(self, text: str) -> Signature:
         return sign(text, self.collection.scheme, self.collection.spelling)
 
-    def _hit(self, document: Json) -> Hit:
+    def _hit(self, document: Answer) -> Hit:
         names = self.collection.names
-        return Hit(str(document[names.key]), first_text(document.get(names.name or "")), float(document["score"]))
+        return Hit(str(document[names.key]), first_text(document.get(names.name or "")), document.number("score"))
 
     @property
     def _sketch_name(self) -> str:
@@ -258,24 +272,29 @@ class SolrEngine:
     def _sketch(self, document: Json) -> Sketch | None:
         return read_sketch(document, self.collection.scheme, _SAMPLE_SCHEME)
 
-    def _covered(self) -> Coverage:
-        now = time.monotonic()
-        if self._coverage is None or now > self._coverage[0] + _COVERAGE_SECONDS:
-            self._coverage = now, coverage(self._client)
-        return self._coverage[1]
+    def _counted(self) -> Coverage:
+        collection = self.collection
+        return coverage(self._client, self._sketch_name, collection.content if collection.has_searchable_text else None)
+
+    def _read_fields(self) -> Fields:
+        return fields_of(self.collection, self._wanted_fields, used_names(self._client, self.collection.schema))
+
+    def _largest_now(self) -> int | None:
+        found = self._client.select(largest_request(self._sketch_name)).documents
+        return found[0].count(SIZE) if found else None
 
     def _uncovered(self) -> list[str]:
         """Say how many documents cannot be found by their sketch, if any cannot."""
-        covered = self._covered()
-        without = covered.without(self._sketch_name)
-        if not without:
+        covered = self._coverage()
+        if not covered.without:
             return []
+        makes = f"'whorl solr backfill {self._client.url}'" if self.collection.content else "indexing them again"
         return [
-            f"{without:,} of {covered.documents:,} documents have no sketch and cannot be found so; "
-            f"'whorl solr backfill {self._client.url}' makes them"
+            f"{covered.without:,} of {covered.documents:,} documents have no sketch and cannot be found so; "
+            f"{makes} makes them"
         ]
 
-    def _sources(self, ids: list[str], *, with_text: bool) -> tuple[list[Json], dict[str, dict[str, int]]]:
+    def _sources(self, ids: list[str], *, with_text: bool) -> tuple[list[Answer], dict[str, dict[str, int]]]:
         """Fetch documents in one request, and their term vectors where those are read."""
         collection, source = self.collection, self._token_source
         names = collection.names
@@ -286,9 +305,9 @@ class SolrEngine:
             fields.append(collection.content)
         body = documents_request({names.key: ids}, fields)
         if source is not TokenSource.TERM_VECTORS:
-            return self._client.post("select", body)["response"]["docs"], {}
-        answer = self._client.post(str(collection.vector_handler), body, **vector_parameters(names.minhash))
-        return answer["response"]["docs"], vectors(answer, names.minhash)
+            return self._client.select(body).documents, {}
+        found = self._client.select(body, str(collection.vector_handler), **vector_parameters(names.minhash))
+        return found.documents, vectors(found.answer, names.minhash)
 
     @property
     def _token_source(self) -> TokenSource:
@@ -304,7 +323,7 @@ class SolrEngine:
         collection, source = self.collection, self._token_source
         scheme, spelling, names = collection.scheme, collection.spelling, collection.names
         if source is TokenSource.TEXT:
-            return sign(first_text(document.get(str(collection.content))), scheme, spelling)
+            return sign(whole_text(document.get(str(collection.content))), scheme, spelling)
         stored = document.get(names.minhash, [])
         tokens_there = [str(each) for each in (stored if isinstance(stored, list) else [stored])]
         if source is TokenSource.STORED and len(tokens_there) == scheme.bucket_count:
@@ -312,6 +331,11 @@ class SolrEngine:
             return Signature(scheme, read(tokens_there, spelling), spelling)
         has_repeats = source is TokenSource.TERM_VECTORS
         repeats = repeats if has_repeats else dict.fromkeys(tokens_there, 1)
+        if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):
+            # Solr makes tokens of each value of a text; together the values have one fingerprint.
+            smallest = smallest_in_buckets(repeats, scheme)
+            if len(smallest) < len(repeats):
+                repeats, has_repeats = dict.fromkeys(smallest, 1), False
         if order_matters and (made := self._made(document, repeats)):
             return made
         recovered = from_distinct(repeats, scheme, spelling, has_repeats=has_repeats, order_matters=order_matters)
@@ -325,7 +349,7 @@ class SolrEngine:
         text = document.get(collection.content)
         if text is None:
             text = self._text(str(document[collection.names.key]))
-        made = sign(first_text(text), collection.scheme, collection.spelling)
+        made = sign(whole_text(text), collection.scheme, collection.spelling)
         return made if set(made.tokens) == indexed.keys() else None
 
     def _text(self, document_id: str) -> object:
@@ -339,18 +363,18 @@ class SolrEngine:
         fields = [(by_role[role], value) for role, value in meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
 
-    def _documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Json]:
-        found: list[Json] = []
+    def _documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Answer]:
+        found: list[Answer] = []
         for field, wanted in values.items():
             for at in range(0, len(wanted), _REFERENCES_AT_ONCE):
                 body = documents_request({field: wanted[at : at + _REFERENCES_AT_ONCE]}, fields)
-                found += self._client.post("select", body)["response"]["docs"]
+                found += self._client.select(body).documents
         return found
 
     def _solr_document(self, document: Document) -> dict[str, Any]:
         collection = self.collection
         names, text_field = collection.names, self._wanted_fields.content
-        if collection.describe(text_field) is None:
+        if collection.schema.describe(text_field) is None:
             raise SchemaError(
                 f"{self._client.url} has no field {text_field!r} for the text; "
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
@@ -361,15 +385,15 @@ class SolrEngine:
             fields[text_field] = document.text
         if names.name and document.name:
             fields[names.name] = document.name
-        if DIGEST_FIELD in collection.fields:
-            fields[DIGEST_FIELD] = document.digest
-        if not collection.is_text(names.minhash):
+        if DIGEST in collection.schema.fields:
+            fields[DIGEST] = document.digest
+        if not collection.schema.is_text(names.minhash):
             # Nothing in Solr makes the tokens of a string field.
             fields[names.minhash] = list(self.sign(document.text).tokens)
         if collection.has_sketches:
             fields |= sketch_fields(text_sketch(document.text, collection.scheme, _SAMPLE_SCHEME), collection.scheme)
         for name, values in document.values().items():
-            if collection.describe(name) is None:
+            if collection.schema.describe(name) is None:
                 raise DocumentError(
                     f"the collection has no field {name!r} (document {document.id!r}){_nearest(name, collection)}; "
                     "add the field, or a dynamic one, to its schema"
@@ -390,7 +414,7 @@ class SolrEngine:
         if not isinstance(node, Words | InOrder | Near):
             return node
         collection = self.collection
-        in_text = node.field is None or collection.is_text(node.field)
+        in_text = node.field is None or collection.schema.is_text(node.field)
         if isinstance(node, Words) and in_text and not any(tokens(node.text)):
             reason = f"{node.text!r} holds no words, so it matches nothing"
         elif node.field is None and not collection.names.text:
@@ -401,7 +425,7 @@ class SolrEngine:
         return Nothing(reason)
 
 
-def _resolved(looked_up: list[tuple[str, str]], documents: list[Json]) -> Json | None:
+def _resolved(looked_up: list[tuple[str, str]], documents: list[Answer]) -> Answer | None:
     """Return the document that the first field and value with any has found, or None."""
     for field, value in looked_up:
         for document in documents:
@@ -420,14 +444,14 @@ def _by_field(looked_up: Mapping[str, list[tuple[str, str]]]) -> dict[str, list[
 
 def _fits(field: str, value: str, collection: Collection) -> bool:
     """Say whether a field can hold a value: a field of whole numbers refuses anything else with an error."""
-    described = collection.describe(field)
+    described = collection.schema.describe(field)
     if described is None:
         return False
-    kind = collection.types[described["type"]]["class"]
+    kind = collection.schema.types[described["type"]]["class"]
     is_number = any(name in kind for name in ("LongPoint", "IntPoint", "TrieLong", "TrieInt"))
     return not is_number or (value.isascii() and value.isdigit() and int(value) < 1 << 63)
 
 
 def _nearest(name: str, collection: Collection) -> str:
-    near = difflib.get_close_matches(name, collection.fields, n=3)
+    near = difflib.get_close_matches(name, collection.schema.fields, n=3)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

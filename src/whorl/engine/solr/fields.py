@@ -1,29 +1,39 @@
-"""How a collection keeps values whole and with their types: in its own fields, or beside them in typed ones.
+"""The fields of a Solr collection that whorl reads and fills: their names, definitions and types, in one place.
 
-A property goes into the field of its name, as ever. Where that is a field of words or text, each value goes a second
-time, whole, into a dynamic field for its type: the number 2021 of the property `year` into `whorl_integer_year`. A
-field that the schema types itself needs no second one.
+`solr/configset` has the same definitions in XML; `whorl solr init` adds those that a collection lacks.
 """
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Collection as Sized
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from whorl.engine.solr.answer import Json
-from whorl.engine.solr.clauses import BESIDE
-from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.schema import Collection, FieldNames
-from whorl.model import PropertyValue
-from whorl.planning.clauses import Kind, Value
-from whorl.planning.dates import date_of, written
-from whorl.planning.fields import Fields, Places
-from whorl.planning.values import whole
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.planning.clauses import Kind
 
-#: The dynamic fields for whole values, and the types that they need.
-TYPES: tuple[Json, ...] = (
+#: The four fields of a sketch: how many distinct shingles there are, the tokens to look up, the sketch to give back,
+#: and what all three depend on.
+SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
+#: What each of them must be for searches to work.
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    SIZE: ("indexed",),
+    SAMPLE: ("indexed", "multiValued"),
+    SKETCH: ("stored",),
+    SCHEME: ("indexed", "docValues"),
+}
+#: The field that holds what a document looked like when it was indexed, so that it is not indexed twice.
+DIGEST = "whorl_digest"
+#: What the names of the fields begin with that hold whole values beside a field of words.
+BESIDE: Mapping[Kind, str] = {
+    Kind.KEYWORD: "whorl_keyword_",
+    Kind.INTEGER: "whorl_integer_",
+    Kind.FLOAT: "whorl_float_",
+    Kind.DATE: "whorl_date_",
+    Kind.BOOLEAN: "whorl_boolean_",
+}
+#: The types that these need.
+VALUE_TYPES: tuple[Json, ...] = (
     {"name": "plong", "class": "solr.LongPointField", "docValues": True},
     {"name": "pdouble", "class": "solr.DoublePointField", "docValues": True},
     {"name": "pdate", "class": "solr.DatePointField", "docValues": True},
@@ -36,6 +46,7 @@ _TYPE_NAMES = {
     Kind.DATE: "pdate",
     Kind.BOOLEAN: "boolean",
 }
+#: The dynamic fields for them.
 DYNAMIC_FIELDS: tuple[Json, ...] = tuple(
     {
         "name": f"{BESIDE[kind]}*",
@@ -47,138 +58,92 @@ DYNAMIC_FIELDS: tuple[Json, ...] = tuple(
     }
     for kind, name in _TYPE_NAMES.items()
 )
-_KINDS = {
-    "TextField": Kind.TEXT,
-    "StrField": Kind.KEYWORD,
-    "UUIDField": Kind.KEYWORD,
-    "IntPointField": Kind.INTEGER,
-    "LongPointField": Kind.INTEGER,
-    "TrieIntField": Kind.INTEGER,
-    "TrieLongField": Kind.INTEGER,
-    "FloatPointField": Kind.FLOAT,
-    "DoublePointField": Kind.FLOAT,
-    "TrieFloatField": Kind.FLOAT,
-    "TrieDoubleField": Kind.FLOAT,
-    "DatePointField": Kind.DATE,
-    "TrieDateField": Kind.DATE,
-    "BoolField": Kind.BOOLEAN,
-    "SortableTextField": Kind.TEXT,
+
+# Folding by nfkc_cf is the filter's default; its parameter is called otherwise in Solr 8.
+_FOLD: Json = {"class": "solr.ICUNormalizer2FilterFactory"}
+_WORDS: Json = {"class": "solr.ICUTokenizerFactory"}
+# Folding can make a word too long for Lucene, which would then refuse the document.
+_SHORT_ENOUGH: Json = {"class": "solr.LengthFilterFactory", "min": "0", "max": "8000"}
+
+TYPES: tuple[Json, ...] = (
+    {
+        "name": "text_whorl",
+        "class": "solr.TextField",
+        "positionIncrementGap": "100",
+        "analyzer": {"tokenizer": _WORDS, "filters": [_FOLD, _SHORT_ENOUGH]},
+    },
+    {
+        "name": "text_min_hash",
+        "class": "solr.TextField",
+        "positionIncrementGap": "100",
+        "indexAnalyzer": {
+            "tokenizer": _WORDS,
+            "filters": [
+                _FOLD,
+                {
+                    "class": "solr.ShingleFilterFactory",
+                    "minShingleSize": "5",
+                    "maxShingleSize": "5",
+                    "outputUnigrams": "false",
+                    "outputUnigramsIfNoShingles": "false",
+                    "tokenSeparator": " ",
+                },
+                {
+                    "class": "solr.MinHashFilterFactory",
+                    "bucketCount": "512",
+                    "hashSetSize": "1",
+                    "hashCount": "1",
+                    "withRotation": "true",
+                },
+                {"class": "solr.TruncateTokenFilterFactory", "prefixLength": "4"},
+            ],
+        },
+        "queryAnalyzer": {"tokenizer": {"class": "solr.KeywordTokenizerFactory"}},
+    },
+    {"name": "pint", "class": "solr.IntPointField", "docValues": True},
+    {"name": "binary", "class": "solr.BinaryField"},
+    *VALUE_TYPES,
+)
+
+FIELDS: tuple[Json, ...] = (
+    {"name": "name", "type": "text_whorl", "indexed": True, "stored": True},
+    {"name": "content", "type": "text_whorl", "indexed": True, "stored": True},
+    {
+        "name": "MINHASH",
+        "type": "text_min_hash",
+        "indexed": True,
+        "stored": False,
+        "termVectors": True,
+        "omitNorms": True,
+        "omitTermFreqAndPositions": True,
+    },
+    {"name": "DBID", "type": "string", "indexed": True, "stored": True},
+    {"name": "LID", "type": "string", "indexed": True, "stored": True},
+    {"name": DIGEST, "type": "string", "indexed": False, "stored": True, "docValues": False},
+    {"name": SIZE, "type": "pint", "indexed": True, "stored": False, "docValues": True},
+    {
+        "name": SAMPLE,
+        "type": "string",
+        "indexed": True,
+        "stored": False,
+        "docValues": False,
+        "multiValued": True,
+        "omitNorms": True,
+        "omitTermFreqAndPositions": True,
+    },
+    {"name": SKETCH, "type": "binary", "indexed": False, "stored": True},
+    {"name": SCHEME, "type": "string", "indexed": True, "stored": False, "docValues": True},
+)
+
+VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
+VECTOR_HANDLER: Json = {
+    "name": "/tvrh",
+    "class": "solr.SearchHandler",
+    "defaults": {"tv": True, "echoParams": "none"},
+    "last-components": ["termVectors"],
 }
 
 
-def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
-    """Return how a field keeps values, None where it keeps none to search, or some of another kind."""
-    field_type = types.get(field["type"], {})
-    about = {**field_type, **field}
-    # A property that is not told has its default: a field is indexed.
-    if about.get("indexed") is False and not about.get("docValues"):
-        return None
-    return _KINDS.get(str(field_type.get("class", "")).rpartition(".")[2])
-
-
-def used_names(client: SolrClient, collection: Collection) -> set[str]:
-    """Return the names of all fields that documents have, of every shard; none where the schema names all of them."""
-    if collection.dynamic.keys().isdisjoint({"*", *(f"{beginning}*" for beginning in BESIDE.values())}):
-        return set()
-    cores = client.cores(directly=False)
-    about = (core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false") for core in cores)
-    return {name for told in about for name in told["fields"]}
-
-
-def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str]) -> Fields:
-    """Return the fields of a collection.
-
-    Args:
-        collection: What its schema says.
-        wanted: What the user says it calls its fields.
-        used: What `used_names` returned; a dynamic field that takes any name says nothing itself.
-    """
-    known: dict[str, dict[Kind, str]] = {}
-    patterns = {}
-    for pattern, field in collection.dynamic.items():
-        kind = kind_of(field, collection.types)
-        if kind is not None and pattern != "*" and not pattern.startswith(tuple(BESIDE.values())):
-            patterns[pattern] = kind
-    for name in (*collection.fields, *used):
-        described = collection.describe(name)
-        kind = None if described is None else kind_of(described, collection.types)
-        if kind is not None and not _is_hidden(name, collection):
-            known.setdefault(name, {})[kind] = name
-    for name, kind, place in _beside(used):
-        known.setdefault(name, {}).setdefault(kind, place)
-    for name, places in known.items():
-        is_declared = name in collection.fields or any(fnmatch.fnmatchcase(name, each) for each in patterns)
-        if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
-            # Numbers alone are asked as numbers, although any value has words as well.
-            places.pop(Kind.TEXT, None)
-    roles = {"content": wanted.content, "name": wanted.name, "DBID": wanted.dbid, "LID": wanted.noderef}
-    called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
-    return Fields(known, patterns, called, collection.scheme.profile)
-
-
-def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) -> dict[str, list[Any]]:
-    """Return what typed fields hold of a document beside its own, by field.
-
-    Args:
-        values: Each with its field and its type.
-        collection: Nothing, where it has no such fields.
-    """
-    found: dict[str, list[Any]] = {}
-    for name, kind, value in values:
-        place = f"{BESIDE[kind]}{name}"
-        if f"{BESIDE[kind]}*" not in collection.dynamic:
-            continue
-        described = collection.describe(name)
-        own = None if described is None else kind_of(described, collection.types)
-        if own in (None, Kind.TEXT) or (own is Kind.KEYWORD and kind is not Kind.KEYWORD):
-            found.setdefault(place, []).append(_sent(kind, value))
-    return found
-
-
-def as_typed(name: str, text: str, collection: Collection) -> str:
-    """Return a property's value as the field of its name reads it."""
-    described = collection.describe(name)
-    moment = date_of(text)
-    if moment is not None and described is not None and kind_of(described, collection.types) is Kind.DATE:
-        return written(moment)
-    return text
-
-
-def as_put_in(value: PropertyValue, places: Places) -> PropertyValue:
-    """Return a value as a document brought it, of the text that a field of words gives back."""
-    kinds = [kind for kind in places if kind is not Kind.TEXT]
-    if not isinstance(value, str) or len(kinds) != 1:
-        return value
-    try:
-        match kinds[0]:
-            case Kind.INTEGER:
-                return int(value)
-            case Kind.FLOAT:
-                return float(value)
-            case Kind.BOOLEAN if value in ("true", "false"):
-                return value == "true"
-    except ValueError:
-        # A collection may say of a field what its values are not.
-        pass
-    return value
-
-
-def _sent(kind: Kind, value: Value) -> Value:
-    match kind:
-        case Kind.DATE:
-            return written(int(value))
-        case Kind.KEYWORD:
-            return whole(str(value))
-        case _:
-            return value
-
-
-def _is_hidden(name: str, collection: Collection) -> bool:
-    return name.startswith(("whorl_", "_")) or name == collection.names.minhash
-
-
-def _beside(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
-    for place in used:
-        for kind, beginning in BESIDE.items():
-            if place.startswith(beginning):
-                yield place.removeprefix(beginning), kind, place
+def stored_name(scheme: Scheme | str, sketch_scheme: SketchScheme) -> str:
+    """Return what `whorl_scheme` holds: all that a sketch depends on, `minhash1-icu74-w5-b512+sketch1-…`."""
+    return f"{scheme if isinstance(scheme, str) else scheme.name}+{sketch_scheme.name}"

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from whorl.engine.solr.clauses import clause, exists, leaves
-from whorl.engine.solr.sketches import SAMPLE, SCHEME, SIZE, SKETCH, stored_name
+from whorl.engine.solr.fields import SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.banding import band_match_probability
 from whorl.fingerprint.minhash.codec import Spelling, spell_integers
@@ -101,12 +101,12 @@ def search_request(
     query = builder.query(plan.root)
     keys = [each for key in order for each in builder.sorted_by(key)] or ["score desc"]
     named = {"queries": builder.named} if builder.named else {}
-    fields = ["score", names.key, *([names.name] if names.name else []), *([SKETCH, SCHEME] if with_sketches else [])]
+    wanted = [names.key, *([names.name] if names.name else []), *([SKETCH, SCHEME] if with_sketches else [])]
     return {
         "query": query,
         "offset": start,
         "limit": rows,
-        "fields": fields,
+        "fields": ["score", *listed(wanted)],
         "sort": ", ".join([*keys, f"{names.key} asc"]),
         "params": _LITERALLY,
         **named,
@@ -125,16 +125,20 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> dic
     return {
         "query": {"bool": {"should": clauses, "mm": "1"}},
         "limit": 2 * len(clauses),
-        "fields": fields,
+        "fields": listed(fields),
         "params": _LITERALLY,
     }
 
 
 def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON body that asks for fields of the documents of some ids, and for others that look like these."""
-    # In a list of fields a colon and other characters are syntax; ? stands for any one.
-    asked = [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
-    return {"query": one_of(key, ids), "limit": len(ids), "fields": [key, *asked], "params": _LITERALLY}
+    """Return the JSON body that asks for fields of the documents of some ids."""
+    return {"query": one_of(key, ids), "limit": len(ids), "fields": listed([key, *fields]), "params": _LITERALLY}
+
+
+def listed(fields: Sequence[str]) -> list[str]:
+    """Return fields as they are asked for; the answer may hold others whose names look like these."""
+    # In a list of fields a colon, a brace and other characters are syntax; ? stands for any one.
+    return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
 
 
 def largest_request(scheme: str) -> dict[str, Any]:
@@ -146,9 +150,21 @@ def largest_request(scheme: str) -> dict[str, Any]:
 EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 
 
-def without_sketch(scheme: str) -> dict[str, Any]:
-    """Return the query that matches the documents without a sketch under a scheme."""
-    return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}]}}
+def without_sketch(scheme: str, text: str | None = None) -> dict[str, Any]:
+    """Return the query that matches the documents without a sketch under a scheme.
+
+    Args:
+        scheme: Of the sketches.
+        text: A field that they have, where only those that can be given a sketch are meant.
+    """
+    has_text = {"filter": [exists(text)]} if text else {}
+    return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **has_text}}
+
+
+def empty_sketches(scheme: str, field: str | None = None) -> dict[str, Any]:
+    """Return the query that matches the documents with a sketch of no shingles, and with something in a field."""
+    is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
+    return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
 
 def lost_sketches(scheme: str) -> dict[str, Any]:

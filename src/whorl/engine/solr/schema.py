@@ -1,6 +1,6 @@
 """What a collection offers a fingerprint search: read from its schema and configuration, nothing assumed.
 
-`inspect` asks the Schema API, the Config API and the version; the answers together say where a source document's
+`inspect` asks the version, the Schema API and the Config API; the answers together say where a source document's
 tokens can come from and how the index spells them.
 """
 
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 from whorl.engine.solr.analysis import seen_profile
-from whorl.engine.solr.answer import Json, first_text
-from whorl.engine.solr.request import Names
-from whorl.engine.solr.sketches import NEEDED
+from whorl.engine.solr.answer import Json, first_text, reading
+from whorl.engine.solr.fields import NEEDED
+from whorl.engine.solr.request import Names, listed
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.codec import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.scheme import Scheme
@@ -28,6 +28,10 @@ if TYPE_CHECKING:  # The settings name fields, and not every command that reads 
 _MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 _TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
+_FROM_SHINGLES = (_SHINGLE, _MINHASH, _TRUNCATE)
+#: The first Solr with the query parser `min_hash`, and those that the tests run on.
+_OLDEST = (8,)
+_TRIED = ((8, 11), (9,))
 #: What MinHashFilterFactory takes, with what it takes when it is not told.
 _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
@@ -61,6 +65,63 @@ class FieldNames:
 
 
 @dataclass(frozen=True, slots=True)
+class Schema:
+    """Fields, types and copies, with the properties that Solr fills in where a definition does not say them.
+
+    Args:
+        key: The unique key.
+        fields: By name.
+        dynamic: Dynamic fields, by pattern.
+        types: By name.
+        copies: Sources and destinations of copyFields.
+    """
+
+    key: str
+    fields: Mapping[str, Json]
+    dynamic: Mapping[str, Json]
+    types: Mapping[str, Json]
+    copies: tuple[tuple[str, str], ...] = ()
+
+    def describe(self, name: str) -> Json | None:
+        """Return a field's properties, also those of a dynamic field that `name` falls under, or None."""
+        return described(name, self.fields, self.dynamic)
+
+    def is_text(self, name: str) -> bool:
+        """Say whether a field's values are split into words."""
+        found = self.describe(name)
+        return found is not None and "TextField" in self.types[found["type"]]["class"]
+
+    def is_stored(self, name: str | None) -> bool:
+        """Say whether a field is there and gives its values back."""
+        found = self.describe(name) if name else None
+        return found is not None and bool(found.get("stored", True))
+
+    def is_multivalued(self, name: str) -> bool:
+        """Say whether a document may have several values in a field."""
+        return bool((self.describe(name) or {}).get("multiValued"))
+
+    def sources(self, destination: str) -> list[str]:
+        """Return the fields that are copied into one."""
+        return [source for source, copied_into in self.copies if copied_into == destination]
+
+
+def read_schema(client: SolrClient) -> Schema:
+    """Read a collection's schema."""
+    schema = client.get("schema").object("schema")
+    fields = client.get("schema/fields", showDefaults="true").objects("fields")
+    dynamic = client.get("schema/dynamicfields", showDefaults="true").objects("dynamicFields")
+    return Schema(
+        key=str(schema.get("uniqueKey", "id")),
+        fields={each.text("name"): each for each in fields},
+        dynamic={each.text("name"): each for each in dynamic},
+        types={each.text("name"): each for each in schema.objects("fieldTypes")},
+        copies=tuple(
+            (each.text("source"), each.text("dest")) for each in schema.objects("copyFields", is_optional=True)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Collection:
     """What `inspect` found out about a core or collection.
 
@@ -69,9 +130,7 @@ class Collection:
     """
 
     names: Names
-    fields: Mapping[str, Json]
-    dynamic: Mapping[str, Json]
-    types: Mapping[str, Json]
+    schema: Schema
     dbid: str | None
     noderef: str | None
     content: str | None
@@ -79,13 +138,8 @@ class Collection:
     spelling: Spelling
     scheme: Scheme
     vector_handler: str | None
-    lucene_version: str
+    version: Version
     profile_is_seen: bool = False
-    handlers: Mapping[str, Json] = field(default_factory=dict)
-
-    def describe(self, name: str) -> Json | None:
-        """Return a field's properties, also those of a dynamic field that `name` falls under, or None."""
-        return described(name, self.fields, self.dynamic)
 
     @property
     def has_sketches(self) -> bool:
@@ -93,65 +147,88 @@ class Collection:
 
         A dynamic field that takes any name would read and keep the values in some other way.
         """
-        return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
+        return all(self.schema.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
-    def is_text(self, name: str) -> bool:
-        """Say whether a field's values are split into words."""
-        found = self.describe(name)
-        return found is not None and "TextField" in self.types[found["type"]]["class"]
+    @property
+    def has_searchable_text(self) -> bool:
+        """Whether a query can tell the documents that have a text."""
+        return self.content is not None and bool((self.schema.describe(self.content) or {}).get("indexed"))
 
 
-def inspect(client: SolrClient, wanted: FieldNames) -> Collection:
+def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = None) -> Collection:
     """Read what a collection offers.
 
+    Args:
+        client: Where it is.
+        wanted: What it calls its fields.
+        known: What was read before: the analysis of a field whose type has not changed is not asked again.
+
     Raises:
-        SchemaError: There is no field of tokens and no stored text to make them from.
+        SchemaError: Solr is too old, or there is no field of tokens.
     """
-    schema = client.get("schema")["schema"]
-    fields = _by_name(client.get("schema/fields", showDefaults="true")["fields"])
-    dynamic = _by_name(schema.get("dynamicFields", []))
-    types = _by_name(schema["fieldTypes"])
-    config = client.get("config")["config"]
-    handlers = config.get("requestHandler", {})
-    version = lucene_version(client)
-    vector_handler = _vector_handler(handlers, config.get("searchComponent", {}))
-    content = wanted.content if described(wanted.content, fields, dynamic) else None
-    name = wanted.name if described(wanted.name, fields, dynamic) else None
-    minhash = fields.get(wanted.minhash)
+    version = read_version(client)
+    version.require()
+    schema = read_schema(client)
+    with reading(client.url):
+        return _inspect(client, wanted, version, schema, known)
+
+
+def _inspect(
+    client: SolrClient, wanted: FieldNames, version: Version, schema: Schema, known: Collection | None
+) -> Collection:
+    config = client.get("config").object("config")
+    vector_handler = _vector_handler(
+        config.object("requestHandler", is_optional=True), config.object("searchComponent", is_optional=True)
+    )
+    content = wanted.content if schema.describe(wanted.content) else None
+    name = wanted.name if schema.describe(wanted.name) else None
+    minhash = schema.fields.get(wanted.minhash)
     if minhash is None:
         raise SchemaError(
             f"{client.url} has no field {wanted.minhash!r} to hold fingerprints; "
             f"'whorl solr init {client.url}' adds it, or name another in whorl.toml"
         )
-    chain = minhash_chain(types[minhash["type"]])
+    chain = minhash_chain(schema.types[minhash["type"]])
     spelling = _spelling(chain) if chain else _spelling_seen(client, wanted.minhash)
-    scheme = _scheme(chain, profile_of(version))
-    seen = seen_profile(client, wanted.minhash, scheme, spelling, rotates=_rotates(chain)) if chain else None
-    scheme = replace(scheme, profile=seen or scheme.profile)
-    names = Names(
-        key=schema.get("uniqueKey", "id"),
-        minhash=wanted.minhash,
-        text=tuple(each for each in (name, content) if each),
-        name=name if _is_stored(name, fields, dynamic) else None,
-        scheme=scheme.name,
-        spelling=spelling,
-    )
+    scheme = _scheme(chain, profile_of(version.lucene))
+    if (
+        known is not None
+        and (known.names.minhash, known.version) == (wanted.minhash, version)
+        and (known.schema.types.get(known.schema.fields[wanted.minhash]["type"]) == schema.types[minhash["type"]])
+    ):
+        profile, is_seen = known.scheme.profile, known.profile_is_seen
+    else:
+        is_usual = _is_usual(chain)
+        seen = is_usual and seen_profile(client, schema.key, wanted.minhash, scheme.shingle_size, scheme.profile)
+        profile, is_seen = seen or scheme.profile, bool(seen)
+    scheme = replace(scheme, profile=profile)
     return Collection(
-        names=names,
-        fields=fields,
-        dynamic=dynamic,
-        types=types,
-        dbid=_offered(wanted.dbid, fields, dynamic),
-        noderef=_offered(wanted.noderef, fields, dynamic),
-        content=content if _is_stored(content, fields, dynamic) else None,
-        sources=_token_sources(minhash, types, vector_handler, has_text=_is_stored(content, fields, dynamic)),
+        names=Names(
+            key=schema.key,
+            minhash=wanted.minhash,
+            text=tuple(each for each in (name, content) if each),
+            name=name if schema.is_stored(name) else None,
+            scheme=scheme.name,
+            spelling=spelling,
+        ),
+        schema=schema,
+        dbid=_offered(wanted.dbid, schema),
+        noderef=_offered(wanted.noderef, schema),
+        content=content if schema.is_stored(content) else None,
+        sources=_token_sources(minhash, schema.types, vector_handler, has_text=schema.is_stored(content)),
         spelling=spelling,
         scheme=scheme,
         vector_handler=vector_handler,
-        lucene_version=version,
-        profile_is_seen=seen is not None,
-        handlers=handlers,
+        version=version,
+        profile_is_seen=is_seen,
     )
+
+
+def names_in_use(client: SolrClient) -> set[str]:
+    """Return the names of all fields that documents have, of every shard, those of dynamic fields too."""
+    cores = client.cores(directly=False)
+    answers = (core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false") for core in cores)
+    return {name for answer in answers for name in answer.object("fields")}
 
 
 def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> Json | None:
@@ -163,31 +240,63 @@ def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]
     return dynamic[max(fitting, key=len)] if fitting else None
 
 
-def _offered(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> str | None:
+def _offered(name: str, schema: Schema) -> str | None:
     """Return a field's name if the schema means it: one that takes any name does not tell that this one is used."""
-    named = {pattern: field for pattern, field in dynamic.items() if pattern != "*"}
-    return name if described(name, fields, named) else None
+    named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
+    return name if described(name, schema.fields, named) else None
 
 
-def _is_stored(name: str | None, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> bool:
-    found = described(name, fields, dynamic) if name else None
-    return found is not None and bool(found.get("stored", True))
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The versions of a Solr and of the Lucene in it, `9.9.0` and `9.12.2`."""
+
+    solr: str
+    lucene: str
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether whorl's tests run on Solrs of this kind."""
+        return numbers_of(self.solr) in _TRIED or numbers_of(self.solr)[:1] in _TRIED
+
+    def require(self) -> None:
+        """Refuse a Solr that lacks what every search needs.
+
+        Raises:
+            SchemaError: It is older than Solr 8.
+        """
+        if (0,) < numbers_of(self.solr) < _OLDEST:
+            raise SchemaError(
+                f"this is Solr {self.solr}, whose query parsers know no 'min_hash', so that nothing can be searched by "
+                f"fingerprint; whorl needs Solr {_OLDEST[0]} or newer, and is tried with 8.11 and 9"
+            )
 
 
-def lucene_version(client: SolrClient) -> str:
-    """Return the version of Lucene behind a collection, `9.12.2`."""
-    return str(client.get("admin/system")["lucene"]["lucene-spec-version"])
+def read_version(client: SolrClient) -> Version:
+    """Return the version of a collection's Solr."""
+    versions = client.get("admin/system").object("lucene")
+    return Version(versions.text("solr-spec-version"), versions.text("lucene-spec-version"))
+
+
+def numbers_of(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version, none where it has no such form.
+
+    >>> numbers_of("8.11.4"), numbers_of("nightly")
+    ((8, 11), ())
+    """
+    try:
+        return tuple(int(part) for part in version.split(".")[:2])
+    except ValueError:
+        return ()
 
 
 def profile_of(version: str) -> str:
     """Return the word-break profile of a Lucene version: its ICU's rules, which differ in colons and dictionaries."""
-    try:
-        major, minor = (int(part) for part in version.split(".")[:2])
-    except ValueError:
+    numbers = numbers_of(version)
+    if not numbers:
         return DEFAULT_PROFILE
-    if (major, minor) < (9, 11):
+    if numbers < (9, 11):
         return "icu70"
-    return "icu74" if (major, minor) < (10, 2) else "icu77"
+    return "icu74" if numbers < (10, 2) else "icu77"
 
 
 def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
@@ -204,7 +313,8 @@ def minhash_chain(field_type: Json) -> list[Json]:
 
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
     """Return the first filter that one of `names` calls, or None."""
-    return next((each for each in filters if each.get("name", each.get("class")) in names), None)
+    # In Solr 8 a filter of a class may have a parameter called name.
+    return next((each for each in filters if each.get("class") in names or each.get("name") in names), None)
 
 
 def minhash_filter(filters: list[Json]) -> Json | None:
@@ -217,14 +327,16 @@ def truncate_filter(filters: list[Json]) -> Json | None:
     return find_filter(filters, _TRUNCATE)
 
 
-def _rotates(chain: list[Json]) -> bool:
-    """Return whether an index analysis fills empty buckets: what MinHashFilterFactory does unless it is told not to."""
-    minhash = minhash_filter(chain) or {}
-    return str(minhash.get("withRotation", "true")).lower() == "true"
-
-
-def _by_name(items: list[Json]) -> dict[str, Json]:
-    return {item["name"]: item for item in items}
+def _is_usual(chain: list[Json]) -> bool:
+    """Say whether an analysis, from its words on, does what whorl does: shingles, their hashes, and perhaps a cut."""
+    shingle = find_filter(chain, _SHINGLE)
+    if shingle is None or shingle.get("tokenSeparator", " ") != " ":
+        return False
+    words = (shingle.get("outputUnigrams", "true"), shingle.get("outputUnigramsIfNoShingles", "false"))
+    if any(str(each).lower() == "true" for each in words):
+        return False
+    kinds = [next((kind for kind in _FROM_SHINGLES if find_filter([each], kind)), None) for each in chain]
+    return kinds[chain.index(shingle) :] in ([_SHINGLE, _MINHASH], [_SHINGLE, _MINHASH, _TRUNCATE])
 
 
 def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]) -> str | None:
@@ -266,8 +378,8 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 def _spelling_seen(client: SolrClient, field: str) -> Spelling:
     """Return how the tokens of a field that is filled from outside are spelled: one document's tell."""
-    any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": [field]}
-    found = client.post("select", any_document)["response"]["docs"]
+    any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": listed([field])}
+    found = client.select(any_document).documents
     token = first_text(found[0].get(field)) if found else ""
     # An empty collection, or one whose tokens cannot be read: Alfresco is who fills such a field.
     if not token or ALFRESCO_TOKEN.fullmatch(token):

@@ -1,170 +1,164 @@
 """`whorl solr init`: what a collection lacks, added through the Schema and Config APIs; what is there stays.
 
-The definitions are those of solr/configset, so that a collection made from it needs nothing.
+The definitions are those of `fields` and of solr/configset, so that a collection made from it needs nothing.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeAlias
+from urllib.parse import quote
 
-from whorl.engine.solr.answer import Json
+from whorl.engine.solr.answer import Json, reading
+from whorl.engine.solr.clauses import exists
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import DYNAMIC_FIELDS
-from whorl.engine.solr.fields import TYPES as VALUE_TYPES
-from whorl.engine.solr.schema import FieldNames, described
-from whorl.engine.solr.sketches import NEEDED, SAMPLE, SCHEME, SIZE, SKETCH
+from whorl.engine.solr.fields import DYNAMIC_FIELDS, FIELDS, NEEDED, TYPES, VECTOR_COMPONENT, VECTOR_HANDLER
+from whorl.engine.solr.request import EVERYTHING
+from whorl.engine.solr.schema import FieldNames, Schema, read_schema, read_version
+from whorl.engine.solr.texts import TextField, listing, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
 
 _ICU = "icu"
-_FOLD: Json = {"class": "solr.ICUNormalizer2FilterFactory", "form": "nfkc_cf", "mode": "compose"}
-_WORDS: Json = {"class": "solr.ICUTokenizerFactory"}
-# Folding can make a word too long for Lucene, which would then refuse the document.
-_SHORT_ENOUGH: Json = {"class": "solr.LengthFilterFactory", "min": "0", "max": "8000"}
-
-TYPES: tuple[Json, ...] = (
-    {
-        "name": "text_whorl",
-        "class": "solr.TextField",
-        "positionIncrementGap": "100",
-        "analyzer": {"tokenizer": _WORDS, "filters": [_FOLD, _SHORT_ENOUGH]},
-    },
-    {
-        "name": "text_min_hash",
-        "class": "solr.TextField",
-        "positionIncrementGap": "100",
-        "indexAnalyzer": {
-            "tokenizer": _WORDS,
-            "filters": [
-                _FOLD,
-                {
-                    "class": "solr.ShingleFilterFactory",
-                    "minShingleSize": "5",
-                    "maxShingleSize": "5",
-                    "outputUnigrams": "false",
-                    "outputUnigramsIfNoShingles": "false",
-                    "tokenSeparator": " ",
-                },
-                {
-                    "class": "solr.MinHashFilterFactory",
-                    "bucketCount": "512",
-                    "hashSetSize": "1",
-                    "hashCount": "1",
-                    "withRotation": "true",
-                },
-                {"class": "solr.TruncateTokenFilterFactory", "prefixLength": "4"},
-            ],
-        },
-        "queryAnalyzer": {"tokenizer": {"class": "solr.KeywordTokenizerFactory"}},
-    },
-    {"name": "pint", "class": "solr.IntPointField", "docValues": True},
-    {"name": "binary", "class": "solr.BinaryField"},
-    *VALUE_TYPES,
-)
-
-FIELDS: tuple[Json, ...] = (
-    {"name": "name", "type": "text_whorl", "indexed": True, "stored": True},
-    {"name": "content", "type": "text_whorl", "indexed": True, "stored": True},
-    {
-        "name": "MINHASH",
-        "type": "text_min_hash",
-        "indexed": True,
-        "stored": False,
-        "termVectors": True,
-        "omitNorms": True,
-        "omitTermFreqAndPositions": True,
-    },
-    {"name": "DBID", "type": "string", "indexed": True, "stored": True},
-    {"name": "LID", "type": "string", "indexed": True, "stored": True},
-    {"name": "whorl_digest", "type": "string", "indexed": False, "stored": True, "docValues": False},
-    {"name": SIZE, "type": "pint", "indexed": True, "stored": False, "docValues": True},
-    {
-        "name": SAMPLE,
-        "type": "string",
-        "indexed": True,
-        "stored": False,
-        "docValues": False,
-        "multiValued": True,
-        "omitNorms": True,
-        "omitTermFreqAndPositions": True,
-    },
-    {"name": SKETCH, "type": "binary", "indexed": False, "stored": True},
-    {"name": SCHEME, "type": "string", "indexed": True, "stored": False, "docValues": True},
-)
-
-VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
-VECTOR_HANDLER: Json = {
-    "name": "/tvrh",
-    "class": "solr.SearchHandler",
-    "defaults": {"tv": True, "echoParams": "none"},
-    "last-components": ["termVectors"],
-}
+_Step: TypeAlias = tuple[str, str, Json]
 
 
-def initialise(client: SolrClient, wanted: FieldNames, *, dry_run: bool) -> list[str]:
+def initialise(
+    client: SolrClient,
+    wanted: FieldNames,
+    *,
+    dry_run: bool = False,
+    content: str | None = None,
+    repair: bool = False,
+) -> list[str]:
     """Add what is missing; return a line for each thing added, kept or found to differ.
 
     Args:
         client: Where the collection is.
         wanted: What it calls, or shall call, its fields.
         dry_run: Say what would be added, and add nothing.
+        content: The field of the texts, where it is another than `wanted` says.
+        repair: Also change what an earlier run has left in the way: a fingerprint that is made from a field which no
+            document has, or that takes one value where texts have several.
 
     Raises:
-        SchemaError: The schema cannot be changed, or Solr lacks the ICU classes.
+        SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the documents' texts are
+            in a field that has not been named.
     """
-    schema = client.get("schema")["schema"]
-    config = client.get("config")["config"]
+    read_version(client).require()
+    named, wanted = wanted.content, replace(wanted, content=content or wanted.content)
+    schema = read_schema(client)
+    with reading(client.url):
+        config = client.get("config").object("config")
+        texts = stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
+        if content is None:
+            _require_named(client, schema, wanted, texts)
+        definitions = _definitions(wanted, has_values=schema.is_multivalued(wanted.content))
+        repairs = list(_repairs(client, schema, wanted, definitions))
+        steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, definitions)]
+        steps += _config_steps(config)
     lines = []
-    definitions = _definitions(wanted)
-    steps = [*_schema_steps(schema, wanted, definitions), *_config_steps(config)]
     for path, command, body in steps:
         if dry_run:
             lines.append(f"would send to {client.url}/{path}: {json.dumps({command: body})}")
         else:
             _send(client, path, command, body)
-            lines.append(f"added {body.get('name', body.get('dest'))} ({command})")
+            done = {"delete": "removed", "replac": "replaced"}.get(command[:6], "added")
+            lines.append(f"{done} {body.get('name', body.get('dest'))} ({command})")
     lines += _differences(schema, definitions)
+    if schema.is_multivalued(wanted.content):
+        lines.append(f"{wanted.content!r} can have several values: they have one fingerprint, of all of them together")
+    if not repair:
+        lines += [f"not changed: {reason}; --repair changes it" for reason, _ in repairs]
+    if wanted.content != named:
+        lines.append(f'tell the other commands: content = "{wanted.content}" under [fields] in whorl.toml')
     if not steps:
         return [*lines, "nothing to add: all is there"]
-    lines.append(f"{len(steps)} things {'would be ' if dry_run else ''}added")
-    if not dry_run:
-        lines.append(
-            "documents that are there already get a fingerprint when they are indexed again (whorl index --all)"
+    lines.append(f"{len(steps)} things {'would be ' if dry_run else ''}{'changed' if repair else 'added'}")
+    return lines if dry_run else [*lines, *_next(client, wanted, texts, steps, is_repair=repair)]
+
+
+def _require_named(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[TextField]) -> None:
+    """Raise where whorl would add an empty field of texts to documents that have theirs in another."""
+    is_set_up = schema.fields.keys() >= {wanted.content, wanted.minhash}
+    if not is_set_up and texts and all(each.name != wanted.content for each in texts):
+        raise SchemaError(
+            f"no document of {client.url} has a text in {wanted.content!r}; stored texts are in {listing(texts)}. Say "
+            f"which: whorl solr init {client.url} --content {texts[0].name}, or --content {wanted.content} to have a "
+            "field for texts that come later"
         )
-        if any(body.get("name") in NEEDED for _, _, body in steps):
-            lines.append(f"or, if the sketch is all they lack: whorl solr backfill {client.url}")
-    return lines
 
 
-def _definitions(wanted: FieldNames) -> list[Json]:
-    """Return the fields under the names that the user has for them."""
+def _next(
+    client: SolrClient, wanted: FieldNames, texts: list[TextField], steps: list[_Step], *, is_repair: bool
+) -> Iterator[str]:
+    """Say what is left to do."""
+    yield "documents that are there already get a fingerprint when they are indexed again (whorl index --all)"
+    has_text = any(each.name == wanted.content for each in texts)
+    if has_text and (is_repair or any(body.get("name") in NEEDED for _, _, body in steps)):
+        flag = " --repair" if is_repair else ""
+        yield f"or from their stored texts, with the sketch that searches go by: whorl solr backfill {client.url}{flag}"
+
+
+def _definitions(wanted: FieldNames, *, has_values: bool) -> list[Json]:
+    """Return the fields under the names that the user has for them; of several values, the tokens are several too."""
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
-    return [{**field, "name": names.get(field["name"], field["name"])} for field in FIELDS]
+    made = [{**field, "name": names.get(field["name"], field["name"])} for field in FIELDS]
+    return [{**each, "multiValued": True} if has_values and each["name"] == wanted.minhash else each for each in made]
 
 
-def _schema_steps(schema: Json, wanted: FieldNames, definitions: list[Json]) -> Iterator[tuple[str, str, Json]]:
-    types = {each["name"] for each in schema.get("fieldTypes", [])}
+def _repairs(
+    client: SolrClient, schema: Schema, wanted: FieldNames, definitions: list[Json]
+) -> Iterator[tuple[str, _Step]]:
+    """Yield what an earlier run has left in the way, each with the reason and the change."""
+    field = schema.fields.get(wanted.minhash, {})
+    if field.get("type") != "text_min_hash":
+        return
+    if schema.is_multivalued(wanted.content) and not field.get("multiValued"):
+        reason = f"{wanted.minhash!r} takes one value, so Solr refuses documents with several in {wanted.content!r}"
+        (ours,) = [each for each in definitions if each["name"] == wanted.minhash]
+        yield (
+            reason,
+            ("schema", "replace-field", {**_explicit(client, wanted.minhash), "multiValued": ours["multiValued"]}),
+        )
+    sources = schema.sources(wanted.minhash)
+    if not sources or wanted.content in sources or any(client.count(exists(source)) for source in sources):
+        return
+    reason = f"{wanted.minhash!r} is made from {', '.join(map(repr, sources))}, which no document has"
+    for source in sources:
+        yield reason, ("schema", "delete-copy-field", {"source": source, "dest": wanted.minhash})
+        own = next((each for each in FIELDS if each["name"] == source), None)
+        if own and schema.fields.get(source, {}).get("type") == own["type"] and source != wanted.name:
+            yield f"{source!r} is empty", ("schema", "delete-field", {"name": source})
+    yield reason, ("schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash})
+
+
+def _explicit(client: SolrClient, name: str) -> Json:
+    """Return a field as it was defined, without what Solr fills in."""
+    return dict(client.get(f"schema/fields/{quote(name, safe='')}").object("field"))
+
+
+def _schema_steps(schema: Schema, wanted: FieldNames, definitions: list[Json]) -> Iterator[_Step]:
     for field_type in TYPES:
-        if field_type["name"] not in types:
+        if field_type["name"] not in schema.types:
             yield "schema", "add-field-type", field_type
-    fields = {each["name"]: each for each in schema["fields"]}
-    dynamic = {each["name"]: each for each in schema.get("dynamicFields", [])}
     for definition in definitions:
         # A dynamic field may hold data under this name already, which a field of its own would read otherwise.
-        is_covered = definition["name"] in (wanted.name, wanted.content) and described(definition["name"], {}, dynamic)
-        if definition["name"] not in fields and not is_covered:
+        is_covered = definition["name"] in (wanted.name, wanted.content) and schema.describe(definition["name"])
+        if definition["name"] not in schema.fields and not is_covered:
             yield "schema", "add-field", definition
     for definition in DYNAMIC_FIELDS:
-        if definition["name"] not in dynamic:
+        if definition["name"] not in schema.dynamic:
             yield "schema", "add-dynamic-field", definition
-    sources = [each["source"] for each in schema.get("copyFields", []) if each["dest"] == wanted.minhash]
     # A field that something fills already stays as it is: Alfresco's, filled from outside, or one with another copy.
-    if not sources and fields.get(wanted.minhash, {"type": "text_min_hash"})["type"] == "text_min_hash":
+    fields = {wanted.minhash: {"type": "text_min_hash"}, **schema.fields}
+    if not schema.sources(wanted.minhash) and fields[wanted.minhash]["type"] == "text_min_hash":
         yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}
 
 
-def _config_steps(config: Json) -> Iterator[tuple[str, str, Json]]:
+def _config_steps(config: Json) -> Iterator[_Step]:
     components = config.get("searchComponent", {})
     vector = [name for name, each in components.items() if "TermVectorComponent" in each.get("class", "")]
     if not vector:
@@ -179,11 +173,10 @@ def _components(handler: Json) -> list[str]:
     return [*handler.get("last-components", []), *handler.get("components", [])]
 
 
-def _differences(schema: Json, definitions: list[Json]) -> Iterator[str]:
+def _differences(schema: Schema, definitions: list[Json]) -> Iterator[str]:
     """Say where a field that is there is not what we would have made: it is kept, the doctor says what it means."""
-    there = {each["name"]: each for each in schema["fields"]}
     for definition in definitions:
-        found = there.get(definition["name"])
+        found = schema.fields.get(definition["name"])
         if found is None:
             continue
         differing = [

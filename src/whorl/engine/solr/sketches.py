@@ -10,32 +10,18 @@ import base64
 import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from whorl.engine.solr.answer import Json, first_text
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.fields import SAMPLE, SCHEME, SIZE, SKETCH, stored_name
+from whorl.engine.solr.request import EVERYTHING, without_sketch
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens
 
-if TYPE_CHECKING:
-    from whorl.engine.solr.client import SolrClient
-
-SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: What each of them must be for searches to work.
-NEEDED: Mapping[str, tuple[str, ...]] = {
-    SIZE: ("indexed",),
-    SAMPLE: ("indexed", "multiValued"),
-    SKETCH: ("stored",),
-    SCHEME: ("indexed", "docValues"),
-}
 #: Schemes told apart in a count; nobody has had so many.
 _MOST_SCHEMES = 1000
-
-
-def stored_name(scheme: Scheme | str, sketch_scheme: SketchScheme) -> str:
-    """Return what `whorl_scheme` holds: all that a sketch depends on, `minhash1-icu74-w5-b512+sketch1-…`."""
-    return f"{scheme if isinstance(scheme, str) else scheme.name}+{sketch_scheme.name}"
 
 
 def sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
@@ -70,22 +56,38 @@ def read_sketch(document: Json, scheme: Scheme, sketch_scheme: SketchScheme) -> 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many documents a collection holds, and how many of them have a sketch of which scheme."""
+    """How many documents of a collection have a sketch.
+
+    Args:
+        documents: All that there are.
+        by_scheme: Those with a sketch of a scheme, by its name.
+        searchable: Those of them whose sketch holds any shingles, by the scheme's name.
+        without: Those that could be given a sketch under the collection's scheme and have none.
+    """
 
     documents: int
     by_scheme: Mapping[str, int]
-
-    def without(self, name: str) -> int:
-        """Return how many documents have no sketch under a scheme."""
-        return self.documents - self.by_scheme.get(name, 0)
+    searchable: Mapping[str, int]
+    without: int
 
 
-def coverage(client: SolrClient) -> Coverage:
-    """Count the documents by the scheme of their sketches, in one request; the four fields must be there."""
-    schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES}
-    answer = client.post("select", {"query": {"bool": {"must": ["*:*"]}}, "limit": 0, "facet": {"schemes": schemes}})
+def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
+    """Count the documents by the scheme of their sketches; the four fields must be there.
+
+    Args:
+        client: Where the collection is.
+        scheme: The `stored_name` of the collection's own.
+        text: The field of the texts, where a query can tell who has one; else any document may.
+    """
+    filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
+    schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}
+    found = client.select({"query": EVERYTHING, "limit": 0, "facet": {"schemes": schemes}})
     # An empty collection has no facets.
-    buckets = answer.get("facets", {}).get("schemes", {}).get("buckets", [])
+    facets = found.answer.object("facets", is_optional=True).object("schemes", is_optional=True)
+    buckets = {str(each["val"]): each for each in facets.objects("buckets", is_optional=True)}
     return Coverage(
-        int(answer["response"]["numFound"]), {str(bucket["val"]): int(bucket["count"]) for bucket in buckets}
+        found.total,
+        {name: bucket.count("count") for name, bucket in buckets.items()},
+        {name: count for name, bucket in buckets.items() if (count := bucket.object("filled").count("count"))},
+        client.count(without_sketch(scheme, text)),
     )

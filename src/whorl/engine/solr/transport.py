@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from whorl.context import seconds_left
 
@@ -57,13 +59,43 @@ class Transport(HTTPAdapter):
         self._connect_seconds, self._silence_seconds = link.connect_seconds, silence_seconds
         super().__init__(pool_connections=4, pool_maxsize=link.connections)
 
+    def init_poolmanager(self, *args: Any, **arguments: Any) -> None:
+        """Make the connections; sending a body on them takes the time of an answer."""
+        super().init_poolmanager(*args, **arguments)
+        pools = {"http": HTTPConnectionPool, "https": HTTPSConnectionPool}
+        self.poolmanager.pool_classes_by_scheme = {
+            scheme: _patient(pool, self._silence) for scheme, pool in pools.items()
+        }
+
     def send(self, request: requests.PreparedRequest, *args: Any, **arguments: Any) -> requests.Response:
         """Send a request; the time that is given beside it, if any, is not looked at."""
-        left = seconds_left()
-        if left is not None and left <= 0:
+        silence = self._silence()
+        if silence <= 0:
             raise requests.Timeout("the time is up", request=request)
-        silence = self._silence_seconds if left is None else min(left, self._silence_seconds)
         return super().send(request, *args, **{**arguments, "timeout": (min(self._connect_seconds, silence), silence)})
+
+    def _silence(self) -> float:
+        left = seconds_left()
+        return self._silence_seconds if left is None else min(left, self._silence_seconds)
+
+
+def _patient(pool: type[HTTPConnectionPool], silence: Callable[[], float]) -> type[HTTPConnectionPool]:
+    """Return a kind of connections that send a request with the time of an answer.
+
+    urllib3 sends with the time to connect; but Solr reads documents as fast as it can analyse them, and a pause of its
+    garbage collector is longer than connecting may take.
+    """
+
+    class Connection(pool.ConnectionCls):  # type: ignore[misc, name-defined]
+        def request(self, *args: Any, **arguments: Any) -> None:
+            if self.sock is None:
+                self.connect()
+            # Of no time at all, sockets would not wait, which is another error.
+            self.timeout = max(silence(), 0.001)
+            self.sock.settimeout(self.timeout)
+            super().request(*args, **arguments)
+
+    return type(pool.__name__, (pool,), {"ConnectionCls": Connection})
 
 
 def session(link: Link, silence_seconds: float, auth: tuple[str, str] | None) -> requests.Session:

@@ -11,7 +11,7 @@ Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -112,6 +112,20 @@ def from_distinct(
     """
     tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     return Signature(scheme, read(tokens, spelling), spelling, is_exact)
+
+
+def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
+    """Return the tokens of a whole text, of those of its parts: the smallest of each bucket.
+
+    A token whose bucket is lost is kept, and so are all of a scheme that keeps several in a bucket.
+    """
+    if not scheme.fills_every_bucket:
+        return list(tokens)
+    smallest: dict[int | str, str] = {}
+    for token in sorted(tokens, key=_raw):
+        bucket = _bucket(token, scheme.bucket_count)
+        smallest.setdefault(token if bucket is None else bucket, token)
+    return list(smallest.values())
 
 
 def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:

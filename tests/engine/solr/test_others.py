@@ -1,0 +1,238 @@
+"""Collections that somebody else has made and filled: what `check`, `init` and `backfill` make of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.plain import plain_minima
+from whorl import open_store
+from whorl.cli.main import main
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.local.launcher import create_collection, delete_collection
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.words.tokenizer import tokens
+
+SCHEMA = """<schema name="others" version="1.6"><uniqueKey>id</uniqueKey>
+<field name="id" type="string" indexed="true" stored="true" required="true"/>
+<field name="_version_" type="plong" indexed="false" stored="false" docValues="true"/>
+<fieldType name="string" class="solr.StrField" docValues="true"/>
+<fieldType name="plong" class="solr.LongPointField" docValues="true"/>
+<fieldType name="text_general" class="solr.TextField" positionIncrementGap="100" multiValued="{several}">
+<analyzer><tokenizer class="solr.StandardTokenizerFactory"/><filter class="solr.LowerCaseFilterFactory"/></analyzer>
+</fieldType>
+{more}</schema>"""
+#: The defaults of /select are those of Solr's own `_default`.
+CONFIG = """<config><luceneMatchVersion>{version}</luceneMatchVersion>
+<schemaFactory class="ManagedIndexSchemaFactory"><bool name="mutable">true</bool>
+<str name="managedSchemaResourceName">managed-schema.xml</str></schemaFactory>
+<updateHandler class="solr.DirectUpdateHandler2"><updateLog/></updateHandler>
+<requestHandler name="/select" class="solr.SearchHandler"><lst name="defaults">
+<str name="echoParams">explicit</str><str name="indent">true</str><int name="rows">10</int></lst></requestHandler>
+</config>"""
+WORDS = [f"word{number}" for number in range(700)]
+TEXTS = {
+    "a": " ".join(WORDS),
+    "b": " ".join([*WORDS[:600], *(f"other{number}" for number in range(100))]),
+    "c": "nothing of that is in here, but some other words that nobody else has",
+    "few": "three words only",
+}
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def make(solr_cloud_url: str, tmp_path: Path) -> Iterator[Callable[..., SolrClient]]:
+    base_url = solr_cloud_url.rpartition("/")[0]
+    made: list[str] = []
+
+    def make(more: str, documents: list[dict[str, Any]], *, several: str = "false") -> SolrClient:
+        name = f"whorl_others_{len(made)}"
+        conf = tmp_path / name / "conf"
+        conf.mkdir(parents=True)
+        (conf / "managed-schema.xml").write_text(SCHEMA.format(more=more, several=several))
+        (conf / "solrconfig.xml").write_text(CONFIG.format(version="9.0"))
+        create_collection(base_url, name, conf.parent)
+        made.append(name)
+        client = SolrClient(f"{base_url}/{name}")
+        client.post("update", documents, commit="true")
+        return client
+
+    yield make
+    for name in made:
+        delete_collection(base_url, name)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command where a whorl.toml of one's own is, and returns what it says."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, fails: bool = False) -> str:
+        result = CliRunner().invoke(main, arguments)
+        assert (result.exit_code != 0) == fails, result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        return result.output
+
+    return run
+
+
+def findings(run: Run, client: SolrClient, *, fails: bool = False) -> dict[str, dict[str, str]]:
+    found = json.loads(run("solr", "check", client.url, "--json", fails=fails))
+    return {each["code"]: each for each in found}
+
+
+def similar(run: Run, client: SolrClient, reference: str) -> list[str]:
+    page = json.loads(run("similar", reference, "--store", client.url, "--threshold", "30", "--json"))
+    return [each["id"] for each in page["hits"]]
+
+
+def search(client: SolrClient, query: str) -> list[str]:
+    with open_store(client.url) as store:
+        return [hit.id for hit in store.search(query).hits]
+
+
+def hexadecimal(text: str) -> list[str]:
+    """Return the tokens of a text as Alfresco writes them: the hexadecimal of each 16 bits, without leading zeros."""
+    numbers = [high << 64 | low for high, low in plain_minima(tokens(text), 512)]
+    return ["".join(f"{number >> shift & 0xFFFF:x}" for shift in range(112, -1, -16)) for number in numbers]
+
+
+ALFRESCO = """<field name="MINHASH" type="string" indexed="true" stored="true" docValues="false" multiValued="true"/>
+<field name="DBID" type="plong" indexed="true" stored="true"/>"""
+
+
+def test_tokens_without_a_text(make: Callable[..., SolrClient], run: Run) -> None:
+    """
+    Of Alfresco's tokens alone no sketch can be made: nobody advises it, nothing makes one, and the tokens still find.
+    """
+    client = make(ALFRESCO, [{"id": name, "MINHASH": hexadecimal(text)} for name, text in TEXTS.items()])
+    assert similar(run, client, "a") == ["b"]
+    found = findings(run, client)
+    assert "no stored text" in found["no-sketches"]["message"]
+    assert not any("backfill" in each["remedy"] or "init" in each["remedy"] for each in found.values())
+    assert "backfill" not in run("solr", "init", client.url)
+    message = run("solr", "backfill", client.url, fails=True)
+    assert "no document has a text in 'content'" in message
+    assert not any("backfill" in each["remedy"] for each in findings(run, client).values())
+    assert similar(run, client, "a") == ["b"]
+
+
+def empty_sketches(client: SolrClient) -> list[dict[str, Any]]:
+    """Return updates that give documents the sketches of no text."""
+    name = f"{Scheme().name}+{SketchScheme().name}"
+    there = client.select({"query": "*:*", "limit": 100, "fields": ["id"]}).documents
+    fields = {"whorl_size": {"set": 0}, "whorl_sketch": {"set": ""}, "whorl_scheme": {"set": name}}
+    return [{"id": each["id"], **fields} for each in there]
+
+
+def test_empty_sketches_beside_tokens(make: Callable[..., SolrClient], run: Run) -> None:
+    """
+    Sketches of no text do not stop the search by tokens; `check` sees them, and --repair takes them away.
+    """
+    client = make(ALFRESCO, [{"id": name, "MINHASH": hexadecimal(text)} for name, text in TEXTS.items()])
+    run("solr", "init", client.url)
+    client.post("update", empty_sketches(client), commit="true")
+    assert similar(run, client, "a") == ["b"]
+    found = findings(run, client)["empty-sketches"]
+    assert (found["level"], found["message"].split()[0]) == ("warning", "3")
+    assert found["remedy"].endswith("--repair")
+    assert "4 documents without a text" in run("solr", "backfill", client.url, "--repair")
+    assert "empty-sketches" not in findings(run, client)
+    assert client.count({"lucene": {"query": "whorl_scheme:[* TO *]"}}) == 0
+    assert similar(run, client, "a") == ["b"]
+
+
+BODY = '<field name="body" type="text_general" indexed="true" stored="true"/>'
+
+
+def test_a_text_of_another_name(make: Callable[..., SolrClient], run: Run, tmp_path: Path) -> None:
+    """
+    The fields that hold texts are listed, one has to be named, and then all four commands lead somewhere.
+    """
+    client = make(BODY, [{"id": name, "body": text} for name, text in TEXTS.items()])
+    found = findings(run, client, fails=True)
+    assert "body (4 documents)" in found["text-fields"]["message"]
+    assert 'content = "body"' in found["no-text"]["remedy"]
+    for more in ([], ["--dry-run"]):
+        assert "--content body" in run("solr", "init", client.url, *more, fails=True)
+    assert "MINHASH" not in {each["name"] for each in client.get("schema/fields")["fields"]}
+    assert 'content = "body"' in run("solr", "init", client.url, "--content", "body")
+    (tmp_path / "whorl.toml").write_text('[fields]\ncontent = "body"\n')
+    assert run("solr", "backfill", client.url) == "4 documents given a sketch.\n"
+    assert similar(run, client, "a") == ["b"]
+    # Solr has written the documents again, and so filled the copy.
+    with_fingerprint = run("search", "FINGERPRINT:a_30", "--store", client.url)
+    assert "b" in with_fingerprint
+    assert not {"no-text", "empty-sketches", "other-copy-field"} & findings(run, client).keys()
+
+
+def test_a_run_with_the_wrong_field_is_repaired(make: Callable[..., SolrClient], run: Run, tmp_path: Path) -> None:
+    """
+    An empty field, a copy of it and sketches of nothing: with the right field named, --repair puts all of it right.
+    """
+    client = make(BODY, [{"id": name, "body": text} for name, text in TEXTS.items()])
+    run("solr", "init", client.url, "--content", "content")
+    client.post("update", empty_sketches(client), commit="true")
+    (tmp_path / "whorl.toml").write_text('[fields]\ncontent = "body"\n')
+    found = findings(run, client)
+    assert {"other-copy-field", "short-texts"} <= found.keys()
+    assert "--repair" in run("solr", "init", client.url)
+    run("solr", "init", client.url, "--repair")
+    schema = client.get("schema")["schema"]
+    assert {"source": "body", "dest": "MINHASH"} in schema["copyFields"]
+    assert "content" not in {each["name"] for each in schema["fields"]}
+    assert "4 documents would be looked at" in run("solr", "backfill", client.url, "--repair", "--dry-run")
+    assert run("solr", "backfill", client.url, "--repair") == "3 documents given a sketch.\n"
+    assert similar(run, client, "a") == ["b"]
+    assert not {"other-copy-field", "no-text", "empty-sketches"} & findings(run, client).keys()
+    assert run("solr", "init", client.url, "--repair").splitlines()[-1] == "nothing to add: all is there"
+
+
+SEVERAL = '<field name="content" type="text_general"/><field name="name" type="text_general"/>'
+
+
+def test_documents_of_several_values(make: Callable[..., SolrClient], run: Run) -> None:
+    """
+    As in Solr's own `_default`: they are still taken after init, and have one fingerprint and one sketch of all values.
+    """
+    client = make(SEVERAL, [{"id": "a", "content": [" ".join(WORDS[:300]), " ".join(WORDS[300:])]}], several="true")
+    assert "several-values" in findings(run, client, fails=True)
+    assert "several values" in run("solr", "init", client.url, "--dry-run")
+    run("solr", "init", client.url)
+    client.post("update", [{"id": "b", "content": [" ".join(WORDS[:350]), " ".join(WORDS[350:])]}], commit="true")
+    client.post("update", [{"id": "c", "content": " ".join(WORDS)}], commit="true")
+    assert run("solr", "backfill", client.url) == "3 documents given a sketch.\n"
+    found = findings(run, client)
+    assert found["several-values"]["level"] == "note"
+    assert similar(run, client, "a") == ["b", "c"]
+    with open_store(client.url) as store:
+        sketches = store.engine.sketches(["a", "b", "c"])
+        assert sketches["a"] == sketches["b"] == sketches["c"]
+        signatures = store.engine.signatures({"a": False, "c": False})
+        # The four shingles over the border between the values are not in Solr's tokens.
+        one, whole = (set(signatures[name].tokens) for name in "ac")
+        assert len(one & whole) >= 0.97 * len(one | whole)
+        assert search(client, "FINGERPRINT:a_100")[0] == "a"
+
+
+def test_a_fingerprint_of_one_value_is_widened(make: Callable[..., SolrClient], run: Run) -> None:
+    """
+    Where a field of tokens takes one value and the text several, Solr refuses documents: --repair ends it.
+    """
+    client = make(SEVERAL, [], several="true")
+    run("solr", "init", client.url)
+    one = {"name": "MINHASH", "type": "text_min_hash", "stored": False, "termVectors": True, "multiValued": False}
+    client.change("schema", {"replace-field": one})
+    found = findings(run, client)
+    assert found["one-value"]["level"] == "warning"
+    assert "--repair" in run("solr", "init", client.url)
+    run("solr", "init", client.url, "--repair")
+    client.post("update", [{"id": "a", "content": ["one two three four five", "six seven"]}], commit="true")
+    assert "one-value" not in findings(run, client)
