@@ -132,7 +132,17 @@ PAIRS: list[tuple[ast.Leaf, PlanNode]] = [
     (ast.Term("x", "ex:a_x0020_b"), Words("x", "a b")),
     (ast.Term("x", "cm_odd"), Equal("cm_odd", K, "x")),
     (ast.Term("x", "ID"), Equal("id", K, "x")),
-    (ast.Term("cm:content", "EXACTTYPE"), Equal("TYPE", K, "cm:content")),
+    # Alfresco's index has the namespace in full.
+    (
+        ast.Term("cm:content", "EXACTTYPE"),
+        either(
+            (
+                Equal("TYPE", K, "cm:content", 0.0),
+                Equal("TYPE", K, "{http://www.alfresco.org/model/content/1.0}content", 0.0),
+            ),
+            1.0,
+        ),
+    ),
     (ast.Term("cm:content", "CLASS"), Equal("TYPE", K, "cm:content")),
     (ast.Term("true", "d:boolean"), Equal("done_b", B, True)),
     (ast.Term("x", "d:content"), Words("x", "content")),

@@ -54,12 +54,41 @@ OF_THE_REPOSITORY = frozenset(
 )
 
 _IN_BRACES = re.compile(r"\{[^}]*\}(.+)", re.DOTALL)
-#: Prefixes of Alfresco's models, which a name may also join to the rest by an underscore.
-_PREFIXES = frozenset(
-    {"cm", "sys", "app", "usr", "act", "st", "exif", "audio", "imap", "dl", "ia", "fm", "rn", "qshare"}
+_MODELS = "http://www.alfresco.org/model/"
+#: Namespaces of Alfresco's models by their prefixes, which a name may also join to the rest by an underscore.
+_NAMESPACES: Mapping[str, str] = {
+    "ia": f"{_MODELS}calendar",
+    **{
+        prefix: f"{_MODELS}{model}/1.0"
+        for prefix, model in (
+            *(("cm", "content"), ("sys", "system"), ("app", "application"), ("usr", "user"), ("act", "action")),
+            *(("st", "site"), ("exif", "exif"), ("audio", "audio"), ("imap", "imap"), ("dl", "datalist")),
+            *(("fm", "forum"), ("rn", "rendition"), ("qshare", "qshare")),
+        )
+    },
+}
+#: Fields whose values are such names: `cm:content`, or with the namespace in full.
+OF_QUALIFIED_NAMES = frozenset(
+    {*("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS"), *("QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCTYPEQNAME")}
 )
 #: Characters in names of Alfresco that XML does not take: _x0020_.
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+
+
+def spelled_otherwise(name: str) -> str | None:
+    """Return a qualified name with its namespace in full where it has a prefix, and the other way round.
+
+    >>> spelled_otherwise("cm:content")
+    '{http://www.alfresco.org/model/content/1.0}content'
+    >>> spelled_otherwise("{http://www.alfresco.org/model/content/1.0}content")
+    'cm:content'
+    """
+    prefix, _, local = name.partition(":")
+    if local and prefix in _NAMESPACES:
+        return f"{{{_NAMESPACES[prefix]}}}{local}"
+    namespace, closed, local = name.removeprefix("{").partition("}")
+    prefix = next((each for each, full in _NAMESPACES.items() if full == namespace), "")
+    return f"{prefix}:{local}" if closed and prefix else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +162,7 @@ def _local(typed: str) -> Iterator[str]:
         local = in_braces[1]
     elif ":" in typed:
         local = typed.partition(":")[2]
-    elif prefix in _PREFIXES and rest:
+    elif prefix in _NAMESPACES and rest:
         local = rest
     else:
         return

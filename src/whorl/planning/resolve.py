@@ -16,7 +16,7 @@ from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.planning.build import Bool, FieldClause, MatchAll, Nothing, PlanNode, either, mapped
 from whorl.planning.clauses import Equal, InOrder, Kind, Like, Near, Present, Test, Words
-from whorl.planning.fields import DATA_TYPES, OF_THE_REPOSITORY, Fields, Places
+from whorl.planning.fields import DATA_TYPES, OF_QUALIFIED_NAMES, OF_THE_REPOSITORY, Fields, Places, spelled_otherwise
 from whorl.planning.patterns import edits_of, words_of
 from whorl.planning.values import UnreadableError, range_of, value_of
 from whorl.query import ast
@@ -65,7 +65,18 @@ class _Resolver:
             return self._weighed(self._in_words(clause, None), weight)
         if name in _PRESENCE:
             return self._presence(clause, weight, is_wanted=_PRESENCE[name])
-        return self._weighed(self._one_of(clause, self._places(name, clause.span)), weight)
+        places = self._places(name, clause.span)
+        return self._weighed([*self._one_of(clause, places), *self._otherwise(clause, places)], weight)
+
+    def _otherwise(self, clause: ast.Leaf, places: list[Places]) -> list[_Found]:
+        """Ask for the other way in which a store may write a qualified name or a node's reference."""
+        if not isinstance(clause, ast.Term | ast.Phrase):
+            return []
+        if clause.field in OF_QUALIFIED_NAMES and (other := spelled_otherwise(clause.text)):
+            return self._one_of(replace(clause, text=other), places)
+        if clause.field == "ID" and "://" in clause.text and (by_reference := self._fields.named("LID", self._names)):
+            return self._one_of(clause, [by_reference])
+        return []
 
     def _one_of(self, clause: ast.Leaf, some: list[Places]) -> list[_Found]:
         """Ask for a clause in any of several fields, of those that can read it."""

@@ -236,3 +236,54 @@ def test_a_fingerprint_of_one_value_is_widened(make: Callable[..., SolrClient], 
     run("solr", "init", client.url, "--repair")
     client.post("update", [{"id": "a", "content": ["one two three four five", "six seven"]}], commit="true")
     assert "one-value" not in findings(run, client)
+
+
+NAME = "text@s____@{http://www.alfresco.org/model/content/1.0}name"
+CONTENT = "content@s____@{http://www.alfresco.org/model/content/1.0}content"
+OF_ALFRESCO = """<dynamicField name="text@s____@*" type="text_general" indexed="true" stored="true"/>
+<dynamicField name="content@s____@*" type="text_general" indexed="true" stored="true"/>
+<field name="TYPE" type="string" indexed="true" stored="true"/><field name="LID" type="string" indexed="true"/>"""
+
+
+def test_fields_that_are_called_as_alfresco_calls_them(
+    make: Callable[..., SolrClient], run: Run, tmp_path: Path
+) -> None:
+    """
+    Braces, at signs and colons in the names of fields: every command works, and what is stored under them comes back.
+    """
+    content = "{http://www.alfresco.org/model/content/1.0}content"
+    documents = [
+        {
+            "id": f"_DEFAULT_!{number}",
+            NAME: f"{name}.txt",
+            CONTENT: text,
+            "LID": f"workspace://SpacesStore/00000000-0000-0000-0000-00000000000{number}",
+            "TYPE": "cm:folder" if name == "few" else content,
+            "MINHASH": hexadecimal(text),
+        }
+        for number, (name, text) in enumerate(TEXTS.items())
+    ]
+    client = make(ALFRESCO + OF_ALFRESCO, documents)
+    (tmp_path / "whorl.toml").write_text(f'store = "{client.url}"\n[fields]\nname = "{NAME}"\ncontent = "{CONTENT}"\n')
+    a, b = documents[0]["LID"], documents[1]["LID"]
+    run("solr", "check", client.url)
+    run("solr", "init", client.url)
+    run("solr", "backfill", client.url)
+    assert similar(run, client, a) == ["_DEFAULT_!1"]
+    assert "b.txt" in run("search", f"FINGERPRINT:{a}_30")
+    assert "b.txt" in run("search", "name:b.txt")
+    assert "a.txt" in run("search", "word699")
+    run("compare", a, b)
+
+    def found(query: str) -> set[str]:
+        return {each["id"][-1] for each in json.loads(run("search", query, "--json"))["hits"]}
+
+    for named in ("cm:content", content):
+        assert found(f'TYPE:"{named}"') == {"0", "1", "2"}
+        assert found(f'FINGERPRINT:{a}_30 AND -TYPE:"{named}"') == set()
+    for named in ("cm:folder", "{http://www.alfresco.org/model/content/1.0}folder"):
+        assert found(f'TYPE:"{named}"') == {"3"}
+    assert found(f"FINGERPRINT:{a}_30") == {"0", "1"}
+    assert found(f'FINGERPRINT:{a}_30 AND -ID:"{a}"') == {"1"}
+    assert found(f'ID:"{a}"') == {"0"}
+    assert found('ID:"_DEFAULT_!1"') == {"1"}
