@@ -2,7 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load fuzz prove-identity screenshots clean
+# What a test process compiles, the next one need not: the processes that tests start are many.
+export PYTHONDONTWRITEBYTECODE =
+#: Processes that tests are shared out to.
+WORKERS ?= 2
+.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load fuzz prove-identity screenshots clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -10,8 +14,15 @@ help: ## List the targets
 demo: .venv/installed ## Index real text of this machine and ask three questions
 	@$(BIN)/whorl demo
 
+quick: .venv/developing ## Run the tests that need nothing but Python: no Solr, no other process (under a minute)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup \
+		-m "not (solr or cloud or spark or browser or clients or process or slow)"
+
 test: .venv/developing ## Run the whole suite, on real Solrs that it starts itself
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+
+coverage: .venv/developing ## Run the whole suite and list the lines and branches that no test reaches
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered
 
 check: .venv/developing ## Lint, format and type checks
 	$(BIN)/ruff check .

@@ -1,12 +1,16 @@
-"""Fixtures for all tests: a real Solr over HTTP, standalone and cloud, one of each for the whole run."""
+"""Fixtures for all tests: a real Solr over HTTP, standalone and cloud, and what marks tell of a test."""
 
 from __future__ import annotations
 
 import contextlib
+import multiprocessing.process
 import os
+import socket
+import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,15 +21,54 @@ from tests import solr_runtime
 settings.register_profile("whorl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("whorl")
 
-SOLR_FIXTURES = frozenset({"solr_standalone_url", "solr_cloud_url", "solr_cache"})
+#: What a test needs beside this process, by the fixtures that bring it; what is left is marked where it is written.
+BROUGHT_BY = {
+    "browser": {"browser"},
+    "spark": {"spark"},
+    "cloud": {"solr_cloud_url"},
+    "solr": {"solr_standalone_url", "solr_cloud_url", "solr_cache"},
+    "process": {"start"},
+}
+#: Servers that are started once: with several workers, one of them runs all files with tests of each, these first.
+SHARED = ("solr", "spark", "browser")
+#: How processes and servers begin: what a test without a mark must not do.
+BEGINNINGS: tuple[tuple[object, str], ...] = (
+    (subprocess.Popen, "__init__"),
+    (multiprocessing.process.BaseProcess, "start"),
+    *((os, name) for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp") if hasattr(os, name)),
+    (socket.socket, "listen"),
+)
 _reasons = pytest.StashKey[set[str]]()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a Solr, so that `-m "not solr"` leaves it out."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what a test needs; several workers share the tests out by file, and by server."""
+    servers: dict[Path, str] = {}
     for item in items:
-        if SOLR_FIXTURES.intersection(getattr(item, "fixturenames", ())):
-            item.add_marker("solr")
+        fixtures = set(getattr(item, "fixturenames", ()))
+        for mark, names in BROUGHT_BY.items():
+            if names & fixtures or (mark == "solr" and item.get_closest_marker("cloud")):
+                item.add_marker(mark)
+        for mark in filter(item.get_closest_marker, SHARED):
+            servers.setdefault(item.path, mark)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(servers.get(item.path) or str(item.path)))
+    if config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.path not in servers)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold a test without a mark to what `make quick` promises: no process is started, nothing listens."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not any(item.get_closest_marker(mark) for mark in (*BROUGHT_BY, "clients")):
+            for owner, name in BEGINNINGS:
+                patch.setattr(owner, name, _refuse)
+        return (yield)
+
+
+def _refuse(*_: object, **__: object) -> NoReturn:
+    pytest.fail("a test that starts a process or listens on a socket is marked: @pytest.mark.process")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

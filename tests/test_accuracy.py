@@ -14,6 +14,8 @@ from whorl import Document, Store, open_store
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.words.tokenizer import tokens
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 AMOUNTS = Amounts(composites=6, passages=60, edited=150, composite_words=(4_000, 60_000))
 RECALL = 95

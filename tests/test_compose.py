@@ -176,6 +176,7 @@ def test_the_image_installs_what_exists():
     assert version in SpecifierSet(PROJECT["requires-python"])
 
 
+@pytest.mark.process
 def test_docker_reads_it():
     """
     Docker's own reading of the file finds nothing wrong.

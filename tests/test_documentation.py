@@ -34,6 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("page", [page for page in PAGES if sessions(page)], ids=lambda page: page.name)
 def test_console_blocks(page: Path, folder: Path) -> None:
     """
@@ -46,6 +47,7 @@ def test_console_blocks(page: Path, folder: Path) -> None:
         assert (done.stdout + done.stderr).rstrip() == shown.rstrip(), command
 
 
+@pytest.mark.process
 def test_the_python_example_runs(folder: Path) -> None:
     """
     examples/python_api.py ends well.

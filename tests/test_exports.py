@@ -28,6 +28,7 @@ def test_all_is_what_is_public() -> None:
         _ = whorl.open_stores
 
 
+@pytest.mark.process
 def test_importing_the_package_imports_little() -> None:
     """
     Names are imported when they are asked for.

@@ -20,6 +20,8 @@ from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import FieldNames
 from whorl.errors import ParameterError, SchemaError
 
+pytestmark = pytest.mark.process
+
 WHORL = Path(sys.executable).parent / "whorl"
 #: Nine words; five shingles, of which the second text has the first two.
 FIRST = "The quick brown fox jumps over the lazy dog.\n"

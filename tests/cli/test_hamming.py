@@ -211,6 +211,7 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("usage: simhash-find-clusters --blocks BLOCKS --distance DISTANCE")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["simhash-find-all", "simhash-find-clusters"])
 def test_as_a_process(name: str) -> None:
     """

@@ -116,6 +116,7 @@ def test_every_command_has_help(words: list[str]) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 100
 
 
+@pytest.mark.process
 def test_help_imports_nothing_that_takes_time() -> None:
     """
     The search engine, the terminal's tables, HTML and the service are imported by the commands that need them.
@@ -456,6 +457,7 @@ def wait_until(reached: Callable[[], bool], process: subprocess.Popen[str]) -> N
         time.sleep(0.01)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
 def test_ctrl_c_and_kill_in_the_middle_and_again(folder: Path) -> None:
     """
@@ -535,6 +537,7 @@ def test_no_control_characters_reach_the_terminal(folder: Path) -> None:
     assert ids(json.loads(outputs[1].stdout)) == ["c1\x9b31m"]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name != "posix", reason="needs bash")
 @pytest.mark.parametrize("options", ["", "--json", "--explain"])
 def test_a_reader_that_has_seen_enough(notes: Path, options: str) -> None:
@@ -548,6 +551,7 @@ def test_a_reader_that_has_seen_enough(notes: Path, options: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_under_the_output(notes: Path) -> None:
     """
@@ -557,6 +561,7 @@ def test_a_full_disk_under_the_output(notes: Path) -> None:
     assert (done.returncode, done.stderr) == (1, b"whorl: [Errno 28] No space left on device\n")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name != "posix", reason="needs bash")
 def test_no_output_and_no_input_at_all(notes: Path) -> None:
     """
@@ -570,6 +575,7 @@ def test_no_output_and_no_input_at_all(notes: Path) -> None:
     assert (done.returncode, done.stdout) == (0, b"0 documents stored, 3 unchanged and left alone.\n")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_terminals_with_few_characters(notes: Path, encoding: str) -> None:
     """
@@ -586,6 +592,7 @@ def test_terminals_with_few_characters(notes: Path, encoding: str) -> None:
     assert "notes/日本.txt" in ids(json.loads(told.stdout.decode(encoding)))
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes")
 def test_arguments_that_are_no_utf_8(notes: Path) -> None:
     """
@@ -604,6 +611,7 @@ def test_arguments_that_are_no_utf_8(notes: Path) -> None:
 SHORT = "six words in a row here"
 
 
+@pytest.mark.process
 def test_a_text_that_is_not_in_the_store(notes: Path) -> None:
     """
     --source takes a file or standard input, in any encoding; a document called "source" is not meant.
@@ -622,6 +630,7 @@ def test_a_text_that_is_not_in_the_store(notes: Path) -> None:
     ).stdout  # fmt: skip
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("file", ["gone", ".", "binary", "gone\x1b[31m", "page.html"])
 def test_a_source_that_cannot_be_read(notes: Path, file: str) -> None:
     """
@@ -659,6 +668,7 @@ def test_fingerprint_of_nothing(folder: Path) -> None:
     assert len(np.load(io.BytesIO(whorl("fingerprint", "--format", "npy", "a.txt").stdout_bytes))) == 0
 
 
+@pytest.mark.slow
 def test_demo(folder: Path) -> None:
     """
     It finds texts on this machine and asks three questions, each with hits, as the commands that it shows do.
@@ -789,7 +799,8 @@ ODD = [
     scope="module",
     params=[
         "embedded",
-        *(pytest.param(f"solr_{kind}_url", marks=pytest.mark.solr) for kind in ("standalone", "cloud")),
+        pytest.param("solr_standalone_url", marks=pytest.mark.solr),
+        pytest.param("solr_cloud_url", marks=pytest.mark.cloud),
     ],
 )
 def injected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:

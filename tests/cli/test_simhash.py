@@ -32,6 +32,7 @@ def run(*arguments: str, given: str | bytes = "") -> Result:
     return CliRunner().invoke(main, ["simhash", *arguments], input=given)
 
 
+@pytest.mark.process
 def test_codes_are_one_a_line(notes: Path) -> None:
     """
     Decimal, in the order of the files, whatever they hold; what Python gives for the same text.

@@ -12,8 +12,6 @@ from tests import solr_runtime
 from tests.conformance.collection import documents
 from whorl import Document, Store, open_store
 
-ENGINES = ["embedded", "standalone", "cloud"]
-
 
 @pytest.fixture(scope="session")
 def collection() -> list[Document]:
@@ -48,7 +46,13 @@ def _filled(where: str | Path, collection: list[Document]) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture(params=["embedded", *(pytest.param(name, marks=pytest.mark.solr) for name in ENGINES[1:])])
+@pytest.fixture(
+    params=[
+        "embedded",
+        pytest.param("standalone", marks=pytest.mark.solr),
+        pytest.param("cloud", marks=pytest.mark.cloud),
+    ]
+)
 def store(request: pytest.FixtureRequest) -> Store:
     """Every test that takes this runs on every engine."""
     opened = request.getfixturevalue(f"{request.param}_store")

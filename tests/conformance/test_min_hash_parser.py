@@ -16,7 +16,9 @@ OVERLAPS = [5, 20, 50, 70, 90, 95]
 PROBABILITIES = [50, 80, 90, 99]
 
 
-@pytest.fixture(params=["standalone", "cloud"])
+@pytest.fixture(
+    params=[pytest.param("standalone", marks=pytest.mark.solr), pytest.param("cloud", marks=pytest.mark.cloud)]
+)
 def solr(request: pytest.FixtureRequest) -> tuple[str, Store]:
     store = request.getfixturevalue(f"{request.param}_store")
     _, request_of_it = store.explain("*")

@@ -30,6 +30,7 @@ def test_a_scan_gives_each_document_once(
     assert list(store.engine.scan(portions[-1].mark)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["jaccard", "containment"])
 def test_duplicates_are_those_of_the_shingles(store: Store, collection: list[Document], metric: str) -> None:
     """

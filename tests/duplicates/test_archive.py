@@ -163,6 +163,7 @@ def test_other_folders_are_left_alone(tmp_path: Path) -> None:
         Archive(tmp_path / "a", "files", SketchScheme())
 
 
+@pytest.mark.process
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     """
     A second process is told at once that somebody uses the folder.

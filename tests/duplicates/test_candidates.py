@@ -69,6 +69,7 @@ def families(chance: random.Random, count: int, largest: int) -> list[set[int]]:
     return sets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["jaccard", "containment"])
 @pytest.mark.parametrize("percent", [5, 20, 50, 80, 90, 100])
 def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: int) -> None:
@@ -136,6 +137,7 @@ def test_one_hash_of_everybody_makes_no_pairs() -> None:
         assert not list(find_candidates(sketches, question(metric, 80)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [30, 60, 75])
 def test_boilerplate_makes_few_candidates(share: int) -> None:
     """
@@ -153,6 +155,7 @@ def test_boilerplate_makes_few_candidates(share: int) -> None:
     assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == {(at, 3_000 + at) for at in range(100)}
 
 
+@pytest.mark.slow
 def test_a_crowd_is_linked_without_all_its_pairs() -> None:
     """
     4,000 documents that are all alike hang together by about as many links, not by 8 million pairs.

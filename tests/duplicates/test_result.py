@@ -35,6 +35,7 @@ def clusters(found: Duplicates, *, complete: bool = False) -> set[frozenset[str]
     return {frozenset(member.id for member in each.members) for each in found.clusters(complete=complete)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["jaccard", "containment"])
 @pytest.mark.parametrize("percent", [20, 50, 80, 90, 100])
 def test_pairs_and_clusters_are_those_of_plain_sets(metric: str, percent: int) -> None:
@@ -62,6 +63,7 @@ def test_pairs_and_clusters_are_those_of_plain_sets(metric: str, percent: int) -
         assert clusters(found) == true_components(expected)
 
 
+@pytest.mark.slow
 def test_a_store_gives_what_its_documents_give(tmp_path: Path) -> None:
     """
     Of sketches that hold a part of large documents, texts settle what is open: no pair is wrong, and few are missed.
@@ -148,6 +150,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
         assert {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()} == resumed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("links_suffice", [False, True])
 def test_further_documents_are_compared_with_all_before(tmp_path: Path, links_suffice: bool) -> None:
     """
@@ -172,6 +175,7 @@ def test_further_documents_are_compared_with_all_before(tmp_path: Path, links_su
         assert before == set(expected)
 
 
+@pytest.mark.slow
 def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
     """
     A store that changes between two runs with the same state gives what a run without one gives.

@@ -33,6 +33,7 @@ def expected(texts: list[str], scheme: Scheme) -> list[list[int]]:
     return [minima(tokens(text, scheme.profile), scheme).tolist() for text in texts]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("route", ["plain", "processes", pytest.param("threads", marks=needs_numba)])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_route_gives_the_same(route: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,6 +236,7 @@ def test_the_first_texts_do_not_stay(workers: int, monkeypatch: pytest.MonkeyPat
     results.close()
 
 
+@pytest.mark.process
 def test_a_few_texts_import_no_numba() -> None:
     """
     A small amount of text is done before numba would have been imported.
@@ -265,6 +267,7 @@ def test_a_numba_that_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row.tolist() for row in found] == expected(TEXTS, Scheme())
 
 
+@pytest.mark.process
 def test_a_script_without_main_guard_still_gets_its_answer(tmp_path: Path) -> None:
     """
     Where no processes can be started, the work is done in this one, with a warning that says what to change.

@@ -6,8 +6,10 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -56,6 +58,7 @@ def test_a_file_is_a_document_under_its_path(tmp_path: Path) -> None:
     assert problems == []
 
 
+@pytest.mark.process
 def test_folders_are_read_in_the_order_of_names_without_hidden_ones(tmp_path: Path) -> None:
     """
     Sub-folders stand among the files; what begins with a dot is left out, unless it is named itself.
@@ -68,6 +71,7 @@ def test_folders_are_read_in_the_order_of_names_without_hidden_ones(tmp_path: Pa
     assert names(read(tmp_path / ".git")[0]) == ["x.txt"]
 
 
+@pytest.mark.process
 def test_empty_files_and_folders(tmp_path: Path) -> None:
     """
     An empty file is a document without text; an empty folder or an empty list of lines is nothing.
@@ -129,6 +133,7 @@ def test_a_few_odd_characters_do_not_cost_a_text() -> None:
     assert decode(damaged.encode()) == decode(damaged.encode("utf-8-sig")) == damaged
 
 
+@pytest.mark.process
 def test_html_is_what_a_reader_sees(tmp_path: Path) -> None:
     """
     Tags, scripts, styles and comments are no words; entities are characters; blocks do not run together.
@@ -161,6 +166,31 @@ def test_odd_html_is_read_without_a_warning(markup: str) -> None:
     assert "a.html" in html_text(markup)
 
 
+def test_the_work_of_html_grows_with_its_length() -> None:
+    """
+    Four times the elements, however deep in each other or many beside each other, take four times the calls.
+    """
+    for piece in ("<div>", "<p>a", "<script></script>", "<template><b>"):
+        assert calls(partial(html_text, piece * 2_000)) < 5 * calls(partial(html_text, piece * 500))
+
+
+def calls(work: Callable[[], object]) -> int:
+    """Count the functions that are called, those written in C as well."""
+    count = 0
+
+    def counted(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.process
 def test_html_that_the_parser_gives_up_on_is_a_problem(tmp_path: Path) -> None:
     """
     A number of 5,000 digits where a character should be is told, and the next file is read.
@@ -292,6 +322,7 @@ def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.process
 @posix
 def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
     """

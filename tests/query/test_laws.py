@@ -31,6 +31,7 @@ thorough = settings(max_examples=1500, deadline=None)
 often = settings(max_examples=500, deadline=None)
 
 
+@pytest.mark.slow
 @thorough
 @given(nodes)
 def test_what_is_written_is_read_as_the_same_tree(node: ast.Node) -> None:
@@ -56,6 +57,7 @@ def test_numbers_are_exact_and_plain(overlap: Decimal, factor: Decimal) -> None:
     assert parse(text) == tree
 
 
+@pytest.mark.slow
 @often
 @given(leaves, leaves, leaves)
 def test_not_binds_tighter_than_and_tighter_than_or(a: ast.Node, b: ast.Node, c: ast.Node) -> None:
@@ -68,6 +70,7 @@ def test_not_binds_tighter_than_and_tighter_than_or(a: ast.Node, b: ast.Node, c:
     assert parse(f"NOT ({x} AND {y}) OR {z}") == ast.Or((ast.Not(ast.And((a, b))), c))
 
 
+@pytest.mark.slow
 @often
 @given(leaves, leaves, leaves)
 def test_a_sequence_binds_between_and_and_or(a: ast.Node, b: ast.Node, c: ast.Node) -> None:
@@ -78,6 +81,7 @@ def test_a_sequence_binds_between_and_and_or(a: ast.Node, b: ast.Node, c: ast.No
     assert parse(f"{x} AND -{y} OR {z}") == ast.Or((ast.And((a, ast.Not(b))), c))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(nodes)
 def test_a_span_covers_what_was_typed_for_its_node(node: ast.Node) -> None:
@@ -86,6 +90,7 @@ def test_a_span_covers_what_was_typed_for_its_node(node: ast.Node) -> None:
         assert parse(text[part.span.start : part.span.end]) == part
 
 
+@pytest.mark.slow
 @thorough
 @given(near_queries)
 def test_any_text_is_read_or_refused_with_a_place_in_it(text: str) -> None:
@@ -93,6 +98,7 @@ def test_any_text_is_read_or_refused_with_a_place_in_it(text: str) -> None:
     assert isinstance(got, QueryError) or parse(unparse(got)) == got
 
 
+@pytest.mark.slow
 @thorough
 @given(near_queries, st.booleans(), operators, operators)
 def test_every_reading_gives_a_tree_that_can_be_written(

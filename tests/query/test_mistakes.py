@@ -273,6 +273,7 @@ FLOODS += ["NOT ", "or ", "a ", "* ", "a^2 ", "&& ", "'a ", "a * ", "a.", "a,", 
 FLOODS += ["~2 ", "@", "%(", "_x0041_"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", FLOODS)
 @pytest.mark.parametrize("lead", ["", "FINGERPRINT:a", "f:", '"', "a AND (", "a^"])
 @pytest.mark.parametrize("strict", [False, True])

@@ -255,6 +255,7 @@ def test_requests_at_the_same_time(client: TestClient) -> None:
     assert answers[0]["total"] == 2
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_serve(tmp_path: Path, number: int) -> None:
@@ -302,6 +303,7 @@ def wait_until_it_listens(port: int, process: subprocess.Popen[str]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.process
 def test_an_open_service_stays_on_this_machine(tmp_path: Path) -> None:
     """
     Where others could reach it, it asks who they are or is told not to; a taken port is one message.

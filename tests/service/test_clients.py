@@ -30,7 +30,10 @@ CLIENTS = Path(__file__).parent / "clients"
 USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
 _DEADLINE_SECONDS = 120.0
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="environments are laid out as on POSIX")
+pytestmark = [
+    pytest.mark.clients,
+    pytest.mark.skipif(os.name != "posix", reason="environments are laid out as on POSIX"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -58,6 +58,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield schemathesis.openapi.from_asgi("/openapi.json", create_app(store))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path"), sorted(ROUTES))
 def test_whatever_fits_the_description_is_answered(described: Any, method: str, path: str) -> None:
     """

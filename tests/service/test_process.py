@@ -15,7 +15,10 @@ from tests.service.served import DEADLINE_SECONDS, Hung, Served, serving
 from whorl import Document, open_store
 from whorl.service.paths import TICKETS
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals, and counts threads in /proc")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals, and counts threads in /proc"),
+]
 TEXT = "seven silver spoons shine softly since sunday"
 HEAD = (
     "POST /api/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"

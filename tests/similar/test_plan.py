@@ -101,6 +101,7 @@ def test_thresholds_are_not_floats() -> None:
 # The first phase
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [20, 100, 500, 2000, 20_000])
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("phases", [1, 2])
@@ -384,6 +385,7 @@ def test_judgement_keeps_it_for_every_source(metric: Metric) -> None:
             assert kept[some].sum() >= (float(recall) - ROUNDING) * chances[some].sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(("a", "b"), [(18, 18), (14, 20), (22, 16)])
 def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> None:
@@ -419,6 +421,7 @@ def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> No
             assert total >= float(recall) - ROUNDING, (threshold, recall)
 
 
+@pytest.mark.slow
 @given(
     st.sets(st.integers(0, 60), min_size=1),
     st.lists(st.sets(st.integers(0, 60), min_size=1), max_size=4),

@@ -410,6 +410,7 @@ def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
         run(["x"], ask_pairs("jaccard", 80, 95), output="y")
 
 
+@pytest.mark.process
 def test_without_java(tmp_path: Path) -> None:
     """
     Java is named, in one line after what PySpark says itself.

@@ -98,6 +98,7 @@ def ids(page):
     return [hit.id for hit in page.hits]
 
 
+@pytest.mark.slow
 @given(plan=plans(), start=st.integers(0, 200), rows=st.integers(0, 200))
 def test_every_page_is_the_oracles(corpus, plan, start, rows):
     """
@@ -129,6 +130,7 @@ def test_pages_join_to_the_whole(tmp_path):
         assert len(ask(engine, plan, 0, 10**9).hits) == len(expected)
 
 
+@pytest.mark.slow
 def test_deep_and_wide_plans(corpus):
     """
     A hundred levels, a thousand clauses, and both at once give the oracle's answer.

@@ -219,6 +219,7 @@ def test_many_make_one_store(path, start):
         assert (engine.count(), found(engine)) == (0, [])
 
 
+@pytest.mark.slow
 def test_threads_share_an_engine(path):
     """
     Searches in several threads beside two that write; nobody sees a mistake.

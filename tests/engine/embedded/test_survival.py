@@ -104,6 +104,7 @@ def damage_empty(file):
 DAMAGES = [damage_garbage, damage_end, damage_empty, Path.unlink]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_damaged_files_of_the_index(path, damage, is_open):
@@ -206,6 +207,7 @@ def told_of(file):
         raise
 
 
+@pytest.mark.slow
 def test_damaged_records(path):
     """
     Nothing but a StoreError that names the file and says what to do, wherever the damage is.

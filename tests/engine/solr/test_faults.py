@@ -37,6 +37,8 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.local.launcher import RunningSolr, start_standalone
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError
 
+pytestmark = pytest.mark.process
+
 WHORL = Path(sys.executable).parent / "whorl"
 PASSWORD = "s3cr3t/#@"
 QUOTED = "s3cr3t%2F%23%40"

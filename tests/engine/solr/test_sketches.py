@@ -64,7 +64,10 @@ def sketches() -> dict[str, Sketch]:
     return {document.id: text_sketch(document.text, Scheme(), SCHEME_NOW) for document in DOCUMENTS}
 
 
-@pytest.fixture(params=["standalone", "cloud"], scope="module")
+@pytest.fixture(
+    params=[pytest.param("standalone", marks=pytest.mark.solr), pytest.param("cloud", marks=pytest.mark.cloud)],
+    scope="module",
+)
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     """A collection of its own, filled, in either kind of Solr."""
     base_url = request.getfixturevalue(f"solr_{request.param}_url").rpartition("/")[0]

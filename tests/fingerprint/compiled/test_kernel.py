@@ -104,6 +104,7 @@ def test_any_text(profile: str, text: str) -> None:
     assert_same(text, Scheme(profile))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_character(profile: str) -> None:
     """
@@ -125,6 +126,7 @@ def test_other_schemes(scheme: Scheme) -> None:
         assert_same(text, scheme)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     length=st.integers(BUFFER_UNITS - 12, BUFFER_UNITS + 12),
@@ -177,6 +179,7 @@ def test_many_texts_are_each_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
             assert np.array_equal(row, full_minima(words, Scheme()))
 
 
+@pytest.mark.slow
 def test_threads_give_the_same() -> None:
     """
     Kernels of several threads, which share what they remember, do not disturb each other.
@@ -188,6 +191,7 @@ def test_threads_give_the_same() -> None:
             assert np.array_equal(found, expected)
 
 
+@pytest.mark.process
 def test_long_texts_take_no_more_memory() -> None:
     """
     What a text needs beside itself does not grow with it: 40 MB leave less than 24 MB behind as the highest mark.
@@ -206,6 +210,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     assert int(grown) < 24 * 1024 * (1024 if sys.platform == "darwin" else 1)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "trouble",
     [

@@ -66,6 +66,7 @@ def test_names_that_name_no_scheme(name: str) -> None:
         Scheme.named(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scheme", [Scheme(), Scheme(hash_count=4), Scheme(hash_set_size=2)], ids=lambda each: each.name
 )

@@ -38,6 +38,7 @@ def test_repeats_and_order_come_back(words: list[str]) -> None:
                 assert found.is_exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scheme",
     [

@@ -72,6 +72,7 @@ def test_counts_are_unbiased_and_covered(asked: int) -> None:
             assert chances @ covered >= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), [(16, 16), (16, 20), (12, 24), (24, 12)])
 @pytest.mark.parametrize("level", [1, 2])
 def test_sketches_are_covered(a: int, b: int, level: int) -> None:

@@ -54,6 +54,7 @@ def one_of_each_category(profile: str) -> list[str]:
     return [chr(code) for code in np.unique(categories, return_index=True)[1].tolist()]
 
 
+@pytest.mark.slow
 @profiles
 def test_every_five_characters(profile: str) -> None:
     """
@@ -128,6 +129,7 @@ def test_the_colon_is_the_profiles(profile: str, words: list[str]) -> None:
     assert read("A:b 12:30", profile) == [*words, "12", "30"]
 
 
+@pytest.mark.slow
 @profiles
 def test_texts_as_they_are(profile: str) -> None:
     """

@@ -20,6 +20,7 @@ _parts = st.tuples(st.sampled_from(["ab c:d ", "ß ", "\ud800", "ーヨ", "x" * 
 MIXED = st.lists(_parts, max_size=6).map(lambda parts: "".join(part * count for part, count in parts))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.one_of(TEXTS, MIXED), st.sampled_from(PROFILES), st.integers(1, 6))
 def test_the_same_as_the_plain_reading(text: str, profile: str, size: int) -> None:
@@ -34,6 +35,7 @@ def test_the_same_as_the_plain_reading(text: str, profile: str, size: int) -> No
     assert text_minima(text, scheme).tolist() == full_minima(words, scheme).tolist()
 
 
+@pytest.mark.slow
 def test_a_text_of_many_pieces() -> None:
     """
     Shingles reach over the ends of pieces, and the minima are those of all pieces.

@@ -149,6 +149,7 @@ def test_where_the_words_of_the_vectors_stand(profile: str) -> None:
         assert folded(text, profile) == tokens(text, profile)
 
 
+@pytest.mark.slow
 @profiles
 @given(text=st.one_of(any_text, long_text))
 @example(text="a" + "𐐀" * 3000)

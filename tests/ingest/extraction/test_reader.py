@@ -25,8 +25,10 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.reader import Limits, Reader
 from whorl.ingest.files import file_text
 
+pytestmark = pytest.mark.process
+
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc, and limits memory")
-#: HTML of a few megabytes that keeps its parser busy for minutes.
+#: HTML of a few megabytes that keeps its parser busy for half a minute.
 ENDLESS = b"<div>" * 3_000_000
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
 MIXED = {

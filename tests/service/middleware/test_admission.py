@@ -113,6 +113,7 @@ def test_the_time_is_up(held: Held, asking: Any) -> None:
         until(lambda: service.get("/api/search?q=*").status_code == 200)
 
 
+@pytest.mark.process
 def test_a_deadline_is_one_requests(store: Store) -> None:
     """
     On one connection, each request has the whole time: a body that comes in parts does not hand its end to the next.

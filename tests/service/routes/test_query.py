@@ -225,6 +225,7 @@ def test_a_side_is_one_of_two(service: TestClient, side: dict[str, str], status:
     assert named in answer.json()["error"]["message"]
 
 
+@pytest.mark.process
 def test_the_text_of_a_file(embedded_service: TestClient) -> None:
     """
     As the command line reads it: in its encoding, and of HTML what a reader sees.
@@ -238,6 +239,7 @@ def test_the_text_of_a_file(embedded_service: TestClient) -> None:
     assert read("a.txt", b"<p>all") == "<p>all"
 
 
+@pytest.mark.process
 def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
     """
     As it stands on the page; one that is encrypted, or longer than the service's settings allow, is 400 and why.
@@ -255,6 +257,7 @@ def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
         assert "longer than 20 characters" in answer.json()["error"]["message"]
 
 
+@pytest.mark.process
 def test_a_file_for_which_there_is_no_time(embedded_contracts: Store) -> None:
     """
     503 and which setting it was, since nothing need be wrong with the file.

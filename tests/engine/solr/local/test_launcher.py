@@ -179,8 +179,13 @@ def test_a_cluster_wants_an_empty_folder(tmp_path):
         start_cloud(tmp_path)
 
 
-@pytest.mark.solr
-@pytest.mark.parametrize("kind", ["solr_standalone_url", "solr_cloud_url"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("solr_standalone_url", marks=pytest.mark.solr),
+        pytest.param("solr_cloud_url", marks=pytest.mark.cloud),
+    ],
+)
 def test_term_frequency_is_how_often_a_token_stands_in_the_fingerprint(kind, request):
     """
     Nine words have five windows of five words, so five tokens, repeated to fill 512 places; four words have none.
