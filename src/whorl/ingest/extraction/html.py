@@ -54,5 +54,5 @@ def html_text(markup: str) -> str:
                 pieces.append("\n")
         # Comments, declarations and such are subclasses.
         elif type(node) in (NavigableString, CData) and not unseen:
-            pieces.append(node)
+            pieces.append(str(node))
     return "".join(pieces)
