@@ -36,7 +36,7 @@ from whorl.fingerprint.minhash.buckets import compare_buckets, estimate_buckets
 from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of
 from whorl.fingerprint.statistics.estimate import Estimate, estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
-from whorl.similar.by_sketch import METRICS
+from whorl.similar.question import METRICS
 
 RESULTS = Path(__file__).resolve().parent / "results"
 RECALL = 95

@@ -17,9 +17,9 @@ from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapp
 from whorl.fingerprint.minhash.buckets import buckets_of, compare_buckets, judge_buckets
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.similar.by_sketch import ask
-from whorl.similar.calibration import SketchPlan
 from whorl.similar.minhash_plan import make_minhash_plan
+from whorl.similar.plan import SketchPlan
+from whorl.similar.question import ask
 
 #: Hits that one search returns at most.
 MOST_HITS = 10_000

@@ -16,7 +16,7 @@ from whorl.fingerprint.minhash.minima import minima_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Percent, least_overlap
 from whorl.fingerprint.words.shingles import murmur_pieces, pieces
-from whorl.similar.by_sketch import ask
+from whorl.similar.question import ask
 
 SCHEME = Scheme()
 

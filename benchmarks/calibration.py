@@ -33,9 +33,8 @@ import whorl
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, sketch_of
 from whorl.fingerprint.statistics.hypergeometric import upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
-from whorl.similar.calibration import Branch, SketchPlan
 from whorl.similar.expected import promised_from
-from whorl.similar.plan import make_plan
+from whorl.similar.plan import Branch, SketchPlan, make_plan
 
 RESULTS = Path(__file__).resolve().parent / "results" / "calibration.csv"
 SCHEME = SketchScheme()

@@ -17,12 +17,12 @@ from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document
 from whorl.planning.build import (
     Bool,
+    BoundNode,
     BoundPlan,
     FieldClause,
     FingerprintClause,
     MatchAll,
     Nothing,
-    PlanNode,
     SharedBands,
     SharedTokens,
 )
@@ -47,7 +47,7 @@ class Oracle:
         found = [(document_id, score) for document_id, score in scores if score is not None]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
-    def score(self, plan: PlanNode, document: _Facts) -> float | None:
+    def score(self, plan: BoundNode, document: _Facts) -> float | None:
         """A document's score, None where it does not match."""
         match plan:
             case MatchAll():

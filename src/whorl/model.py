@@ -176,12 +176,15 @@ class Page:
         hits: Those on this page.
         warnings: What the user should know beside them.
         asked: The tokens of the query's only source, where the hits' shared tokens were counted.
+        is_total_exact: False where there may be more hits than the total says, since not every candidate of a
+            FINGERPRINT was verified.
     """
 
     total: int
     hits: tuple[Hit, ...]
     warnings: tuple[str, ...] = ()
     asked: int | None = None
+    is_total_exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ def test_json_has_one_shape(notes: Path) -> None:
     """
     told = asked("FINGERPRINT:notes/a.txt")
     first, second = told["hits"]  # type: ignore[misc]
-    assert list(told) == ["query", "total", "warnings", "hits"]
+    assert list(told) == ["query", "total", "total_is_exact", "warnings", "hits"]
     assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:notes/a.txt", 2, [])
     assert first == {"id": "notes/a.txt", "name": "a.txt", "score": 512.0, "shared": 512}
     assert list(second) == ["id", "name", "score", "shared"]

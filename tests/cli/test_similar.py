@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import whorl.similar.by_sketch
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.errors import ParameterError
+from whorl.similar import by_sketch
 
 SHINGLE = 5
 
@@ -89,8 +89,8 @@ def test_more_candidates_than_are_verified(store: Store, monkeypatch: pytest.Mon
     The best are verified, the total is projected from them, and the answer says so.
     """
     everything = store.similar("whole", threshold=30, rows=100)
-    monkeypatch.setattr(whorl.similar.by_sketch, "MOST_VERIFIED", 4)
-    monkeypatch.setattr(whorl.similar.by_sketch, "AT_ONCE", 2)
+    monkeypatch.setattr(by_sketch, "MOST_VERIFIED", 4)
+    monkeypatch.setattr(by_sketch, "AT_ONCE", 2)
     page = store.similar("whole", threshold=30, rows=100)
     assert page.candidates == everything.candidates > 4
     assert not page.is_total_exact

@@ -14,7 +14,8 @@ from tests.plain import plain_signature
 from whorl import Document, Store, parse
 from whorl.errors import FieldError
 from whorl.fingerprint.scheme import Scheme
-from whorl.planning.build import bind, make_plan, references
+from whorl.planning.bind import bind
+from whorl.planning.build import make_plan, references
 
 QUERIES = generated(640)
 

@@ -21,8 +21,7 @@ PROBABILITIES = [50, 80, 90, 99]
 )
 def solr(request: pytest.FixtureRequest) -> tuple[str, Store]:
     store = request.getfixturevalue(f"{request.param}_store")
-    _, request_of_it = store.explain("*")
-    return str(request_of_it["url"]).removesuffix("/select"), store
+    return str(store.explain("*").request["url"]).removesuffix("/select"), store
 
 
 def asked_of_solr(url: str, tokens: tuple[str, ...], **arguments: str) -> dict[str, float]:
@@ -59,7 +58,7 @@ def test_bands(solr: tuple[str, Store], collection: list[Document], source: str)
         for probability in PROBABILITIES:
             theirs = asked_of_solr(url, tokens, sim=str(overlap / 100), tp=str(probability / 100))
             query = f"FINGERPRINT:{source}_{overlap}_{probability}"
-            plan, _ = store.explain(query)
+            plan = store.prepare(query).bound
             assert isinstance(plan.root, SharedBands)
             bands = plan.root.bands
             wraps = len(bands) * len(bands[0]) > len(tokens)

@@ -150,7 +150,7 @@ def test_what_hits_share(store: Store) -> None:
     """
     Tokens and shares of a source, from sketches.
     """
-    measured = store.measured("f6-0", ["f6-0", "f6-half", "words-2", "gone"])
+    measured = store.prepare("FINGERPRINT:f6-0").measured(["f6-0", "f6-half", "words-2", "gone"])
     assert measured.keys() == {"f6-0", "f6-half"}
     own, half = measured["f6-0"], measured["f6-half"]
     assert (own.shared, own.tokens) == (512, 512)
@@ -160,5 +160,5 @@ def test_what_hits_share(store: Store) -> None:
     # 1,496 of 2,996 shingles.
     assert half.estimate.shares.a_in_b == pytest.approx(0.4993, abs=0.01)
     assert half.estimate.shares.b_in_a == pytest.approx(1.0, abs=0.05)
-    assert store.measured("gone", ["f6-0"]) == {}
-    assert store.measured("words-2", ["f6-0"]) == {}
+    for query in ("FINGERPRINT:gone", "FINGERPRINT:words-2", "FINGERPRINT:f6-0 FINGERPRINT:f6-half", "law"):
+        assert store.prepare(query).measured(["f6-0"]) == {}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import FieldError, Span
-from whorl.planning.build import Bool, FieldClause, MatchAll, Nothing, PlanNode, either
+from whorl.planning.build import Bool, FieldClause, MatchAll, Nothing, ResolvedPlan, either
 from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
 from whorl.planning.fields import Fields
 from whorl.planning.patterns import edits_of, words_of
@@ -42,7 +42,7 @@ FIELDS = Fields(
 )
 
 
-def resolved(clause: ast.Leaf, weight: float = 1.0, **names: str) -> PlanNode:
+def resolved(clause: ast.Leaf, weight: float = 1.0, **names: str) -> ResolvedPlan:
     assert not isinstance(clause, ast.Everything | ast.Fingerprint)
     return resolve(FieldClause(clause, weight), FIELDS, "query", NOW, names)[0]
 
@@ -64,7 +64,7 @@ def between(low: str | None, high: str | None, field: str, *, low_in: bool = Tru
     return ast.Range(low and Bound(low, low_in), high and Bound(high, high_in), field)  # type: ignore[arg-type]
 
 
-PAIRS: list[tuple[ast.Leaf, PlanNode]] = [
+PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     # Without a field: the words of the default fields, whatever the form.
     (ast.Term("Big", None), Words("Big")),
     (ast.Term("Big", None, Form.EXACT), Words("Big")),
@@ -156,7 +156,7 @@ PAIRS: list[tuple[ast.Leaf, PlanNode]] = [
 
 
 @pytest.mark.parametrize(("clause", "plan"), PAIRS, ids=str)
-def test_what_a_clause_asks_for(clause: ast.Leaf, plan: PlanNode) -> None:
+def test_what_a_clause_asks_for(clause: ast.Leaf, plan: ResolvedPlan) -> None:
     """
     The type of its field decides.
     """

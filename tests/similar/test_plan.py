@@ -17,10 +17,9 @@ from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, comp
 from whorl.fingerprint.statistics.hypergeometric import binomial_upper_tail, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, sizes_for
 from whorl.fingerprint.statistics.verify import judge, judge_overlaps
-from whorl.similar.by_sketch import METRICS
-from whorl.similar.calibration import Branch, SketchPlan
 from whorl.similar.expected import false_positives, final_false_positives, promised_from, reach
-from whorl.similar.plan import make_plan
+from whorl.similar.plan import Branch, SketchPlan, make_plan
+from whorl.similar.question import METRICS
 
 SCHEME = SketchScheme()
 #: Documents of 16 shingles and more are sampled, so that every outcome can be enumerated.

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from importlib.metadata import distributions
 from pathlib import Path
 
+import click
 import platformdirs
 
 from whorl.cli.render.console import console, page_table
@@ -28,8 +29,12 @@ _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata
 _MOST_OF_A_KIND = 600
 
 
-def run(folder: Path | None) -> None:
-    """Index what is found into an embedded store and show three queries."""
+@click.command()
+@click.option(
+    "--store", "folder", type=click.Path(path_type=Path, file_okay=False), help="Folder to keep the demo's store in."
+)
+def demo(folder: Path | None) -> None:
+    """Index real text found on this machine and ask three FINGERPRINT queries about it."""
     out = console()
     where = folder or platformdirs.user_cache_path("whorl") / "demo"
     if folder is None:

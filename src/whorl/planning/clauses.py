@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from whorl.planning.dates import written
 from whorl.query.ast import Joker
 
 
@@ -105,35 +104,6 @@ class Present:
 Test: TypeAlias = Words | InOrder | Near | Equal | Like | Between | Present
 
 
-def told(test: Test) -> str:
-    """Say what a test asks for."""
-    where = "the text fields" if test.field is None else f"field {test.field!r}"
-    match test:
-        case Words(text=text, slop=slop):
-            return f"{text!r}{f' give or take {slop} moves' if slop else ''} in {where}"
-        case InOrder(words=words, slop=slop):
-            row = " ".join(map(spelled, words))
-            return f"{row!r}{f' with at most {slop} words among them' if slop else ''} in {where}"
-        case Near(word=word, edits=edits):
-            return f"words {edits} edit{'s' * (edits > 1)} from {word!r} in {where}"
-        case Equal(kind=kind, value=value):
-            return f"the value {_valued(value, kind)} in {where}"
-        case Like(pattern=pattern):
-            return f"values like {spelled(pattern)!r} in {where}"
-        case Between(kind=kind, low=low, high=high):
-            ends = (
-                f"{'from' if test.includes_low else 'above'} {_valued(low, kind)}" if low is not None else "",
-                f"{'to' if test.includes_high else 'below'} {_valued(high, kind)}" if high is not None else "",
-            )
-            return f"values {' '.join(filter(None, ends))} in {where}"
-        case Present():
-            return f"any value in {where}"
-
-
 def spelled(pattern: Pattern) -> str:
     """Return a pattern as it is typed, without escapes."""
     return "".join(piece.value if isinstance(piece, Joker) else piece for piece in pattern)
-
-
-def _valued(value: Value, kind: Kind) -> str:
-    return written(int(value)) if kind is Kind.DATE else repr(value)

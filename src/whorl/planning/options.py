@@ -6,16 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from whorl.planning.build import (
-    FieldClause,
-    FingerprintClause,
-    MatchAll,
-    PlanNode,
-    either,
-    make_filter,
-    make_plan,
-    mapped,
-)
+from whorl.planning.build import FieldClause, Plan, either, make_filter, make_plan
 from whorl.query import ast
 from whorl.query.ast import Operator
 from whorl.query.limits import QueryLimits
@@ -64,18 +55,16 @@ class Conventions:
             limits=self.limits,
         )
 
-    def plan(self, query: str) -> PlanNode:
+    def plan(self, query: str) -> Plan:
         """Return what a query asks for, as `make_plan` does."""
-        return mapped(make_plan(self.read(query)), self._placed)
+        return make_plan(self.read(query), self._placed)
 
-    def filter(self, query: str) -> PlanNode:
+    def filter(self, query: str) -> Plan:
         """Return what a query chooses, scoring nothing at all."""
-        return mapped(mapped(make_filter(self.read(query)), self._placed), _weightless)
+        return make_filter(self.read(query), self._placed)
 
-    def _placed(self, node: PlanNode) -> PlanNode:
+    def _placed(self, node: FieldClause) -> Plan:
         """Return a clause with the fields that it means put in."""
-        if not isinstance(node, FieldClause):
-            return node
         name = node.clause.field
         if name is None and self.default_field != TEXT:
             name = self.default_field
@@ -93,7 +82,3 @@ class Conventions:
 
 def _in_field(node: FieldClause, name: str) -> FieldClause:
     return replace(node, clause=replace(node.clause, field=name))
-
-
-def _weightless(node: PlanNode) -> PlanNode:
-    return replace(node, weight=0.0) if isinstance(node, MatchAll | FieldClause | FingerprintClause) else node

@@ -14,7 +14,17 @@ from typing import TypeAlias
 from whorl.errors import FieldError, Span
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.planning.build import Bool, FieldClause, MatchAll, Nothing, PlanNode, either, mapped
+from whorl.planning.build import (
+    Bool,
+    FieldClause,
+    MatchAll,
+    Nothing,
+    Plan,
+    PlannedLeaf,
+    ResolvedPlan,
+    either,
+    mapped,
+)
 from whorl.planning.clauses import Equal, InOrder, Kind, Like, Near, Present, Test, Words
 from whorl.planning.fields import DATA_TYPES, OF_QUALIFIED_NAMES, OF_THE_REPOSITORY, Fields, Places, spelled_otherwise
 from whorl.planning.patterns import edits_of, words_of
@@ -30,16 +40,16 @@ _Found: TypeAlias = Test | Nothing
 
 
 def resolve(
-    plan: PlanNode, fields: Fields, query: str, now: datetime, names: Mapping[str, str] | None = None
-) -> tuple[PlanNode, tuple[str, ...]]:
+    plan: Plan, fields: Fields | None, query: str, now: datetime, names: Mapping[str, str] | None = None
+) -> tuple[ResolvedPlan, tuple[str, ...]]:
     """Put the types of their fields into a plan's clauses.
 
     Args:
         plan: What `make_plan` returned.
-        fields: What the store has.
+        fields: What the store has; None will do for a plan without clauses.
         query: What the plan was made from, for errors to point into.
         now: What NOW is in all of its dates.
-        names: What the settings say that names in queries are called in the store.
+        names: Maps field names used in queries to field names in the store.
 
     Returns:
         The plan, and what the user should know about it.
@@ -47,9 +57,12 @@ def resolve(
     Raises:
         FieldError: A field is not there, or cannot tell what is asked of it.
     """
-    resolver = _Resolver(fields, query, now, names or {})
-    resolved = mapped(plan, lambda node: resolver.clause(node) if isinstance(node, FieldClause) else node)
-    return resolved, tuple(dict.fromkeys(resolver.warnings))
+    resolver = _Resolver(fields or Fields({}), query, now, names or {})
+
+    def resolved(leaf: PlannedLeaf) -> ResolvedPlan:
+        return resolver.clause(leaf) if isinstance(leaf, FieldClause) else leaf
+
+    return mapped(plan, resolved), tuple(dict.fromkeys(resolver.warnings))
 
 
 class _Resolver:
@@ -57,7 +70,7 @@ class _Resolver:
         self._fields, self._query, self._now, self._names = fields, query, now, names
         self.warnings: list[str] = []
 
-    def clause(self, asked: FieldClause) -> PlanNode:
+    def clause(self, asked: FieldClause) -> ResolvedPlan:
         """Return the plan of one clause."""
         clause, weight = asked.clause, asked.weight
         name = clause.field
@@ -114,7 +127,7 @@ class _Resolver:
             hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
         raise self._error(message, span, hint)
 
-    def _presence(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> PlanNode:
+    def _presence(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> ResolvedPlan:
         if not isinstance(clause, ast.Term | ast.Phrase):
             raise self._error(f"{_field(clause)} takes the name of a field", clause.span, 'Write EXISTS:"cm:title".')
         present = [test for places in self._places(clause.text, clause.span) for test in _present(places)]
@@ -123,7 +136,7 @@ class _Resolver:
         return Bool(must=(MatchAll(weight),), must_not=tuple(present))
 
     @staticmethod
-    def _weighed(tests: list[_Found], weight: float) -> PlanNode:
+    def _weighed(tests: list[_Found], weight: float) -> ResolvedPlan:
         tests = list(dict.fromkeys(tests))
         if len(tests) > 1:
             return either(tuple(tests), weight)

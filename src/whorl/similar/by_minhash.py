@@ -2,96 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Set
 
 import numpy as np
 
-from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.minhash.buckets import compare_buckets, estimate_buckets, judge_buckets
 from whorl.fingerprint.minhash.codec import integers
 from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from
 from whorl.model import Hit
-from whorl.planning.build import BoundPlan, PlanNode, SharedTokens
-from whorl.similar.by_sketch import AT_ONCE, Found, Question, Similar, among, best_first, projected, scored
+from whorl.planning.build import BoundNode, BoundPlan, SharedTokens
+from whorl.similar.hits import AT_ONCE, Batch, Found, scored
 from whorl.similar.minhash_plan import MinHashPlan, make_minhash_plan
+from whorl.similar.question import Question
+from whorl.similar.sources import Source
 
 #: Candidates whose tokens are fetched at most: some 10 KB each.
 MOST_VERIFIED = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class TokenSource:
-    """What a search starts from.
+class MinHashSearch:
+    """A question about one source, in a store whose documents have no sketches.
 
     Args:
-        name: How the user calls it.
+        engine: Where the documents are.
+        source: What they are compared with.
         signature: Its tokens, as the collection spells them.
         size: Its distinct shingles, where its text was given; else they are estimated from the tokens.
-        document_id: Its id, where it is in the store: it is not among its own hits.
+        question: What is to be found.
     """
 
-    name: str
-    signature: Signature
-    size: int | None = None
-    document_id: str | None = None
-
-
-def plan_by_tokens(source: TokenSource, question: Question) -> MinHashPlan:
-    """Return what to ask for and about what can be expected."""
-    buckets = buckets_from(source.signature)
-    return make_minhash_plan(buckets, question.metric, question.threshold, question.recall, source_size=source.size)
-
-
-def look_ups_by_tokens(source: TokenSource, plan: MinHashPlan, only: PlanNode) -> PlanNode:
-    """Return what an engine is asked for: documents with enough of the tokens that the filter lets through."""
-    is_asked = np.isin(bucket_of_each(source.signature), list(plan.buckets))
-    tokens = tuple(dict.fromkeys(integers(source.signature.hashes[is_asked])))
-    return among(SharedTokens(source.name, tokens, min(plan.min_should_match, len(tokens))), only)
-
-
-def find_by_tokens(
-    engine: Engine, source: TokenSource, question: Question, only: BoundPlan, *, start: int = 0, rows: int = 10
-) -> Similar:
-    """Return one page of the documents that share content with a source, judged by their tokens.
-
-    Arguments as those of `similar.find_similar`; texts are not read, so nothing is exact.
-    """
-    plan = plan_by_tokens(source, question)
-    warnings = [
-        *only.warnings,
+    warnings = (
         "the documents have no sketches ('whorl solr backfill' adds them), so the percentages are rough and a short "
         "text in a long one can be missed",
-    ]
-    if not plan.buckets:
-        return Similar(0, True, (), plan, 0, tuple(warnings))
-    bound = BoundPlan(look_ups_by_tokens(source, plan, only.root))
-    kept: list[Found] = []
-    total, seen = 1, 0
-    while seen < min(total, MOST_VERIFIED):
-        page = engine.search(bound, start=seen, rows=AT_ONCE)
-        total = page.total
-        if not page.hits:
-            break
-        seen += len(page.hits)
-        kept += _judged(engine, source, plan, [hit for hit in page.hits if hit.id != source.document_id])
-    kept.sort(key=best_first)
-    trace().verified += seen
-    is_whole = seen >= total
-    if not is_whole:
-        warnings.append(f"{total:,} candidates, and {seen:,} of them verified: the total is projected")
-    count = projected(len(kept), total, seen)
-    return Similar(count, is_whole, tuple(kept[start : start + rows]), plan, total if seen else 0, tuple(warnings))
+    )
 
+    def __init__(
+        self, engine: Engine, source: Source, signature: Signature, size: int | None, question: Question
+    ) -> None:
+        self.engine, self.source, self.question, self._signature = engine, source, question, signature
+        self._size = size
+        self._buckets = buckets_from(signature)
+        metric, threshold, recall = question.metric, question.threshold, question.recall
+        self.plan: MinHashPlan = make_minhash_plan(self._buckets, metric, threshold, recall, source_size=size)
 
-def _judged(engine: Engine, source: TokenSource, plan: MinHashPlan, hits: list[Hit]) -> Iterator[Found]:
-    signatures = engine.signatures(dict.fromkeys((hit.id for hit in hits), False))
-    there = [hit for hit in hits if hit.id in signatures and len(signatures[hit.id])]
-    own = buckets_from(source.signature)
-    others = [buckets_from(signatures[hit.id]) for hit in there]
-    overlaps = compare_buckets(own, others, source.size)
-    is_kept = judge_buckets(overlaps, plan.metric, plan.threshold, plan.second_recall).tolist()
-    for hit, keep, estimate in zip(there, is_kept, estimate_buckets(overlaps), strict=True):
-        if keep:
-            yield scored(Found(hit, estimate), plan.metric)
+    @property
+    def most_verified(self) -> int:
+        """Candidates that are verified at most."""
+        return MOST_VERIFIED
+
+    def look_ups(self) -> BoundNode | None:
+        """Return what the engine is asked for: documents with enough of the tokens. None where there are no tokens."""
+        if not self.plan.buckets:
+            return None
+        is_asked = np.isin(bucket_of_each(self._signature), list(self.plan.buckets))
+        tokens = tuple(dict.fromkeys(integers(self._signature.hashes[is_asked])))
+        return SharedTokens(self.source.name, tokens, min(self.plan.min_should_match, len(tokens)))
+
+    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch:
+        """Fetch the candidates behind a place, and verify those that were not seen yet."""
+        page = self.engine.search(look_ups, start=start, rows=AT_ONCE)
+        fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
+        return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)
+
+    def _judged(self, hits: list[Hit]) -> list[Found]:
+        signatures = self.engine.signatures(dict.fromkeys((hit.id for hit in hits), False)) if hits else {}
+        there = [hit for hit in hits if hit.id in signatures and len(signatures[hit.id])]
+        others = [buckets_from(signatures[hit.id]) for hit in there]
+        overlaps = compare_buckets(self._buckets, others, self._size)
+        plan = self.plan
+        is_kept = judge_buckets(overlaps, plan.metric, plan.threshold, plan.second_recall).tolist()
+        judged = zip(there, is_kept, estimate_buckets(overlaps), strict=True)
+        return [scored(hit, estimate, plan.metric) for hit, keep, estimate in judged if keep]

@@ -10,7 +10,7 @@ import numpy as np
 from whorl.fingerprint.statistics.hypergeometric import least_good_for, min_should_match_for, upper_tail
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.fingerprint.statistics.verify import law
-from whorl.similar.calibration import Branch, SketchPlan
+from whorl.similar.plan import Branch, SketchPlan
 
 _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.similar.calibration import Branch, SketchPlan
 from whorl.similar.expected import final_false_positives, reach
 from whorl.similar.minhash_plan import MinHashPlan
+from whorl.similar.plan import Branch, SketchPlan
 from whorl.wire.text import counted
 
 _ASKED = {

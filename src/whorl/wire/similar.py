@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whorl.fingerprint.statistics.estimate import Estimate
-from whorl.similar.by_sketch import Similar
+from whorl.similar.hits import Similar
 from whorl.wire.numbers import shares_values
 
 

@@ -16,7 +16,8 @@ from whorl.fingerprint.minhash.codec import Spelling, integers, read
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.model import Document, Hit
-from whorl.planning.build import Bool, BoundPlan, FingerprintClause, MatchAll, Nothing, SharedBands, SharedTokens, bind
+from whorl.planning.bind import bind
+from whorl.planning.build import Bool, BoundPlan, FingerprintClause, MatchAll, Nothing, SharedBands, SharedTokens
 from whorl.planning.clauses import Kind, Words
 
 SCHEME = Scheme(shingle_size=2, bucket_count=16)

@@ -244,7 +244,7 @@ def test_failures_of_the_store(embedded_contracts: Store, error: Exception, stat
     """
 
     class Failing(Store):
-        def search(self, *_: Any, **__: Any) -> Any:
+        def prepare(self, *_: Any, **__: Any) -> Any:
             raise error
 
     service = TestClient(create_app(Failing(embedded_contracts.engine)), raise_server_exceptions=False)

@@ -25,12 +25,12 @@ TEXT, QUERY, ID, KEY = "secretive silver spoons", "quotation", "confidential-id"
 class Broken(Store):
     """A store that fails in a way that nobody thought of, with a text in its words."""
 
-    def search(self, query: str, **arguments: Any) -> Any:
+    def prepare(self, query: str, **arguments: Any) -> Any:
         if query == "broken":
             raise KeyError(TEXT)
         if query == "away":
             raise EngineUnavailableError(f"no Solr answers, {TEXT}")
-        return super().search(query, **arguments)
+        return super().prepare(query, **arguments)
 
 
 @pytest.fixture(scope="module")

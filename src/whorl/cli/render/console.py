@@ -62,12 +62,13 @@ def _bar(shared: int, asked: int) -> Text:
 
 
 def page_json(query: str, page: Page) -> str:
-    """Return a page as JSON: query, total, warnings, hits of id, name, score and, where counted, shared."""
+    """Return a page as JSON: query, total and whether it is exact, warnings, hits of id, name, score, shared."""
     hits: list[dict[str, object]] = []
     for hit in page.hits:
         told: dict[str, object] = {"id": hit.id, "name": hit.name, "score": hit.score}
         hits.append(told if hit.shared is None else {**told, "shared": hit.shared})
-    return as_json({"query": query, "total": page.total, "warnings": list(page.warnings), "hits": hits})
+    told = {"query": query, "total": page.total, "total_is_exact": page.is_total_exact}
+    return as_json({**told, "warnings": list(page.warnings), "hits": hits})
 
 
 def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:

@@ -7,7 +7,8 @@ from rich.text import Text
 
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.similar.by_sketch import METRICS, Similar
+from whorl.similar.hits import Similar
+from whorl.similar.question import METRICS
 from whorl.wire.numbers import percent, percent_interval
 from whorl.wire.text import printable
 

@@ -12,13 +12,12 @@ from whorl.engine.embedded.clause_queries import ClauseQueries, Store
 from whorl.engine.embedded.word_index import SCHEMA
 from whorl.planning.build import (
     Bool,
+    BoundLeaf,
+    BoundNode,
     BoundPlan,
     Chosen,
-    FieldClause,
-    FingerprintClause,
     MatchAll,
     Nothing,
-    PlanNode,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -57,7 +56,7 @@ def translate(plan: BoundPlan, profile: str, store: Store | None) -> Translation
     """Return a bound plan as a query.
 
     Args:
-        plan: What `whorl.planning.build.bind` returned.
+        plan: What `whorl.planning.bind.bind` returned.
         profile: How texts are split into words.
         store: What is looked at where tantivy has no query for a clause; None where the query will not be run.
     """
@@ -72,7 +71,7 @@ class _Translator:
         self.warnings: list[str] = []
         self.clauses = ClauseQueries(profile, store)
 
-    def part(self, plan: PlanNode) -> _Part:
+    def part(self, plan: BoundNode) -> _Part:
         match plan:
             case MatchAll(weight=weight):
                 return _Part(_everything(weight), {"everything": {"weight": weight}}, weight)
@@ -110,12 +109,10 @@ class _Translator:
                 return _Part(_combined((), chosen, (), 1), {"chosen": described}, None)
             case Bool():
                 return self.bool(plan)
-            case FingerprintClause(reference=reference):
-                raise TypeError(f"a plan is bound before it is run; FINGERPRINT of {reference!r} is not")
-            case FieldClause(clause=clause):
-                raise TypeError(f"a plan is resolved before it is run; {clause!r} is not")
+            case _:
+                raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
-    def bool(self, plan: Bool) -> _Part:
+    def bool(self, plan: Bool[BoundLeaf]) -> _Part:
         must, should, must_not = (
             [self.part(child) for child in children] for children in (plan.must, plan.should, plan.must_not)
         )

@@ -40,7 +40,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.planning.build import BoundPlan, Nothing, PlanNode, mapped
+from whorl.planning.build import BoundLeaf, BoundNode, BoundPlan, Nothing, mapped
 from whorl.planning.clauses import InOrder, Near, Words
 from whorl.planning.fields import Fields
 
@@ -407,10 +407,10 @@ class SolrEngine:
     def _prepared(self, plan: BoundPlan) -> BoundPlan:
         """Replace clauses that can match nothing here, and say so."""
         warnings = list(plan.warnings)
-        root = mapped(plan.root, lambda node: self._checked(node, warnings))
+        root: BoundNode = mapped(plan.root, lambda node: self._checked(node, warnings))
         return BoundPlan(root, tuple(dict.fromkeys(warnings)))
 
-    def _checked(self, node: PlanNode, warnings: list[str]) -> PlanNode:
+    def _checked(self, node: BoundLeaf, warnings: list[str]) -> BoundLeaf:
         if not isinstance(node, Words | InOrder | Near):
             return node
         collection = self.collection

@@ -32,15 +32,18 @@ from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
 from whorl.planning.build import (
     Bool,
+    BoundLeaf,
+    BoundNode,
     BoundPlan,
     Chosen,
     MatchAll,
     Nothing,
-    PlanNode,
     SharedBands,
     SharedTokens,
     SketchTokens,
-    nodes,
+)
+from whorl.planning.build import (
+    leaves as plan_leaves,
 )
 from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present, Words
 
@@ -192,17 +195,13 @@ def vector_parameters(field: str) -> dict[str, str]:
     return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
 
 
-def _apart(root: PlanNode, names: Names) -> frozenset[int]:
+def _apart(root: BoundNode, names: Names) -> frozenset[int]:
     """Choose the fingerprints that are evaluated apart, so that the query stays within Lucene's clause limit.
 
     The largest fingerprints move into functions until the rest fits.
     """
-    fingerprints = [(_leaves(node, names), id(node)) for node in nodes(root) if isinstance(node, _FINGERPRINTS)]
-    others = sum(
-        _leaves(node, names)
-        for node in nodes(root)
-        if not isinstance(node, Bool) and not isinstance(node, _FINGERPRINTS)
-    )
+    fingerprints = [(_leaves(node, names), id(node)) for node in plan_leaves(root) if isinstance(node, _FINGERPRINTS)]
+    others = sum(_leaves(node, names) for node in plan_leaves(root) if not isinstance(node, _FINGERPRINTS))
     total = others + sum(size for size, _ in fingerprints)
     moved = set()
     for size, node in sorted(fingerprints, reverse=True):
@@ -217,7 +216,7 @@ def _apart(root: PlanNode, names: Names) -> frozenset[int]:
     return frozenset(moved)
 
 
-def _leaves(node: PlanNode, names: Names) -> int:
+def _leaves(node: BoundLeaf, names: Names) -> int:
     """Return how many leaf clauses a node without children becomes, at most."""
     match node:
         case SharedTokens(tokens=tokens):
@@ -259,7 +258,7 @@ class _Builder:
         # Else a document without a number or a date would have 0.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 
-    def query(self, node: PlanNode) -> dict[str, Any]:
+    def query(self, node: BoundNode) -> dict[str, Any]:
         match node:
             case MatchAll(weight=weight):
                 return _constant({"bool": {"must": ["*:*"]}}, weight)

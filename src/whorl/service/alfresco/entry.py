@@ -10,7 +10,7 @@ from typing import Any
 
 from whorl.model import Hit, Stored
 from whorl.planning.dates import date_of, written
-from whorl.similar.measure import Measured
+from whorl.similar.measured import Measured
 from whorl.wire.numbers import shares_values
 
 #: What a document is where it does not say so itself.

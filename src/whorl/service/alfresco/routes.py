@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from whorl.context import seconds_left
 from whorl.errors import ParameterError
 from whorl.model import Page, Stored
+from whorl.prepared import PreparedQuery
 from whorl.service.alfresco.entry import entry
 from whorl.service.alfresco.request import SearchRequest
 from whorl.service.credentials import Access, ticket_in
@@ -84,22 +85,15 @@ def _ticket(request: Request) -> str:
 
 
 def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
-    query, paging, conventions = asked.query.query, asked.paging, asked.conventions
-    filters = [each.alternatives for each in asked.filter_queries]
-    page = store.search(
-        query,
-        start=paging.skip_count,
-        rows=paging.max_items,
-        conventions=conventions,
-        filters=filters,
-        order=[key.order for key in asked.sort],
-    )
+    paging, filters = asked.paging, [each.alternatives for each in asked.filter_queries]
+    prepared = store.prepare(asked.query.query, conventions=asked.conventions, filters=filters)
+    page = prepared.search(start=paging.skip_count, rows=paging.max_items, order=[key.order for key in asked.sort])
     counts = []
     for facet in asked.facet_queries:
         left = seconds_left()
         if left is not None and left <= 0:
             raise HTTPException(503, "there was no time for all of the facetQueries; try again, or ask fewer at once")
-        counts.append(store.search(query, rows=0, conventions=conventions, filters=[*filters, (facet.query,)]).total)
+        counts.append(prepared.count(facet.query))
     until = paging.skip_count + len(page.hits)
     return {
         "pagination": {
@@ -110,16 +104,15 @@ def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
             "maxItems": paging.max_items,
         },
         "context": _context(asked, counts, page),
-        "entries": _entries(store, asked, page),
+        "entries": _entries(store, prepared, asked, page),
     }
 
 
-def _entries(store: Store, asked: SearchRequest, page: Page) -> list[dict[str, Any]]:
+def _entries(store: Store, prepared: PreparedQuery, asked: SearchRequest, page: Page) -> list[dict[str, Any]]:
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
-    sources = store.sources(asked.query.query, asked.conventions)
     # Of several sources, none is the one that the shares would be of.
-    measured = store.measured(sources[0], ids) if len(sources) == 1 else {}
+    measured = prepared.measured(ids)
     return [
         {
             "entry": entry(
@@ -129,7 +122,7 @@ def _entries(store: Store, asked: SearchRequest, page: Page) -> list[dict[str, A
                 names=store.names,
                 include=asked.include,
                 fields=asked.fields,
-                source=(sources[0], measured[hit.id]) if hit.id in measured else None,
+                source=(prepared.references[0], measured[hit.id]) if hit.id in measured else None,
             )
         }
         for hit in page.hits

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from whorl.planning.build import describe
 from whorl.service.errors import Json, failure_of
 from whorl.service.paths import DOCUMENTS
 from whorl.service.uploads import BrokenOffError, Uploads
-from whorl.similar.by_sketch import SimilarWord
+from whorl.similar.question import SimilarWord
 from whorl.store import SOURCE, Store
 from whorl.wire.similar import similar_values
 
@@ -74,6 +73,7 @@ def native_routes(store: Store, uploads: Uploads) -> APIRouter:
         return {
             "query": q,
             "total": page.total,
+            "total_is_exact": page.is_total_exact,
             "warnings": list(page.warnings),
             "hits": [asdict(hit) for hit in page.hits],
         }
@@ -81,12 +81,12 @@ def native_routes(store: Store, uploads: Uploads) -> APIRouter:
     @router.get("/api/explain")
     def explain(q: str, start: Start = 0, rows: Rows = 10, plan: Meaning = "stock") -> dict[str, Any]:
         """What a query would do, in words and numbers, and the request that would do it; nothing is searched."""
-        bound, request = store.explain(q, start=start, rows=rows, calibrated=plan == "calibrated")
+        explained = store.explain(q, start=start, rows=rows, calibrated=plan == "calibrated")
         return {
             "query": q,
-            "plan": describe(bound.root),
-            "warnings": list(bound.warnings),
-            "request": dict(request),
+            "plan": list(explained.plan),
+            "warnings": list(explained.warnings),
+            "request": dict(explained.request),
         }
 
     @router.post("/api/similar")

@@ -14,13 +14,11 @@ from whorl.context import seconds_left
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.reader import Reader
 from whorl.ingest.files import file_text
-from whorl.model import Page
-from whorl.planning.build import describe
 from whorl.service.errors import Json
 from whorl.settings.settings import Settings
-from whorl.similar.by_sketch import SimilarWord
-from whorl.similar.measure import Measured
-from whorl.store import SOURCE, Store
+from whorl.similar.measured import Measured
+from whorl.similar.question import SimilarWord
+from whorl.store import Store
 from whorl.wire.plan import plan_lines
 from whorl.wire.similar import estimate_values
 
@@ -74,20 +72,14 @@ def search_routes(store: Store, settings: Settings) -> APIRouter:
         `measured` has the three shares, and where they are estimates the ends of their 95 % intervals. It is null where
         the query has no FINGERPRINT, or those of several documents.
         """
-        page = store.search(
-            asked.query,
-            source=asked.source,
-            start=asked.start,
-            rows=asked.rows,
-            calibrated=asked.is_calibrated,
-            metric=asked.metric,
-        )
-        sources = store.sources(asked.query)
-        measured = _measured(store, asked, sources[0], page) if len(sources) == 1 else {}
+        prepared = store.prepare(asked.query, source=asked.source, calibrated=asked.is_calibrated, metric=asked.metric)
+        page = prepared.search(start=asked.start, rows=asked.rows)
+        measured = prepared.measured([hit.id for hit in page.hits])
         return {
             "query": asked.query,
-            "sources": list(sources),
+            "sources": list(prepared.references),
             "total": page.total,
+            "total_is_exact": page.is_total_exact,
             "warnings": list(page.warnings),
             "hits": [
                 {"id": hit.id, "name": hit.name, "score": hit.score, "measured": _values(measured.get(hit.id))}
@@ -98,7 +90,7 @@ def search_routes(store: Store, settings: Settings) -> APIRouter:
     @router.post("/api/explain", summary="Explain with a text beside the query")
     def explain(asked: QueryRequest) -> dict[str, Any]:
         """What a query does, in words and numbers; `fingerprints` has how calibrated ones find their documents."""
-        bound, request = store.explain(
+        explained = store.explain(
             asked.query,
             source=asked.source,
             start=asked.start,
@@ -106,15 +98,14 @@ def search_routes(store: Store, settings: Settings) -> APIRouter:
             calibrated=asked.is_calibrated,
             metric=asked.metric,
         )
-        plans = (
-            store.calibrated_plans(asked.query, source=asked.source, metric=asked.metric) if asked.is_calibrated else {}
-        )
         return {
             "query": asked.query,
-            "plan": describe(bound.root),
-            "fingerprints": [{"source": name, "plan": list(plan_lines(plan))} for name, plan in plans.items()],
-            "warnings": list(bound.warnings),
-            "request": dict(request),
+            "plan": list(explained.plan),
+            "fingerprints": [
+                {"source": name, "plan": list(plan_lines(plan))} for name, plan in explained.fingerprints.items()
+            ],
+            "warnings": list(explained.warnings),
+            "request": dict(explained.request),
         }
 
     @router.post("/api/text", summary="Read a file")
@@ -137,11 +128,6 @@ def search_routes(store: Store, settings: Settings) -> APIRouter:
             raise
 
     return router
-
-
-def _measured(store: Store, asked: QueryRequest, source: str, page: Page) -> dict[str, Measured]:
-    text = asked.source if source == SOURCE else None
-    return dict(store.measured(source, [hit.id for hit in page.hits], source=text))
 
 
 def _values(measured: Measured | None) -> dict[str, object] | None:

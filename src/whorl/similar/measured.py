@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from whorl.engine.protocol import Engine
-from whorl.fingerprint.batch import text_sketch
+from whorl.errors import UnknownDocumentError
 from whorl.fingerprint.minhash.buckets import compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
 from whorl.fingerprint.statistics.estimate import Estimate, estimate
+from whorl.similar.sources import Source, Sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +27,29 @@ class Measured:
     estimate: Estimate | None
 
 
-def measure(engine: Engine, reference: str, ids: Collection[str], text: str | None = None) -> Mapping[str, Measured]:
+def measure(sources: Sources, reference: str, ids: Collection[str]) -> Mapping[str, Measured]:
     """Return what documents share with a source, by id, of those that have a fingerprint.
 
     Estimates come from sketches where both sides have one, and from the MinHash tokens, more roughly, where not.
 
     Args:
-        engine: Where they are.
-        reference: The source; where it is no document of the store, nothing is known.
+        sources: Of the query.
+        reference: The source; where it names nothing, nothing is known.
         ids: Of hits.
-        text: The source's, where it is not in the store.
     """
-    source = engine.resolve([reference]).get(reference) if text is None else None
-    if (source is None and text is None) or not ids:
+    try:
+        source = sources.source(reference)
+    except UnknownDocumentError:
         return {}
-    asked = [*ids] if source is None else [source, *ids]
-    signatures = engine.signatures(dict.fromkeys(asked, False))
-    own = engine.sign(text) if text is not None else signatures.get(source or "")
-    if own is None or not len(own):
+    own = sources.signatures({reference: False}).get(reference)
+    if own is None or not len(own) or not ids:
         return {}
+    others = [each for each in ids if each != source.document_id]
+    signatures = dict(sources.engine.signatures(dict.fromkeys(others, False))) if others else {}
+    if source.document_id is not None:
+        signatures[source.document_id] = own
     there = {each: signatures[each] for each in ids if each in signatures and len(signatures[each])}
-    estimates = {**_by_tokens(own, there), **_by_sketches(engine, source, list(there), text)}
+    estimates = {**_by_tokens(own, there), **_by_sketches(sources, source, list(there))}
     return {
         each: Measured(shared_tokens(own, signature), len(own), estimates.get(each))
         for each, signature in there.items()
@@ -62,12 +64,14 @@ def _by_tokens(own: Signature, there: Mapping[str, Signature]) -> dict[str, Esti
     return dict(zip(there, estimate_buckets(overlaps), strict=True))
 
 
-def _by_sketches(engine: Engine, source: str | None, ids: list[str], text: str | None) -> dict[str, Estimate]:
-    if engine.sketch_scheme is None:
-        return {}
-    sketches = engine.sketches(ids if source is None else [source, *ids])
-    own = sketches.get(source or "") if text is None else text_sketch(text, engine.scheme, engine.sketch_scheme)
+def _by_sketches(sources: Sources, source: Source, ids: list[str]) -> dict[str, Estimate]:
+    engine = sources.engine
+    scheme = engine.sketch_scheme
+    own = None if scheme is None else sources.sketch(source, scheme)
     if own is None:
         return {}
+    sketches = dict(engine.sketches([each for each in ids if each != source.document_id]))
+    if source.document_id is not None:
+        sketches[source.document_id] = own
     measured = [each for each in ids if each in sketches]
     return dict(zip(measured, estimate(own, [sketches[each] for each in measured]), strict=True))

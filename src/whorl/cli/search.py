@@ -1,0 +1,98 @@
+"""`whorl search` and `whorl explain`: a query in the query language."""
+
+from __future__ import annotations
+
+import click
+
+from whorl.cli.options import AFTS, EXPLAIN, PLAN, ROWS, SOURCE, START, STORE
+from whorl.cli.render.console import console, explanation, page_json, page_table
+from whorl.ingest.files import source_text
+from whorl.planning.options import Conventions
+from whorl.prepared import PreparedQuery
+from whorl.store import Store, open_store
+from whorl.wire.text import counted, printable
+
+
+@click.command()
+@click.argument("query")
+@STORE
+@SOURCE
+@PLAN
+@AFTS
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: query, total, warnings, hits.")
+@ROWS
+@START
+@EXPLAIN
+def search(
+    query: str,
+    store: str | None,
+    source_file: str | None,
+    plan: str,
+    afts: str,
+    as_json: bool,
+    rows: int,
+    start: int,
+    explained: bool,
+) -> None:
+    """Ask a store.
+
+    \b
+    FINGERPRINT:a.txt          shares any token with a.txt
+    FINGERPRINT:a.txt_70       shares at least 70 % of its tokens
+    FINGERPRINT:a.txt_70_90    bands that find an overlap of 70 % nine times in ten
+    FINGERPRINT:"my_a.txt"_70  an id that holds "_"
+    FINGERPRINT:source_70      a text that is not in the store: --source FILE
+    … AND type:pdf AND NOT draft
+    -- "-draft"                a query that begins with "-" stands after "--"
+    """  # noqa: D301 - click wants the control character
+    with open_store(store, create=False) as opened:
+        prepared = _prepared(opened, query, source_file, plan, afts)
+        show_page(query, prepared, start=start, rows=rows, as_json=as_json, explained=explained)
+
+
+@click.command()
+@click.argument("query")
+@STORE
+@SOURCE
+@PLAN
+@AFTS
+@ROWS
+@START
+def explain(
+    query: str, store: str | None, source_file: str | None, plan: str, afts: str, rows: int, start: int
+) -> None:
+    """Print what a query would do, in words and numbers, and the exact request; nothing is searched."""
+    with open_store(store, create=False) as opened:
+        told = _prepared(opened, query, source_file, plan, afts).explain(start=start, rows=rows)
+    for warning in told.warnings:
+        click.echo(f"note: {printable(warning)}", err=True)
+    click.echo(explanation(told.plan, told.request))
+
+
+def _prepared(opened: Store, query: str, source_file: str | None, plan: str, afts: str) -> PreparedQuery:
+    return opened.prepare(
+        query,
+        source=None if source_file is None else source_text(source_file),
+        calibrated=plan == "calibrated",
+        conventions=Conventions(is_strict=afts == "strict"),
+    )
+
+
+def show_page(query: str, prepared: PreparedQuery, *, start: int, rows: int, as_json: bool, explained: bool) -> None:
+    """Print a page of a query's hits, and what it does before that if so wanted."""
+    if explained:
+        told = prepared.explain(start=start, rows=rows)
+        click.echo(explanation(told.plan, told.request), err=as_json)
+    page = prepared.search(start=start, rows=rows, with_shared=True)
+    if as_json:
+        click.echo(page_json(query, page))
+        return
+    for warning in page.warnings:
+        click.echo(f"note: {printable(warning)}", err=True)
+    if page.hits:
+        console().print(page_table(page))
+    until = start + len(page.hits)
+    shown = (
+        "" if until - start == page.total else f", {start + 1:,} to {until:,} shown" if page.hits else ", none shown"
+    )
+    click.echo(f"{'' if page.is_total_exact else 'at least '}{counted(page.total, 'document')}{shown}")

@@ -1,0 +1,42 @@
+"""`whorl serve`: the HTTP service."""
+
+from __future__ import annotations
+
+import click
+
+from whorl.cli.options import STORE
+from whorl.errors import ParameterError
+from whorl.settings.settings import Settings
+from whorl.store import open_store
+
+
+@click.command()
+@STORE
+@click.option("--host", help="Address to listen on. Default: that of WHORL_LISTEN, or 127.0.0.1.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), help="0 for a free one. Default: that of WHORL_LISTEN, or 8000."
+)
+@click.option("--open", "is_open", is_flag=True, help="Ask nobody who they are, although others can reach HOST.")
+def serve(store: str | None, host: str | None, port: int | None, is_open: bool) -> None:
+    """Answer over HTTP: whorl's own routes under /api (see /openapi.json), and Alfresco's search under /alfresco.
+
+    Listens on this machine alone unless told otherwise; set WHORL_USER and WHORL_PASSWORD or WHORL_API_KEY before that.
+    Its log is JSON, one line a request; on SIGTERM it finishes what it has accepted. docs/operations.md says more.
+    """
+    try:
+        from whorl.service.app import create_app
+        from whorl.service.credentials import Credentials
+        from whorl.service.middleware.hosts import ANY, Hosts
+        from whorl.service.run import run
+    except ModuleNotFoundError as error:
+        raise ParameterError("the HTTP service needs more packages: pip install 'whorl[serve]'") from error
+
+    settings = Settings.load()
+    credentials = Credentials(settings.api_keys, settings.login)
+    host = settings.listen[0] if host is None else host
+    port = settings.listen[1] if port is None else port
+    if not (is_open or settings.is_open):
+        credentials.require_for(host)
+    hosts = Hosts(host, settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts))
+    with open_store(store, settings, create=False) as opened:
+        run(create_app(opened, credentials, settings, hosts), settings, host, port)

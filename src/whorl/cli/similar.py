@@ -1,0 +1,106 @@
+"""`whorl similar`: the documents that share content with a document or a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from whorl.cli.options import EXPLAIN, ROWS, START, STORE
+from whorl.cli.render.console import console, explanation
+from whorl.cli.render.similar import similar_table
+from whorl.cli.search import show_page
+from whorl.errors import ParameterError
+from whorl.ingest.files import source_text
+from whorl.store import SOURCE, open_store
+from whorl.wire.plan import plan_lines, promise
+from whorl.wire.similar import similar_values
+from whorl.wire.text import as_json as json_text
+from whorl.wire.text import counted, printable
+
+
+@click.command()
+@click.argument("document", required=False, metavar="ID")
+@STORE
+@click.option("--text", metavar="TEXT", help="The source itself; - reads it from standard input.")
+@click.option("--file", metavar="FILE", help="A file that is the source; it need not be in the store.")
+@click.option(
+    "--metric",
+    type=click.Choice(["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]),
+    show_default="jaccard",
+    help="What the threshold is a share of: both texts together (jaccard or similarity), the source (a_in_b or "
+    "contains), or the document found (b_in_a or within).",
+)
+@click.option("--threshold", default="20", show_default=True, metavar="PERCENT", help="The least share.")
+@click.option("--recall", default="95", show_default=True, metavar="PERCENT", help="How many are to be found.")
+@click.option("--exact", is_flag=True, help="Compare the texts of the hits shown whole, instead of sketches.")
+@click.option("--filter", "only", metavar="QUERY", help="Only documents that this query matches.")
+@click.option(
+    "--plan",
+    type=click.Choice(["calibrated", "stock"]),
+    default="calibrated",
+    show_default=True,
+    help="stock is FINGERPRINT:ID_threshold_recall, as Alfresco and Solr have it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; shares are fractions with their intervals.")
+@ROWS
+@START
+@EXPLAIN
+def similar(
+    document: str | None,
+    store: str | None,
+    text: str | None,
+    file: str | None,
+    metric: str | None,
+    threshold: str,
+    recall: str,
+    exact: bool,
+    only: str | None,
+    plan: str,
+    as_json: bool,
+    rows: int,
+    start: int,
+    explained: bool,
+) -> None:
+    """Find the documents that share content with document ID, or with a text that is not in the store.
+
+    Every hit is verified and shown with three percentages: the shingles that both have, of all that either has
+    (jaccard), of those of the source (A in B), and of its own (B in A); estimates have the ends of their 95 % intervals
+    beside them.
+    """
+    if sum(each is not None for each in (document, text, file)) != 1:
+        raise ParameterError("name one source: an ID, --text or --file")
+    if plan == "stock" and (metric is not None or exact):
+        told = "--exact" if metric is None else f"--metric {metric}"
+        raise ParameterError(f"{told} means nothing with --plan stock, which counts tokens; leave one of the two out")
+    name = SOURCE if document is None else document
+    read = "-" if text == "-" else file
+    source = text if read is None else source_text(read)
+    with open_store(store, create=False) as opened:
+        if plan == "stock":
+            query = _stock_query(name, threshold, recall)
+            prepared = opened.prepare(query, source=source, filters=[] if only is None else [only])
+            show_page(query, prepared, start=start, rows=rows, as_json=as_json, explained=explained)
+            return
+        asked: dict[str, Any] = {"source": source, "metric": metric or "jaccard", "only": only}
+        asked |= {"threshold": threshold, "recall": recall}
+        if explained:
+            words, request = opened.explain_similar(name, **asked)
+            click.echo(explanation(plan_lines(words), request), err=as_json)
+        page = opened.similar(name, exact=exact, start=start, rows=rows, **asked)
+    if as_json:
+        click.echo(json_text(similar_values(page)))
+        return
+    for warning in page.warnings:
+        click.echo(f"note: {printable(warning)}", err=True)
+    if page.found:
+        console().print(similar_table(page))
+    about = "" if page.is_total_exact else "about "
+    shown = "" if len(page.found) == page.total else f", {counted(len(page.found), 'hit')} shown"
+    click.echo(f"{about}{counted(page.total, 'document')}{shown}; {promise(page.plan)}")
+
+
+def _stock_query(reference: str, threshold: str, recall: str) -> str:
+    """Return the query that asks Alfresco's question about a document."""
+    quoted = reference.replace("\\", "\\\\").replace('"', '\\"')
+    return f'FINGERPRINT:"{quoted}"_{threshold}_{recall}'

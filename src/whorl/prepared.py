@@ -1,0 +1,277 @@
+"""A query made ready once: read, its fields resolved, its sources fetched; then searched, counted, measured, explained.
+
+str → Ast → Plan → ResolvedPlan → BoundPlan → Page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TypeAlias
+
+from whorl.context import trace
+from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash.signature import shared_tokens
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.model import Order, Page
+from whorl.planning.bind import bind
+from whorl.planning.build import (
+    Bool,
+    BoundLeaf,
+    BoundNode,
+    BoundPlan,
+    FieldClause,
+    FingerprintClause,
+    Nothing,
+    Plan,
+    ResolvedLeaf,
+    ResolvedPlan,
+    kinds,
+    leaves,
+    mapped,
+    references,
+)
+from whorl.planning.clauses import Kind
+from whorl.planning.describe import describe
+from whorl.planning.options import Conventions
+from whorl.planning.resolve import resolve
+from whorl.similar.hits import AT_ONCE, SimilarPlan, Verified
+from whorl.similar.measured import Measured, measure
+from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, Question, ask
+from whorl.similar.search import SimilarSearch, choose, look_ups, search_for, verify
+from whorl.similar.sources import Sources
+
+#: The types of values that a field is sorted by, the first that it has; some numbers are whole, some are not.
+_SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
+#: The deepest hit that can be asked for; engines sort everything before it.
+MAX_DEPTH = 1_000_000
+#: A query that chooses, or several of which any is to match.
+Filter: TypeAlias = str | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a query does; nothing was searched for it.
+
+    Args:
+        plan: In words and numbers, line by line.
+        fingerprints: How the calibrated FINGERPRINTs find their documents, by their sources.
+        warnings: What the user should know.
+        request: What the engine is asked, as JSON values; where FINGERPRINTs are calibrated, what it is asked for their
+            candidates.
+    """
+
+    plan: tuple[str, ...]
+    fingerprints: Mapping[str, SimilarPlan]
+    warnings: tuple[str, ...]
+    request: Mapping[str, object]
+
+
+class QueryReader:
+    """Reads queries as one store does: under its conventions, with its fields, all at one moment.
+
+    Args:
+        engine: What has the fields.
+        names: Maps field names used in queries to field names in the store.
+        conventions: What the queries leave unsaid.
+        max_rows: Hits on a page, at most.
+    """
+
+    def __init__(self, engine: Engine, names: Mapping[str, str], conventions: Conventions, max_rows: int) -> None:
+        self._engine, self._names, self._conventions = engine, names, conventions
+        self._max_rows, self._now = max_rows, datetime.now(UTC)
+
+    def query(self, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
+        """Return the plan of a query, and what the user should know about it."""
+        return self._resolved(self._conventions.plan(text), text)
+
+    def filter(self, chosen: Filter) -> tuple[ResolvedPlan, tuple[str, ...]]:
+        """Return the plan of a filter, and what the user should know about it."""
+        texts = [chosen] if isinstance(chosen, str) else chosen
+        plans = [self._resolved(self._conventions.filter(text), text) for text in texts]
+        warnings = tuple(warning for _, some in plans for warning in some)
+        return Bool(should=tuple(plan for plan, _ in plans), min_should_match=1), warnings
+
+    def sortable(self, key: Order) -> Order:
+        """Return a key by what the engine calls its field, and by the type of its values.
+
+        Raises:
+            ParameterError: There is no such field to sort by.
+        """
+        if key.field is None:
+            return key
+        places = self._engine.fields().named(key.field, self._names)
+        if places is None:
+            raise ParameterError(f"the store has no field {key.field!r} to sort by")
+        # Whoever has given some documents dates or numbers wants these in order.
+        kinds = next((some for some in _SORTED_BY if not places.keys().isdisjoint(some)), None)
+        if kinds is None:
+            raise ParameterError(f"field {key.field!r} holds words, which have no order; sort by one with whole values")
+        return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
+
+    def require_page(self, start: int, rows: int) -> None:
+        """Raise ParameterError unless there can be a page of so many rows at such a place."""
+        if not 0 <= start <= MAX_DEPTH:
+            raise ParameterError(f"start must be 0 to {MAX_DEPTH:,}, got {start}")
+        if not 0 <= rows <= self._max_rows:
+            raise ParameterError(f"rows must be 0 to {self._max_rows:,}, got {rows}")
+
+    def _resolved(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
+        # Fingerprints alone ask no field, and the engine need not say what it has.
+        fields = self._engine.fields() if any(isinstance(leaf, FieldClause) for leaf in leaves(plan)) else None
+        return resolve(plan, fields, text, self._now, self._names)
+
+
+class PreparedQuery:
+    """A query whose text is read and whose sources are fetched; `Store.prepare` makes one.
+
+    Args:
+        reader: Reads it, and the filters.
+        sources: The documents and texts that its FINGERPRINTs name.
+        query: Its text.
+        filters: Queries that choose and score nothing.
+        metric: What the overlap of a FINGERPRINT is a share of, if it means what `Store.similar` finds; None if it
+            means the tokens and bands that Alfresco and Solr count.
+    """
+
+    def __init__(
+        self, reader: QueryReader, sources: Sources, query: str, filters: Iterable[Filter], metric: Metric | str | None
+    ) -> None:
+        self._reader, self._sources, self._metric = reader, sources, metric
+        self._engine, self._length = sources.engine, len(query)
+        plan, warnings = reader.query(query)
+        self._references = tuple(references(plan))
+        chosen = [reader.filter(each) for each in filters]
+        self._plan: ResolvedPlan = Bool(must=(plan, *(each for each, _ in chosen))) if chosen else plan
+        used = references(self._plan)
+        unused = [
+            f"the query does not use the source {name!r}: write FINGERPRINT:{name}"
+            for name in sources.texts
+            if name not in used
+        ]
+        self._warnings = (*warnings, *(warning for _, some in chosen for warning in some), *unused)
+        self._searches: dict[tuple[str, Question], SimilarSearch | str] = {}
+        self._verified: dict[tuple[str, Question], Verified] = {}
+        self._is_whole = True
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The documents and texts that the FINGERPRINTs of the query name, each once; without those of filters."""
+        return self._references
+
+    @cached_property
+    def bound(self) -> BoundPlan:
+        """The plan that the engine runs; for it the candidates of calibrated FINGERPRINTs are looked for."""
+        bound = self._bind(self._plan)
+        return replace(bound, warnings=tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
+
+    def search(self, *, start: int = 0, rows: int = 10, order: Sequence[Order] = (), with_shared: bool = False) -> Page:
+        """Return one page of the documents that match.
+
+        Args:
+            start: Hits to leave out before the page.
+            rows: Hits on the page.
+            order: What the hits are sorted by, instead of their scores.
+            with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
+
+        Raises:
+            ParameterError: There is no such page, or no such field to sort by.
+        """
+        self._reader.require_page(start, rows)
+        keys = [self._reader.sortable(key) for key in order]
+        page = self._engine.search(self.bound, start=start, rows=rows, order=keys)
+        trace().answered(kinds(self.bound.root), self._length, page.total)
+        page = replace(page, is_total_exact=self._is_whole)
+        return self._with_shared(page) if with_shared and page.hits and self._metric is None else page
+
+    def count(self, chosen: Filter) -> int:
+        """Return how many of the documents that match a further filter lets through."""
+        plan, _ = self._reader.filter(chosen)
+        root: BoundNode = Bool(must=(self.bound.root, self._bind(plan).root))
+        return self._engine.search(BoundPlan(root), start=0, rows=0).total
+
+    def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
+        """Return what hits share with the query's source, by id; nothing unless it has just one."""
+        return measure(self._sources, self._references[0], ids) if len(self._references) == 1 else {}
+
+    def explain(self, *, start: int = 0, rows: int = 10) -> Explanation:
+        """Return what a search would do."""
+        if self._metric is None or not any(isinstance(leaf, FingerprintClause) for leaf in leaves(self._plan)):
+            bound = self.bound
+            request = self._engine.explain(bound, start=start, rows=rows)
+            return Explanation(tuple(describe(bound.root)), {}, bound.warnings, request)
+        warnings = list[str]()
+        requests: dict[str, object] = {}
+        plans: dict[str, SimilarPlan] = {}
+        for clause in (leaf for leaf in leaves(self._plan) if isinstance(leaf, FingerprintClause)):
+            search = self._search_of(clause)
+            if isinstance(search, str):
+                warnings.append(search)
+                continue
+            warnings += [*search.warnings, *_unpromised(search)]
+            plans[clause.reference] = search.plan
+            requests[clause.reference] = self._engine.explain(look_ups(search), start=0, rows=AT_ONCE)
+        told = tuple(dict.fromkeys((*warnings, *self._warnings)))
+        return Explanation(tuple(describe(self._plan)), plans, told, {"candidates": requests})
+
+    def _bind(self, plan: ResolvedPlan) -> BoundPlan:
+        if self._metric is None:
+            return bind(plan, self._sources.signatures(references(plan)))
+        warnings: list[str] = []
+
+        def bound(leaf: ResolvedLeaf) -> BoundLeaf:
+            return self._found(leaf, warnings) if isinstance(leaf, FingerprintClause) else leaf
+
+        return BoundPlan(mapped(plan, bound), tuple(warnings))
+
+    def _found(self, clause: FingerprintClause, warnings: list[str]) -> BoundLeaf:
+        """Return the documents that a calibrated FINGERPRINT finds."""
+        search = self._search_of(clause)
+        if isinstance(search, str):
+            warnings.append(search)
+            return Nothing(search)
+        key = (clause.reference, search.question)
+        if key not in self._verified:
+            self._verified[key] = verify(search)
+        verified = self._verified[key]
+        warnings += [*verified.warnings, *_unpromised(search)]
+        if not verified.is_whole:
+            self._is_whole = False
+            warnings.append(
+                f"FINGERPRINT:{clause.reference} has {verified.candidates:,} candidates, and {verified.seen:,} of them "
+                "were verified, those with most in common first: there may be more hits than the total says; a higher "
+                "threshold finds all of its own"
+            )
+        return choose(search, verified, clause.weight)
+
+    def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
+        """Return the search that a calibrated FINGERPRINT stands for, or why there is none."""
+        overlap, probability = clause.overlap or DEFAULT_THRESHOLD, clause.probability or DEFAULT_RECALL
+        question = ask(self._metric or Metric.JACCARD, overlap * 100, probability * 100)
+        key = (clause.reference, question)
+        if key not in self._searches:
+            try:
+                self._searches[key] = search_for(self._sources, clause.reference, question)
+            except ParameterError as error:
+                self._searches[key] = str(error)
+        return self._searches[key]
+
+    def _with_shared(self, page: Page) -> Page:
+        wanted = references(self._plan)
+        own = self._sources.signatures(wanted).get(next(iter(wanted))) if len(wanted) == 1 else None
+        if own is None:
+            return page
+        found = self._engine.signatures({hit.id: False for hit in page.hits})
+        hits = tuple(
+            replace(hit, shared=shared_tokens(own, found[hit.id])) if hit.id in found else hit for hit in page.hits
+        )
+        return replace(page, asked=len(own), hits=hits)
+
+
+def _unpromised(search: SimilarSearch) -> list[str]:
+    if search.plan.promised:
+        return []
+    return [f"FINGERPRINT:{search.source.name} is best effort: see 'whorl similar --explain'"]

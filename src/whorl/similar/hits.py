@@ -1,0 +1,132 @@
+"""What a calibrated search finds: hits with what they share, and pages of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.fingerprint.statistics.metric import Metric, Shares
+from whorl.model import Hit
+from whorl.similar.minhash_plan import MinHashPlan
+from whorl.similar.plan import SketchPlan
+
+#: How candidates are found: by their sketches, or where there are none by their MinHash tokens.
+SimilarPlan: TypeAlias = SketchPlan | MinHashPlan
+#: Candidates fetched at once: their sketches take about 3 MB.
+AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document that shares content with the source.
+
+    Args:
+        hit: The document; its score is the percentage of the metric asked for.
+        estimate: What the two have in common, each share with its 95 % interval.
+    """
+
+    hit: Hit
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some candidates, verified.
+
+    Args:
+        total: Candidates in all.
+        ids: Those of this batch.
+        kept: Those of them that are hits.
+        warnings: What the user should know beside them.
+    """
+
+    total: int
+    ids: tuple[str, ...]
+    kept: tuple[Found, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """All hits of a question, best first, equal ones in the order of their ids.
+
+    Args:
+        kept: The hits.
+        candidates: Documents that the look-ups found.
+        seen: How many of them were verified.
+        warnings: What the user should know beside them.
+    """
+
+    kept: tuple[Found, ...]
+    candidates: int
+    seen: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every candidate was verified."""
+        return self.seen >= self.candidates
+
+    @property
+    def projected(self) -> int:
+        """How many hits there are, if the candidates that were not verified are like those that were."""
+        return len(self.kept) if self.is_whole else round(len(self.kept) * self.candidates / self.seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """One page of a calibrated search: the best by the metric first, equal ones in the order of their ids.
+
+    Args:
+        total: Hits in all.
+        is_total_exact: False where there were more candidates than are verified; the total is then projected from
+            those that were.
+        found: Those on this page.
+        plan: What was asked and promised.
+        candidates: Documents that the look-ups found.
+        warnings: What the user should know beside the hits.
+    """
+
+    total: int
+    is_total_exact: bool
+    found: tuple[Found, ...]
+    plan: SimilarPlan
+    candidates: int
+    warnings: tuple[str, ...] = ()
+
+
+def scored(hit: Hit, estimate: Estimate, metric: Metric) -> Found:
+    """Return a hit with the percentage of a metric as its score."""
+    return Found(replace(hit, score=round(100 * estimate.shares.by(metric), 4)), estimate)
+
+
+def best_first(found: Iterable[Found]) -> list[Found]:
+    """Return hits by their percentages, equal ones by their ids."""
+    return sorted(found, key=lambda each: (-each.hit.score, each.hit.id))
+
+
+def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
+    """Return what is known of two documents whose shingles were all compared."""
+    shares = Shares.of_counts(shared, source_size, hit_size)
+    return Estimate(shares, shares, shares, shared, source_size, source_size, hit_size, is_exact=True)
+
+
+def read_together(hits: Iterable[Found], most: int, most_shingles: int) -> Iterator[list[Found]]:
+    """Yield hits in groups whose texts are fetched at once: few, or one that is long.
+
+    Args:
+        hits: In the order in which they are read.
+        most: Hits in a group.
+        most_shingles: About how many shingles those of a group may have together.
+    """
+    group, shingles = list[Found](), 0
+    for found in hits:
+        if group and (len(group) == most or shingles + found.estimate.hit_size > most_shingles):
+            yield group
+            group, shingles = [], 0
+        group.append(found)
+        shingles += found.estimate.hit_size
+    if group:
+        yield group

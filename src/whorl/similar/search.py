@@ -1,0 +1,111 @@
+"""Calibrated search: the documents that share content with a source, found as asked, verified and measured."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from whorl.context import require_time, trace
+from whorl.errors import ParameterError
+from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.planning.build import Bool, BoundNode, BoundPlan, Chosen, MatchAll, Nothing
+from whorl.similar.by_minhash import MinHashSearch
+from whorl.similar.by_sketch import SketchSearch
+from whorl.similar.hits import Found, Similar, Verified, best_first
+from whorl.similar.question import Question
+from whorl.similar.sources import Sources
+from whorl.similar.whole_text import Reader
+
+SimilarSearch: TypeAlias = SketchSearch | MinHashSearch
+
+
+def search_for(sources: Sources, reference: str, question: Question) -> SimilarSearch:
+    """Return the search for a question: by sketches, or in a store without any by MinHash tokens.
+
+    Raises:
+        UnknownDocumentError: The reference names nothing.
+        ParameterError: It names a document of which the store knows too little.
+    """
+    engine, source = sources.engine, sources.source(reference)
+    scheme = engine.sketch_scheme
+    if scheme is None:
+        size = None if source.text is None else text_sketch(source.text, engine.scheme, SketchScheme()).size
+        return MinHashSearch(engine, source, sources.signature(source), size, question)
+    sketch = sources.sketch(source, scheme)
+    if sketch is None:
+        raise ParameterError(f"document {reference!r} has no sketch; 'whorl solr backfill' or indexing it adds one")
+    return SketchSearch(engine, source, sketch, question)
+
+
+def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
+    """Return the plan that looks for the candidates that a filter lets through."""
+    found = search.look_ups()
+    if found is None:
+        return BoundPlan(Nothing("the source has no tokens to look for"))
+    return BoundPlan(found if isinstance(only, MatchAll) else Bool(must=(found, only)))
+
+
+def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # noqa: B008 - frozen
+    """Look for candidates, and return those that are hits."""
+    plan = look_ups(search, only)
+    if isinstance(plan.root, Nothing):
+        return Verified((), 0, 0, search.warnings)
+    kept: list[Found] = []
+    # While somebody writes, a document can move from one page of candidates to the next.
+    seen: set[str] = set()
+    warnings = list(search.warnings)
+    start, total = 0, 1
+    while start < min(total, search.most_verified):
+        require_time()
+        batch = search.batch(plan, start, seen)
+        total = batch.total
+        if not batch.ids:
+            # They were deleted meanwhile.
+            break
+        warnings += batch.warnings
+        kept += batch.kept
+        seen.update(batch.ids)
+        start += len(batch.ids)
+    trace().verified += len(seen)
+    return Verified(tuple(best_first(kept)), total if seen else 0, len(seen), tuple(dict.fromkeys(warnings)))
+
+
+def find_similar(
+    search: SimilarSearch, only: BoundPlan, *, start: int = 0, rows: int = 10, exact: bool = False
+) -> Similar:
+    """Return one page of the documents that share content with a source.
+
+    Args:
+        search: What is to be found.
+        only: A filter, already bound.
+        start: Hits before the page.
+        rows: Hits on the page.
+        exact: Whether the texts of the hits on the page are compared whole.
+    """
+    verified = verify(search, only.root)
+    warnings = [*only.warnings, *verified.warnings]
+    total, hits = verified.projected, verified.kept
+    if exact:
+        hits, more = Reader(search.engine, search.source, search.question).exact(verified.kept, start + rows)
+        total -= len(verified.kept) - len(hits)
+        warnings += more
+    if not verified.is_whole:
+        warnings.append(
+            f"{verified.candidates:,} candidates, and {verified.seen:,} of them verified, those with most in common "
+            "first: the total is projected; a higher threshold or a filter makes it exact"
+        )
+    page = hits[start : start + rows]
+    return Similar(total, verified.is_whole, page, search.plan, verified.candidates, tuple(dict.fromkeys(warnings)))
+
+
+def choose(search: SimilarSearch, verified: Verified, weight: float) -> Chosen | Nothing:
+    """Return verified hits, and the source itself, as a part of a plan; each scores its percentage times a weight."""
+    groups: dict[int, list[str]] = {}
+    for found in verified.kept:
+        # Whole percentages: a store is asked for as many groups of documents as there are scores.
+        groups.setdefault(max(1, round(found.hit.score)), []).append(found.hit.id)
+    source = search.source
+    if source.document_id is not None:
+        groups.setdefault(100, []).append(source.document_id)
+    scored = tuple((score * weight, tuple(sorted(ids))) for score, ids in sorted(groups.items(), reverse=True))
+    return Chosen(source.name, scored) if scored else Nothing(f"nothing shares enough with {source.name!r}")

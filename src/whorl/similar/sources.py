@@ -1,0 +1,108 @@
+"""The documents and texts that a query starts from, each of which the engine is asked for once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What other documents are compared with.
+
+    Args:
+        name: How the user calls it.
+        document_id: Its id, where it is a document of the store.
+        text: Its text, where that was given beside the query.
+    """
+
+    name: str
+    document_id: str | None = None
+    text: str | None = None
+
+
+class Sources:
+    """What is known of the sources of a query; what was asked for once is kept.
+
+    Args:
+        engine: Where the documents are.
+        texts: The texts given beside the query, by the names that it has for them; such a name hides a document.
+    """
+
+    def __init__(self, engine: Engine, texts: Mapping[str, str]) -> None:
+        self.engine, self.texts = engine, texts
+        self._ids: dict[str, str | None] = {}
+        self._signatures: dict[str, Signature | None] = {}
+        self._in_order: set[str] = set()
+        self._sketches: dict[str, Sketch | None] = {}
+
+    def source(self, reference: str) -> Source:
+        """Return what a reference names.
+
+        Raises:
+            UnknownDocumentError: It is neither a document of the store nor a text given beside the query.
+        """
+        if reference in self.texts:
+            return Source(reference, text=self.texts[reference])
+        document_id = self._resolved([reference])[reference]
+        if document_id is None:
+            raise UnknownDocumentError(reference)
+        return Source(reference, document_id)
+
+    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        """Return the signatures of sources, by reference, of those that there are.
+
+        Args:
+            wanted: References, each with whether the order of its tokens matters to the caller.
+        """
+        for name in wanted.keys() & self.texts.keys() - self._signatures.keys():
+            self._signatures[name] = self.engine.sign(self.texts[name])
+        stored = [name for name in wanted if name not in self.texts]
+        missing = [
+            name for name in stored if name not in self._signatures or (wanted[name] and name not in self._in_order)
+        ]
+        ids = {name: each for name, each in self._resolved(stored).items() if each is not None}
+        # Two references may name one document.
+        asked = {
+            ids[name]: any(wanted[other] for other in ids if ids[other] == ids[name]) for name in missing if name in ids
+        }
+        found = self.engine.signatures(asked) if asked else {}
+        for name in missing:
+            self._signatures[name] = found.get(ids.get(name, ""))
+            if asked.get(ids.get(name, "")):
+                self._in_order.add(name)
+        return {name: each for name in wanted if (each := self._signatures.get(name)) is not None}
+
+    def sketch(self, source: Source, scheme: SketchScheme) -> Sketch | None:
+        """Return a source's sketch, None for a document that has none."""
+        if source.name not in self._sketches:
+            if source.document_id is None:
+                found: Sketch | None = text_sketch(source.text or "", self.engine.scheme, scheme)
+            else:
+                found = self.engine.sketches([source.document_id]).get(source.document_id)
+            self._sketches[source.name] = found
+        return self._sketches[source.name]
+
+    def signature(self, source: Source) -> Signature:
+        """Return a source's signature.
+
+        Raises:
+            ParameterError: It is a document without a fingerprint.
+        """
+        found = self.signatures({source.name: False}).get(source.name)
+        if found is None:
+            raise ParameterError(f"document {source.name!r} has no fingerprint")
+        return found
+
+    def _resolved(self, references: Collection[str]) -> Mapping[str, str | None]:
+        unknown = [each for each in references if each not in self._ids]
+        if unknown:
+            found = self.engine.resolve(unknown)
+            self._ids |= {each: found.get(each) for each in unknown}
+        return {each: self._ids[each] for each in references}

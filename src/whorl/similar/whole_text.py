@@ -1,0 +1,157 @@
+"""Reads the whole texts of hits of which sketches say too little, as far as the means of one search go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.context import require_time
+from whorl.engine.protocol import Engine
+from whorl.fingerprint.passages import compare
+from whorl.fingerprint.batch import text_hashes
+from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.statistics.estimate import Estimate
+from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.similar.hits import Found, best_first, exact_estimate, read_together, scored
+from whorl.similar.question import Question
+from whorl.similar.sources import Source
+
+#: What is read whole for one search: so many texts, and no more of them once they have so many characters.
+MOST_READ, MOST_CHARACTERS = 300, 10_000_000
+#: Texts fetched in one request, and about how many shingles they may have together.
+_TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 25, 100_000
+#: Texts read at once where a page lacks fewer.
+_LEAST_AT_ONCE = 5
+
+
+class Reader:
+    """Reads texts until the means of one search are used up.
+
+    Args:
+        engine: Where they are.
+        source: What they are compared with.
+        question: What is to be found.
+    """
+
+    def __init__(self, engine: Engine, source: Source, question: Question) -> None:
+        self._engine, self._source, self._question = engine, source, question
+        self._read, self._characters = 0, 0
+        self._own: npt.NDArray[np.uint64] | None = None
+
+    @property
+    def _has_means(self) -> bool:
+        return self._read < MOST_READ and self._characters < MOST_CHARACTERS
+
+    def _texts(self, hits: list[Found]) -> Mapping[str, str]:
+        require_time()
+        texts = self._engine.texts([found.hit.id for found in hits[: MOST_READ - self._read]])
+        self._read += len(texts)
+        self._characters += sum(map(len, texts.values()))
+        return texts
+
+    def _own_text(self) -> str | None:
+        source = self._source
+        if source.document_id is None:
+            return source.text
+        return self._engine.texts([source.document_id]).get(source.document_id)
+
+    # Hits of which the sketches leave open whether they are any.
+
+    def settled(self, kept: list[Found], sketch: Sketch) -> Iterator[Found]:
+        """Yield the hits, those that were open with exact numbers, without those that turn out to be none.
+
+        Args:
+            kept: The hits, by their sketches.
+            sketch: The source's.
+        """
+        is_open = [found for found in kept if self._is_open(found.estimate)]
+        # The smallest first: so most of them are settled.
+        is_open.sort(key=lambda found: (found.estimate.hit_size, found.hit.id))
+        own = self._own_hashes(sketch) if is_open else None
+        hashes = {} if own is None else dict(self._hashes(is_open, sketch))
+        for found in kept:
+            if own is None or found.hit.id not in hashes:
+                yield found
+            elif exact := self._exact(own, hashes[found.hit.id]):
+                yield scored(found.hit, exact, self._question.metric)
+
+    def _is_open(self, estimate: Estimate) -> bool:
+        # An interval below the threshold is as open: it may come of a sharper law than the one that kept the hit.
+        return not estimate.is_exact and estimate.low.by(self._question.metric) < float(self._question.threshold)
+
+    def _own_hashes(self, sketch: Sketch) -> npt.NDArray[np.uint64] | None:
+        """Return all hashes of the source, None where they are not known and not worth its text."""
+        if self._own is None and sketch.is_complete:
+            self._own = sketch.hashes
+        elif self._own is None and self._question.metric is not Metric.A_IN_B:
+            # Few are as large and open, and those within are short; what contains a large source is neither.
+            text = self._own_text()
+            self._own = None if text is None else text_hashes(text, self._engine.scheme, sketch.scheme)
+        return self._own
+
+    def _hashes(self, is_open: list[Found], sketch: Sketch) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
+        for group in read_together(is_open, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE):
+            if not self._has_means:
+                return
+            for document_id, text in self._texts(group).items():
+                yield document_id, text_hashes(text, self._engine.scheme, sketch.scheme)
+
+    def _exact(self, own: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Estimate | None:
+        question, size, shared = self._question, len(hashes), int(np.isin(own, hashes, assume_unique=True).sum())
+        if shared < least_overlap(question.metric, question.threshold, len(own), size):
+            return None
+        return exact_estimate(len(own), size, shared)
+
+    # Hits of a page that is to be exact.
+
+    def exact(self, kept: Sequence[Found], end: int) -> tuple[tuple[Found, ...], list[str]]:
+        """Compare the texts of the best hits with the source's until those before a place are known exactly.
+
+        A hit is read while its interval reaches so far up that it may stand before that place.
+
+        Args:
+            kept: The hits by their estimates.
+            end: The place.
+
+        Returns:
+            The hits, best first, without those that turn out to be none; and what the user should know.
+        """
+        metric = self._question.metric
+        unread = sorted(
+            (found for found in kept if not found.estimate.is_exact),
+            key=lambda found: (-found.estimate.high.by(metric), found.hit.id),
+        )
+        known = best_first(found for found in kept if found.estimate.is_exact)
+        own = self._own_text() if unread and end else None
+        if unread and end and own is None:
+            return tuple(kept), [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
+        without_text: list[Found] = []
+        while unread and own is not None and self._has_means:
+            lacking = end - len(known)
+            if lacking <= 0 and known[end - 1].hit.score >= 100 * unread[0].estimate.high.by(metric):
+                break
+            wanted = unread[: min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE)]
+            group = next(read_together(wanted, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE))
+            del unread[: len(group)]
+            texts = self._texts(group)
+            without_text += [found for found in group if found.hit.id not in texts]
+            read = (self._compared(own, found, texts[found.hit.id]) for found in group if found.hit.id in texts)
+            known = best_first([*known, *(found for found in read if found is not None)])
+        hits = tuple(best_first([*known, *without_text, *unread]))
+        on_page = {found.hit.id for found in hits[:end] if not found.estimate.is_exact}
+        missing = sum(found.hit.id in on_page for found in without_text)
+        warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
+        if len(on_page) > missing:
+            warnings.append(
+                f"{len(on_page) - missing:,} of the hits were not read, and their percentages are estimates: one "
+                f"search reads {MOST_READ} texts, or as many as have {MOST_CHARACTERS:,} characters together"
+            )
+        return hits, warnings
+
+    def _compared(self, own: str, found: Found, text: str) -> Found | None:
+        question, told = self._question, compare(own, text, self._engine.scheme)
+        if told.shared < least_overlap(question.metric, question.threshold, told.a.shingles, told.b.shingles):
+            return None
+        return scored(found.hit, exact_estimate(told.a.shingles, told.b.shingles, told.shared), question.metric)
