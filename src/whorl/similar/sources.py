@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError, UnknownDocumentError
-from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 

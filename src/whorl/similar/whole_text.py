@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.passages import compare
 from whorl.fingerprint.batch import text_hashes
+from whorl.fingerprint.passages import compare
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
