@@ -51,13 +51,13 @@ class Held(Store):
         self.given: list[float | None] = []
         self.ends: list[float] = []
 
-    def search(self, query: str, **arguments: Any) -> Any:
+    def prepare(self, query: str, **arguments: Any) -> Any:
         left = seconds_left()
         self.given.append(left)
         self.ends.append(time.monotonic() + (left or 0.0))
         self.inside.release()
         assert self.released.wait(PATIENCE_SECONDS)
-        return super().search(query, **arguments)
+        return super().prepare(query, **arguments)
 
     def arrived(self, count: int) -> None:
         """Wait until so many have come."""
@@ -72,9 +72,9 @@ class Endless(Store):
         super().__init__(store.engine)
         self.inside, self.stopped = threading.Event(), threading.Event()
 
-    def search(self, query: str, **arguments: Any) -> Any:
+    def prepare(self, query: str, **arguments: Any) -> Any:
         if query != "endless":
-            return super().search(query, **arguments)
+            return super().prepare(query, **arguments)
         self.inside.set()
         patience = threading.Event()
         for _ in range(6_000):
