@@ -22,6 +22,13 @@ from whorl.query.ast import Bound, Form, Joker
 NOW = datetime(2024, 3, 31, 12, tzinfo=UTC)
 DAY = 86_400_000
 K, T, N, F, D, B = Kind.KEYWORD, Kind.TEXT, Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.BOOLEAN
+IS_CONTENT = either(
+    (
+        Equal("TYPE", K, "cm:content", 0.0),
+        Equal("TYPE", K, "{http://www.alfresco.org/model/content/1.0}content", 0.0),
+    ),
+    1.0,
+)
 FIELDS = Fields(
     {
         "id": {K: "id"},
@@ -133,17 +140,8 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     (ast.Term("x", "cm_odd"), Equal("cm_odd", K, "x")),
     (ast.Term("x", "ID"), Equal("id", K, "x")),
     # Alfresco's index has the namespace in full.
-    (
-        ast.Term("cm:content", "EXACTTYPE"),
-        either(
-            (
-                Equal("TYPE", K, "cm:content", 0.0),
-                Equal("TYPE", K, "{http://www.alfresco.org/model/content/1.0}content", 0.0),
-            ),
-            1.0,
-        ),
-    ),
-    (ast.Term("cm:content", "CLASS"), Equal("TYPE", K, "cm:content")),
+    (ast.Term("cm:content", "EXACTTYPE"), IS_CONTENT),
+    (ast.Term("cm:content", "CLASS"), IS_CONTENT),
     (ast.Term("true", "d:boolean"), Equal("done_b", B, True)),
     (ast.Term("x", "d:content"), Words("x", "content")),
     # Whether there is anything.
