@@ -1,0 +1,187 @@
+"""Answers that are JSON and not what a Solr of a known kind says: another shape, another version."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests import solr_runtime
+from tests.engine.solr.test_faults import Faulty, http
+from whorl import Document, Store, open_store
+from whorl.cli.main import main
+from whorl.engine.solr import engine as engine_module
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.engine import SolrEngine
+from whorl.engine.solr.fields import NEEDED
+from whorl.engine.solr.schema import FieldNames, Version, inspect
+from whorl.engine.solr.setup import initialise
+from whorl.errors import SchemaError
+
+TEXT = " ".join(f"word{number}" for number in range(60))
+#: Path, and what is answered there.
+SHAPES: list[tuple[str, object]] = [
+    *(("/select", told) for told in (
+        {"response": []}, {"response": 7}, {"response": None}, {"response": {"numFound": "many", "docs": []}},
+        {"response": {"numFound": 2, "docs": 7}}, {"response": {"numFound": 2, "docs": [1, 2]}},
+        {"response": {"numFound": 2, "docs": {}}}, {"response": {"numFound": 1, "docs": [{}]}},
+        {"response": {"numFound": 1, "docs": [{"id": "a", "score": "high", "whorl_sketch": 7, "whorl_scheme": []}]}},
+        {"response": {"numFound": 1, "docs": [{"id": "a"}]}, "facets": [], "nextCursorMark": 7},
+    )),
+    *(("/schema", told) for told in ({"schema": []}, {"schema": {}}, {"schema": {"fieldTypes": [1]}},
+                                     {"schema": {"fieldTypes": [{"name": "a"}], "copyFields": [{}]}})),
+    *(("/schema/fields", told) for told in ({"fields": {}}, {"fields": [{}]}, {"fields": [{"name": 7}]},
+                                            {"fields": [{"name": "MINHASH"}]},
+                                            {"fields": [{"name": "MINHASH", "type": "nowhere"}]})),
+    *(("/schema/dynamicfields", told) for told in ({"dynamicFields": 7}, {"dynamicFields": [[]]})),
+    *(("/config", told) for told in ({"config": []}, {"config": {"requestHandler": []}},
+                                     {"config": {"requestHandler": {"/x": 7}}},
+                                     {"config": {"searchComponent": {"x": []}}})),
+    *(("/admin/system", told) for told in ({"lucene": 7}, {"lucene": {"solr-spec-version": 9}}, {"lucene": {}})),
+    *(("/admin/luke", told) for told in ({"fields": []}, {"fields": 7})),
+    *(("/analysis/document", told) for told in ({"analysis": []}, {"analysis": {"0": 7}})),
+    *(("/tvrh", told) for told in (
+        {"response": {"numFound": 1, "docs": [{"id": "a"}]}, "termVectors": []},
+        {"response": {"numFound": 1, "docs": [{"id": "a"}]}, "termVectors": {"a": {"uniqueKey": "a", "MINHASH": 7}}},
+    )),
+    ("/update", {"ok": True}),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def url(solr_standalone_url: str) -> Iterator[str]:
+    base_url = solr_standalone_url.rpartition("/")[0]
+    name = f"whorl_shapes_{uuid.uuid4().hex[:8]}"
+    made = solr_runtime.make_collection(base_url, name)
+    with open_store(made) as store:
+        store.index([Document("a", TEXT), Document("b", f"{TEXT} and more")])
+    yield made
+    solr_runtime.drop(base_url, name)
+
+
+def faulty(url: str, path: str, told: object) -> Faulty:
+    """Return what stands before a collection and answers one path itself."""
+    name = url.rpartition("/")[2]
+    upstream = f"http://{urlsplit(url).netloc}"
+    return Faulty(http("200 OK", json.dumps(told)), upstream=upstream, when=rf"{name}{path}(\?|$)")
+
+
+def run(address: str, url: str, *command: str) -> Result:
+    there = f"http://{address}/solr/{url.rpartition('/')[2]}"
+    result = CliRunner().invoke(main, [each.replace("URL", there) for each in command])
+    assert result.exception is None or isinstance(result.exception, SystemExit), (command, result.exception)
+    return result
+
+
+@pytest.mark.parametrize(("path", "told"), SHAPES)
+def test_another_shape_is_no_traceback(
+    url: str, path: str, told: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Whatever part of an answer is of another shape, commands end with one message, or do without it.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text(TEXT)
+    with faulty(url, path, told).serving() as address:
+        for command in (
+            "search FINGERPRINT:a_50_90 --store URL",
+            "search word1 --store URL",
+            "similar a --store URL",
+            "similar a --exact --store URL",
+            "index a.txt --store URL",
+            "duplicates --store URL",
+            "solr check URL",
+            "solr check URL --sample 5",
+            "solr init URL --dry-run",
+            "solr backfill URL --dry-run",
+        ):
+            result = run(address, url, *command.split())
+            if result.exit_code:
+                assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(("version", "level"), [("6.6.6", "error"), ("7.7.3", "error"), ("10.0.0", "warning")])
+def test_other_versions(url: str, version: str, level: str) -> None:
+    """
+    What cannot work is refused by every command, and what nobody has tried is named.
+    """
+    told = {"lucene": {"solr-spec-version": version, "lucene-spec-version": version}}
+    with faulty(url, "/admin/system", told).serving() as address:
+        result = run(address, url, "solr", "check", "URL", "--json")
+        found = {each["code"]: each for each in json.loads(result.stdout)}
+        code = {"error": "old-version", "warning": "untried-version"}[level]
+        assert found[code]["level"] == level
+        assert version in found[code]["message"]
+        assert bool(result.exit_code) == (level == "error")
+        for command in ("search FINGERPRINT:a --store URL", "solr init URL --dry-run", "solr backfill URL --dry-run"):
+            result = run(address, url, *command.split())
+            assert bool(result.exit_code) == (level == "error")
+            assert level != "error" or "min_hash" in result.output
+
+
+def test_versions_that_are_tried() -> None:
+    """
+    Those that the tests run on; a version of no known form is used, and named.
+    """
+    tried = ["8.11.0", "8.11.4", "9.0.0", "9.9.0", "9.10.1"]
+    assert all(Version(each, "").is_tried for each in tried)
+    assert not any(Version(each, "").is_tried for each in ["8.10.1", "8.1.0", "10.0.0", "11.0.0", "nightly", ""])
+    for each in [*tried, "8.0.0", "10.0.0", "nightly"]:
+        Version(each, "").require()
+    with pytest.raises(SchemaError, match=r"Solr 7\.7\.3"):
+        Version("7.7.3", "").require()
+
+
+@pytest.mark.skipif("TEST_SOLR_8_URL" not in os.environ, reason="TEST_SOLR_8_URL names no core of a Solr 8")
+def test_solr_8() -> None:
+    """
+    A core with a bare schema on Solr 8.11 is set up, filled and searched as one on Solr 9.
+    """
+    url = os.environ["TEST_SOLR_8_URL"]
+    with closing(SolrClient(url)) as client:
+        initialise(client, FieldNames(), content="content")
+        assert initialise(client, FieldNames()) == ["nothing to add: all is there"]
+        collection = inspect(client, FieldNames())
+        assert collection.version.solr.startswith("8.11")
+        assert collection.profile_is_seen
+        found = json.loads(run("", url, "solr", "check", url, "--json", "--sample", "5").stdout)
+        assert {each["level"] for each in found} <= {"ok", "note"}
+        with open_store(url) as store:
+            store.index([Document("a", TEXT), Document("b", f"{TEXT} and more", name="the second")])
+            assert [hit.id for hit in store.search("FINGERPRINT:a_50_90").hits][:2] == ["a", "b"]
+            assert [each.hit.id for each in store.similar("a", threshold=50).found] == ["b"]
+            assert [hit.id for hit in store.search("name:second AND wor?1 AND EXISTS:name").hits] == ["b"]
+            store.delete(["a", "b"])
+
+
+def test_what_changes_in_a_collection_is_seen(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Fields that somebody takes away or adds under a running engine are noticed after a while, without asking each time.
+    """
+    client = SolrClient(url)
+    with Store(SolrEngine(client)) as store:
+        engine = store.engine
+        assert isinstance(engine, SolrEngine)
+        clock = [1000.0]
+        monkeypatch.setattr(engine_module.time, "monotonic", lambda: clock[0])
+        engine._collection.forget()
+        assert engine.collection.has_sketches
+        definition = client.get("schema/fields/whorl_sketch")["field"]
+        client.change("schema", {"delete-field": {"name": "whorl_sketch"}})
+        try:
+            assert engine.collection.has_sketches
+            clock[0] += 120
+            assert not engine.collection.has_sketches
+            assert engine.sketch_scheme is None
+        finally:
+            client.change("schema", {"add-field": definition})
+        clock[0] += 120
+        assert engine.collection.has_sketches
+        assert NEEDED.keys() <= engine.collection.schema.fields.keys()
