@@ -122,6 +122,10 @@ def test_tokens_without_a_text(make: Callable[..., SolrClient], run: Run) -> Non
     assert "no document has a text in 'content'" in message
     assert not any("backfill" in each["remedy"] for each in findings(run, client).values())
     assert similar(run, client, "a") == ["b"]
+    for command in (["similar", "a"], ["duplicates"]):
+        said = run(*command, "--store", client.url, fails=command == ["duplicates"])
+        assert "no sketches" in said
+        assert "backfill" not in said
 
 
 def empty_sketches(client: SolrClient) -> list[dict[str, Any]]:

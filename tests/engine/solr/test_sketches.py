@@ -540,7 +540,7 @@ def test_similar_without_sketches(client: SolrClient, metric: str) -> None:
             own = next(document.text for document in DOCUMENTS if document.id == "big")
             exact = {document.id: share(own, document.text, metric) for document in DOCUMENTS if document.id != "big"}
             found = {hit.hit.id: hit.estimate for hit in page.found}
-            assert "whorl solr backfill" in page.warnings[0]
+            assert "whorl solr check" in page.warnings[0]
             long = {document.id for document in DOCUMENTS if document.text.count(" ") > 2_000}
             assert {name for name in long & exact.keys() if exact[name] >= 0.2} <= found.keys()
             assert found
