@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests import solr_runtime
-from tests.engine.solr.test_faults import Faulty, http
+from tests.engine.solr.test_client import Faulty, http
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.solr import engine as engine_module
