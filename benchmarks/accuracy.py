@@ -33,7 +33,7 @@ from accuracy_truth import Hashed, Truth, all_hashed
 from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl import Document
 from whorl.fingerprint.minhash.buckets import compare_buckets, estimate_buckets
-from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of
+from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import Estimate, estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.similar.question import METRICS
@@ -132,7 +132,7 @@ def errors(known: Collection, returned: Mapping[int, Answer]) -> Iterator[Errors
         "whorl, hits": [],
     }
     scheme = SketchScheme()
-    sketches = [sketch_of(each.hashes, scheme) for each in known.hashed]
+    sketches = [sketch_of_distinct(each.hashes, scheme) for each in known.hashed]
     for source in known.sources:
         overlaps, size = known.truth.overlaps(source), int(known.truth.sizes[source])
         own = known.tokens.buckets[source]

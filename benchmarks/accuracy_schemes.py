@@ -31,7 +31,7 @@ from accuracy_methods import Answer, Asked
 from accuracy_truth import Postings
 from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl.fingerprint.sketch.codec import encode
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, sketch_of
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import estimate
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.similar.plan import make_plan
@@ -116,7 +116,7 @@ class Sampled:
 
 def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
     """Return what a scheme costs and gives."""
-    sketches = [sketch_of(each.hashes, scheme) for each in known.hashed]
+    sketches = [sketch_of_distinct(each.hashes, scheme) for each in known.hashed]
     record_bytes = statistics.mean(len(encode(each)) for each in sketches)
     index = index_size(sketches) / len(sketches)
     search = Sampled(known, sketches)

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 import whorl
-from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, sketch_of
+from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.hypergeometric import upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.similar.expected import promised_from
@@ -160,7 +160,7 @@ def cells(sizes: tuple[int, ...], draws: int, seed: int, *, every: int) -> Itera
     for size in sizes:
         rng = np.random.default_rng([seed, size])
         hashes: list[npt.NDArray[np.uint64]] = [rng.integers(0, 1 << 64, size, dtype=np.uint64) for _ in range(SOURCES)]
-        sources = [sketch_of(own, SCHEME) for own in hashes]
+        sources = [sketch_of_distinct(np.unique(own), SCHEME) for own in hashes]
         for metric, ratio in KINDS:
             for phases in (1, 2):
                 for threshold in THRESHOLDS[every - 1 :: every]:

@@ -1,4 +1,4 @@
-"""How fast whorl.hamming.index is, beside simhash-py and simhash-pybind, in one run.
+"""How fast whorl.hamming is, beside simhash-py and simhash-pybind, in one run.
 
     python benchmarks/hamming.py [corpus] [single] [pairs] [large] [--corpus-peer FOLDER] [--pairs-peer FOLDER]
 

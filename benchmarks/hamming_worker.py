@@ -2,7 +2,7 @@
 
     python benchmarks/hamming_worker.py corpus|single|pairs CODES.npy QUERIES.npy CONTENDER
 
-CONTENDER: `corpus` (whorl.hamming.simhash_py), `index` (whorl.hamming.index, arrays in and out), either with `-plain`
+CONTENDER: `corpus` (whorl.hamming.simhash_py), `index` (whorl.hamming, arrays in and out), either with `-plain`
 (numba kept away), or `simhash`, the peer that PYTHONPATH leads to.
 """
 
@@ -54,7 +54,7 @@ def empty(contender: str) -> Any:
         return import_module("simhash").Corpus(BLOCKS, BITS)
     if contender == "corpus":
         return import_module("whorl.hamming.simhash_py").Corpus(BLOCKS, BITS)
-    return import_module("whorl.hamming.index").HammingIndex(BITS)
+    return import_module("whorl.hamming").HammingIndex(BITS)
 
 
 def warm(contender: str) -> None:
@@ -112,7 +112,7 @@ def pairs(contender: str, codes: Any, queries: Any) -> Record:
         peer = import_module("simhash")
         found = timed(record, "pairs", lambda: peer.find_all(codes, BLOCKS, BITS))
     else:
-        find_pairs = import_module("whorl.hamming.index").find_pairs
+        find_pairs = import_module("whorl.hamming").find_pairs
         found = timed(record, "pairs", lambda: find_pairs(codes, BITS))
     record["answers"] = str(len(found))
     record["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

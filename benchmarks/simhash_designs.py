@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.hashing import murmur_halves
+from whorl.fingerprint.hashing import join
 from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, SCHEMES, simhash
 from whorl.fingerprint.simhash.voting import elect, tally
+from whorl.fingerprint.words.shingles import murmur_together
 from whorl.fingerprint.words.tokenizer import tokens
 
 #: Each design is tried with so many hash functions, to even out chance.
@@ -45,7 +46,7 @@ def codes_of(text: str) -> Codes:
 def _designed(text: str) -> list[Codes]:
     words = tokens(text)
     sizes = sorted({size for design in DESIGNS.values() for size in design})
-    features = {size: np.unique(murmur_halves(words, size)[:, 0], return_counts=True) for size in sizes}
+    features = {size: np.unique(murmur_together([join(words)], size)[0][:, 0], return_counts=True) for size in sizes}
     found = []
     for design in DESIGNS.values():
         hashes = np.concatenate([features[size][0] for size in design])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import mmh3
 import numpy as np
 
+from whorl.fingerprint.minhash.minima import minima_of
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import tokens
 
 _MASK = (1 << 64) - 1
@@ -75,3 +77,20 @@ def plain_signature(text: str) -> Signature:
 def plain_tokens(text: str) -> tuple[str, ...]:
     """Return the tokens of a text under the default scheme, as an index spells them."""
     return tuple(plain_token(high) for high, _ in plain_minima(tokens(text), 512))
+
+
+def murmur_halves(words: list[str], size: int) -> np.ndarray:
+    """Return murmur's two halves of every shingle, in text order: uint64 array of shape (shingles, 2)."""
+    shingles = (java_bytes(" ".join(words[at : at + size])) for at in range(len(words) - size + 1))
+    raw = b"".join([mmh3.mmh3_x64_128_digest(shingle, 0) for shingle in shingles])
+    return np.frombuffer(raw, "<u8").reshape(-1, 2)
+
+
+def full_minima(words: list[str], scheme: Scheme) -> np.ndarray:
+    """Return `minima_of` of the words' shingles, hashed one by one."""
+    return minima_of([murmur_halves(words, scheme.shingle_size)], scheme)
+
+
+def sketch_of(hashes: np.ndarray, scheme: SketchScheme) -> Sketch:
+    """Return the sketch of hashes in any order, with repeats."""
+    return sketch_of_distinct(np.unique(hashes), scheme)

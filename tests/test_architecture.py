@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "whorl"
 
 #: The rooms, from the ground up. A module imports from its own room and from those above it in this list.
 ROOMS = (
-    *("errors", "context", "arrays"),
+    *("errors", "context", "arrays", "exports"),
     *("fingerprint", "hamming", "query", "planning", "model"),
     *("engine", "ingest.extraction", "settings", "ingest"),
     *("similar", "duplicates", "prepared", "store", "wire", "service", "cli"),

@@ -16,8 +16,7 @@ from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixtur
 from whorl.cli import hamming as cli_hamming
 from whorl.cli.hamming import find_all, find_clusters
 from whorl.errors import ParameterError
-from whorl.hamming.codes import Groups
-from whorl.hamming.index import find_pairs
+from whorl.hamming import Groups, find_pairs
 from whorl.hamming.text import lines_of, read_codes
 
 MOST = 2**64 - 1

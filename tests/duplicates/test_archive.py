@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.plain import sketch_of
 from whorl.duplicates.archive import Archive, Entry, sketch_digest
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError, StoreError
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 SCHEME = SketchScheme(k=16384, floor_level=0, cap=16384)
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.plain import full_minima
 from whorl.errors import ParameterError
 from whorl.fingerprint import batch as bulk
 from whorl.fingerprint.batch import Parts, fingerprints, hashed, signatures_of, sized_signatures_of
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.hashing import well_formed
-from whorl.fingerprint.minhash.minima import full_minima, minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 
@@ -30,7 +30,7 @@ TEXTS = [
 
 
 def expected(texts: list[str], scheme: Scheme) -> list[list[int]]:
-    return [minima(tokens(text, scheme.profile), scheme).tolist() for text in texts]
+    return [full_minima(tokens(text, scheme.profile), scheme)[:, 0].tolist() for text in texts]
 
 
 @pytest.mark.process

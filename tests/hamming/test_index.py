@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from whorl.errors import ParameterError
-from whorl.hamming.codes import Groups, Permutation, blocks_of
-from whorl.hamming.index import HammingIndex, find_clusters, find_pairs
-from whorl.hamming.pairs import stream_pairs
+from whorl.hamming import Groups, HammingIndex, find_clusters, find_pairs, stream_pairs
+from whorl.hamming.codes import Permutation, blocks_of
 from whorl.hamming.tables import Layout
 
 MOST = 2**64 - 1

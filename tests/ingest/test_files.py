@@ -17,7 +17,8 @@ from whorl import Document
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.html import html_text
-from whorl.ingest.files import Problem, documents_in, files_under, json_document
+from whorl.ingest.files import Problem, documents_in, files_under
+from whorl.ingest.json_lines import json_document
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
 

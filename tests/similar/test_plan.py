@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plain import sketch_of
 from whorl.errors import ParameterError
-from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare, sketch_of
+from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
 from whorl.fingerprint.statistics.hypergeometric import binomial_upper_tail, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, sizes_for
 from whorl.fingerprint.statistics.verify import judge, judge_overlaps

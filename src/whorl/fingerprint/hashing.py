@@ -82,30 +82,6 @@ def join(words: Sequence[str]) -> JoinedWords:
     return JoinedWords(np.frombuffer(encoded, np.uint8), _starts(words, encoded))
 
 
-def murmur_halves(words: Sequence[str], size: int) -> npt.NDArray[np.uint64]:
-    """Return murmur's two halves, h1 and h2, of every shingle, in text order, repeats included.
-
-    Args:
-        words: The folded words of a text, in order.
-        size: Words in a shingle, at least 1.
-
-    Returns:
-        uint64 array of shape (shingles, 2); no rows for fewer words than one shingle.
-
-    Raises:
-        ParameterError: The size is less than 1.
-    """
-    if size < 1:
-        raise ParameterError(f"a shingle holds at least 1 word, got size {size}")
-    if len(words) < size:
-        return np.empty((0, 2), dtype=np.uint64)
-    joined = join(words)
-    encoded, starts = joined.encoded.tobytes(), joined.starts.tolist()
-    digest = mmh3.mmh3_x64_128_digest
-    raw = b"".join([digest(encoded[at : end - 2], 0) for at, end in zip(starts, starts[size:], strict=False)])
-    return np.frombuffer(raw, dtype="<u8").reshape(-1, 2)
-
-
 def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Return the hashes that one of several hash functions makes of murmur's halves.
 

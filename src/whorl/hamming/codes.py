@@ -176,7 +176,7 @@ class Groups:
             return [codes[start:end] for start, end in pairwise(self.ends.tolist())]
 
 
-def candidates(
+def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield what stands in ranges of an array, as two arrays: number of the range, and place.

@@ -1,10 +1,4 @@
-"""Exact search for 64-bit codes (SimHash fingerprints) within a Hamming distance; docs/hamming.md has examples.
-
-HammingIndex    a set of codes to insert into, remove from and ask what lies near a query
-find_pairs      all pairs of a set of codes that lie near each other
-find_clusters   the groups that such pairs connect
-Groups          codes in groups, as arrays
-"""
+"""A set of codes, and what lies near a query in it."""
 
 from __future__ import annotations
 
@@ -15,11 +9,8 @@ from numpy.typing import NDArray
 
 from whorl.errors import ParameterError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_codes, as_distance, without
-from whorl.hamming.pairs import find_clusters, find_pairs
 from whorl.hamming.routes import loops
 from whorl.hamming.tables import Layout, Tables, sort_codes
-
-__all__ = ["FirstMatches", "Groups", "HammingIndex", "find_clusters", "find_pairs"]
 
 #: Codes that are inserted one by one before tables are made anew: so many at least, and this part of all.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8

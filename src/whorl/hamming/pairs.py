@@ -30,7 +30,7 @@ from whorl.hamming.codes import (
     as_distance,
     bits_of,
     blocks_of,
-    candidates,
+    in_ranges,
 )
 from whorl.hamming.routes import loops
 from whorl.hamming.tables import PADDING, order_by, sort_codes
@@ -246,7 +246,7 @@ def _pairs_in_runs(
     sizes = np.diff(starts)
     # The end of its run for each code; 0, that is no place, for those of long runs.
     ends = np.repeat(np.where(sizes > longest, 0, starts[1:]), sizes)
-    for first, second in candidates(np.arange(1, count + 1), ends, _AT_ONCE):
+    for first, second in in_ranges(np.arange(1, count + 1), ends, _AT_ONCE):
         one, other = codes[first], codes[second]
         change = one ^ other
         near = np.flatnonzero(np.bitwise_count(change) <= distance)

@@ -59,7 +59,7 @@ class Corpus:
         if comb(num_blocks, diff_bits) > _MOST_TABLES:
             raise ParameterError(
                 f"{num_blocks} blocks with {diff_bits} bits that may differ are {comb(num_blocks, diff_bits):,} "
-                f"tables, at most {_MOST_TABLES:,} can be; use fewer blocks, or whorl.hamming.index, which has none"
+                f"tables, at most {_MOST_TABLES:,} can be; use fewer blocks, or whorl.hamming, which has none"
             )
         self.differing_bits = diff_bits
         self._num_blocks, self._repeats, self._zero_is_none = num_blocks, repeats, zero_is_none

@@ -20,7 +20,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.hamming.codes import BITS, Codes, Groups, Permutation, candidates, distinct
+from whorl.hamming.codes import BITS, Codes, Groups, Permutation, distinct, in_ranges
 from whorl.hamming.routes import loops
 
 #: Codes that the compiled loops may read behind the last.
@@ -242,7 +242,7 @@ class Tables:
             ends = self._ends[number * (buckets + 1) : (number + 1) * (buckets + 1)].astype(np.int64)
             own = self._buckets_of(queries, low)
             for flip in layout.flips:
-                for owner, place in candidates(ends[own ^ flip], ends[(own ^ flip) + 1], _AT_ONCE):
+                for owner, place in in_ranges(ends[own ^ flip], ends[(own ^ flip) + 1], _AT_ONCE):
                     differing = table[place] ^ queries[owner]
                     near = np.flatnonzero(np.bitwise_count(differing) <= layout.distance)
                     for mask in layout.masks[:number]:

@@ -5,7 +5,6 @@ A file that cannot be read is a problem to be told at the end, never the end of 
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import sys
@@ -16,8 +15,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.extraction.decoding import announced, decode
+from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.formats import format_of
+from whorl.ingest.json_lines import documents_of_lines
 
 if TYPE_CHECKING:
     from whorl.ingest.extraction.reader import Reader
@@ -74,7 +74,12 @@ def documents_in(file: Path, on_problem: Callable[[Problem], None]) -> Iterator[
 
     try:
         if file.suffix.lower() in _JSON_LINES:
-            yield from _json_lines(file, on_problem)
+            with file.open("rb") as lines:
+                for number, found in documents_of_lines(lines):
+                    if isinstance(found, DocumentError):
+                        on_problem(Problem(f"{file}, line {number}", str(found)))
+                    else:
+                        yield found
             return
         yield Document(id=file.as_posix(), text=file_text(_bytes(file), file), name=file.name)
     except OSError as error:
@@ -133,41 +138,3 @@ def _reader(process: int) -> Reader:
     from whorl.settings.settings import Settings
 
     return Reader(Settings.load().file_limits)
-
-
-def _json_lines(file: Path, on_problem: Callable[[Problem], None]) -> Iterator[Document]:
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if number == 1 and (encoding := announced(line)) not in (None, "utf-8-sig"):
-                raise DocumentError(f"JSON lines are UTF-8, and this is {encoding}")
-            if line.strip():
-                try:
-                    yield json_document(line)
-                except DocumentError as error:
-                    on_problem(Problem(f"{file}, line {number}", str(error)))
-
-
-def json_document(line: bytes) -> Document:
-    """Return the document of one JSON line; what is not id, text or name becomes a property.
-
-    Raises:
-        DocumentError: No JSON, no object, or one without an id and a text.
-    """
-    from whorl.model import Document
-
-    try:
-        told = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DocumentError(f"this is not JSON: {error.msg}, at character {error.colno}") from None
-    except RecursionError:
-        raise DocumentError("this is nested too deep to be read") from None
-    except ValueError as error:
-        # No UTF-8, or a number of thousands of digits.
-        raise DocumentError(str(error)) from None
-    if not isinstance(told, dict) or "id" not in told or "text" not in told:
-        raise DocumentError('a line is an object with at least "id" and "text"')
-    if isinstance(told["id"], int) and not isinstance(told["id"], bool):
-        told["id"] = str(told["id"])
-    document_id, text, name = told.pop("id"), told.pop("text"), told.pop("name", None)
-    properties = {key: value for key, value in told.items() if value is not None}
-    return Document(document_id, text, "" if name is None else name, properties)

@@ -19,13 +19,14 @@ from click.testing import CliRunner
 
 from tests.duplicates.spark.spark_runtime import MASTER, SETTINGS
 from tests.families import family_documents
+from tests.plain import sketch_of
 from whorl.duplicates import ask_pairs, duplicates_among
 from whorl.duplicates.archive import sketch_key
 from whorl.duplicates.candidates import Crowd, find_candidates
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verify import verified
 from whorl.errors import ParameterError
-from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of
+from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 from whorl.wire.numbers import fraction
 

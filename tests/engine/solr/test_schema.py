@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from tests import solr_runtime
-from tests.plain import plain_minima
+from tests.plain import full_minima, plain_minima
 from whorl import Store
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import Level, compare_sample
@@ -16,7 +16,6 @@ from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import FieldNames, TokenSource
 from whorl.errors import SchemaError
 from whorl.fingerprint.minhash.codec import Spelling, spell
-from whorl.fingerprint.minhash.minima import full_minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.plain import full_minima, murmur_halves
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
-from whorl.fingerprint.hashing import java_utf16, murmur_halves, numbered
-from whorl.fingerprint.minhash.minima import full_minima
+from whorl.fingerprint.hashing import java_utf16, numbered
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, shingles, tokens
 

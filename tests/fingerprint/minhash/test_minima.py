@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plain import plain_filter, plain_minima
+from tests.plain import full_minima, plain_filter, plain_minima
 from whorl.errors import ParameterError
-from whorl.fingerprint.minhash.minima import full_minima, minima, minima_of
+from whorl.fingerprint.minhash.minima import minima_of
 from whorl.fingerprint.scheme import Scheme
 
 words = st.lists(st.text(st.characters(exclude_categories=()), min_size=1, max_size=6), max_size=40)
@@ -22,7 +22,6 @@ def test_minima_equal_the_plain_filter(tokens: list[str], bucket_count: int) -> 
     """
     found = full_minima(tokens, Scheme(bucket_count=bucket_count))
     assert [tuple(row) for row in found.tolist()] == plain_minima(tokens, bucket_count)
-    assert minima(tokens, Scheme(bucket_count=bucket_count)).tolist() == found[:, 0].tolist()
 
 
 schemes = st.builds(

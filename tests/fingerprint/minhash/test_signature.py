@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plain import full_minima
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.minhash.buckets import buckets_of
 from whorl.fingerprint.minhash.codec import Spelling, read, spell
-from whorl.fingerprint.minhash.minima import full_minima
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, from_distinct, shared_tokens, sign
 from whorl.fingerprint.scheme import Scheme
 

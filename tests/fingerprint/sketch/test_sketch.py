@@ -13,16 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plain import sketch_of
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.sketch.codec import decode, encode
-from whorl.fingerprint.sketch.sketch import (
-    Sketch,
-    SketchScheme,
-    compare,
-    lookup_numbers,
-    lookup_tokens,
-    sketch_of,
-)
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, lookup_tokens
 
 SCHEME = SketchScheme()
 #: Small enough for every level to be met with few hashes.

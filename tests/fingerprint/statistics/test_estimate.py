@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plain import sketch_of
 from tests.similar.test_plan import hypergeometric, outcomes
 from whorl.errors import ParameterError
-from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme, sketch_of
+from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme
 from whorl.fingerprint.statistics.estimate import Estimate, estimate, estimate_counts, estimate_overlaps
 
 SCHEME = SketchScheme()

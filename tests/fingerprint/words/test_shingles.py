@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostile import TEXTS
-from whorl.fingerprint.hashing import join, murmur_halves, well_formed
-from whorl.fingerprint.minhash.minima import full_minima, text_minima
+from tests.plain import full_minima, murmur_halves
+from whorl.fingerprint.hashing import join, well_formed
+from whorl.fingerprint.minhash.minima import text_minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens

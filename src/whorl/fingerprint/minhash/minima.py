@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.hashing import murmur_halves, numbered
+from whorl.fingerprint.hashing import numbered
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.shingles import murmur_pieces, pieces
 
@@ -20,25 +20,20 @@ _LARGEST = np.iinfo(np.uint64).max
 _AT_ONCE = 1 << 16
 
 
-def minima(words: Sequence[str], scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return the high halves of `full_minima`: the 64 bits of a token that are kept and compared.
+def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
+    """Return what `minima_of` returns for the shingles of a text.
 
-    Args:
-        words: The folded words of a text, in order.
-        scheme: What the tokens depend on.
-
-    Returns:
-        uint64 array of shape (tokens,): one for each bucket, or none when there are fewer words than one shingle;
-        under other schemes as in `full_minima`.
+    Raises:
+        ParameterError: There is no such profile.
     """
-    return full_minima(words, scheme)[:, 0]
+    return minima_of(murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size), scheme)
 
 
-def full_minima(words: Sequence[str], scheme: Scheme) -> npt.NDArray[np.uint64]:
+def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
     """Return the smallest hashes of each bucket, empty buckets filled from the next one that is not.
 
     Args:
-        words: The folded words of a text, in order.
+        murmur: uint64 arrays of shape (shingles, 2), murmur's two halves; one after the other they are all shingles.
         scheme: What the tokens depend on.
 
     Returns:
@@ -49,25 +44,6 @@ def full_minima(words: Sequence[str], scheme: Scheme) -> npt.NDArray[np.uint64]:
         the low half is its low one.
 
     Source: MinHashFilter.incrementToken.
-    """
-    return minima_of([murmur_halves(words, scheme.shingle_size)], scheme)
-
-
-def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return what `full_minima` returns for the words of a text.
-
-    Raises:
-        ParameterError: There is no such profile.
-    """
-    return minima_of(murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size), scheme)
-
-
-def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return what `full_minima` returns for the words whose shingles have these hashes.
-
-    Args:
-        murmur: uint64 arrays of shape (shingles, 2), murmur's two halves; one after the other they are all shingles.
-        scheme: What the tokens depend on.
     """
     kind = _Smallest if scheme.hash_set_size == 1 else _SmallestSeveral
     functions = [kind(scheme, number) for number in range(scheme.hash_count)]

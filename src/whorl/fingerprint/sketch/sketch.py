@@ -24,7 +24,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ascending_distinct, sorted_distinct
+from whorl.arrays import ascending_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
 
 #: 64 letters in the order of their codes, none of which any query syntax of Solr reads.
@@ -167,16 +167,6 @@ class Sketch:
         if level <= self.level:
             return len(self.hashes)
         return int(np.searchsorted(self.hashes, np.uint64(self.scheme.bound(level))))
-
-
-def sketch_of(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> Sketch:
-    """Return the sketch of a document.
-
-    Args:
-        hashes: The 64-bit hashes of all its shingles, in any order and with repeats; uint64 array of shape (n,).
-        scheme: How much is kept.
-    """
-    return sketch_of_distinct(sorted_distinct([hashes]), scheme)
 
 
 def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> Sketch:
