@@ -246,38 +246,31 @@ def _plain(texts: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
     if len(texts) == 1:
         read = list(pieces(texts[0], scheme.profile))
         murmur = [list(murmur_pieces(read, scheme.shingle_size))]
-        minima = [minima_of(murmur[0], scheme)] if parts & Parts.MINIMA else []
-        words = [reduce(JoinedWords.followed_by, read, _NO_WORDS)] if parts & Parts.WORDS else []
+        words = [reduce(JoinedWords.followed_by, read, _NO_WORDS) if parts & Parts.WORDS else _NO_WORDS]
     else:
         words = [joined_words(text, scheme.profile) for text in texts]
         together, counts = murmur_together(words, scheme.shingle_size)
-        each = np.split(together, list(accumulate(counts[:-1])))
-        murmur = [[own] for own in each]
-        minima = minima_of_each(each, scheme) if parts & Parts.MINIMA else []
-    hashes = [sorted_distinct([numbered(piece, 0)[0] for piece in own]) for own in murmur if parts & Parts.HASHES]
-    return _put_together(len(texts), minima, hashes, words * bool(parts & Parts.WORDS))
-
-
-def _put_together(
-    count: int, minima: list[npt.NDArray[np.uint64]], hashes: list[_Row], words: list[JoinedWords]
-) -> list[Hashed]:
-    """Return the results of so many texts, of which each part is there for all of them or for none."""
-    return list(
-        map(Hashed, minima or [_NO_MINIMA] * count, hashes or [_NO_HASHES] * count, words or [_NO_WORDS] * count)
-    )
+        murmur = [[own] for own in np.split(together, list(accumulate(counts[:-1])))]
+    minima, hashes = [_NO_MINIMA] * len(texts), [_NO_HASHES] * len(texts)
+    if parts & Parts.MINIMA:
+        alone = len(texts) == 1
+        minima = [minima_of(murmur[0], scheme)] if alone else minima_of_each([own for (own,) in murmur], scheme)
+    if parts & Parts.HASHES:
+        hashes = [sorted_distinct([numbered(piece, 0)[0] for piece in own]) for own in murmur]
+    return list(map(Hashed, minima, hashes, words if parts & Parts.WORDS else [_NO_WORDS] * len(texts)))
 
 
 def _fast(texts: Sequence[str], parts: Parts, one: kernel.Kernel) -> list[Hashed]:
     """Return the results by the compiled loops."""
     if parts == Parts.MINIMA:
         rows, counts = one.many(texts)
-        return [
-            Hashed(row[: len(row) * bool(count)], _NO_HASHES, _NO_WORDS)
-            for row, count in zip(rows, counts, strict=True)
-        ]
+        found = zip(rows, counts.tolist(), strict=True)
+        return [Hashed(row if count else _NO_MINIMA, _NO_HASHES, _NO_WORDS) for row, count in found]
     rows, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
-    minima = [row[: len(row) * bool(own.size)].copy() for row, own in zip(rows, hashes, strict=True)]
-    return _put_together(len(texts), minima * bool(parts & Parts.MINIMA), hashes, words * bool(parts & Parts.WORDS))
+    minima = [_NO_MINIMA] * len(texts)
+    if parts & Parts.MINIMA:
+        minima = [row.copy() if own.size else _NO_MINIMA for row, own in zip(rows, hashes, strict=True)]
+    return list(map(Hashed, minima, hashes, words))
 
 
 def _plain_batch(batch: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MULTIPLIER = np.uint64(37)
 _BLANK = np.uint16(0x20)
 _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
@@ -136,7 +136,7 @@ def well_formed(text: str) -> str:
     else:
         return text
     joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    return LONE_SURROGATE.sub("\ufffd", joined)
+    return _LONE_SURROGATE.sub("\ufffd", joined)
 
 
 def murmur3_x64_128(buffer: bytes | _Bytes, starts: npt.ArrayLike, ends: npt.ArrayLike) -> _Numbers:

@@ -62,11 +62,12 @@ def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling:
             known = dict(sorted((Counter(tokens) if has_repeats else dict.fromkeys(tokens, 1)).items()))
             for order_matters in (True, False):
                 found = from_distinct(known, scheme, spelling, has_repeats=has_repeats, order_matters=order_matters)
-                assert set(found.tokens) == set(tokens)
+                recovered = found.tokens
+                assert set(recovered) == set(tokens)
                 exact += found.is_exact
                 if found.is_exact:
-                    assert Counter(found.tokens) == Counter(tokens)
-                    assert found.tokens == tokens or not order_matters
+                    assert Counter(recovered) == Counter(tokens)
+                    assert recovered == tokens or not order_matters
     assert exact >= 24
 
 

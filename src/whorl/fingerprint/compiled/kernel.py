@@ -139,7 +139,8 @@ class Kernel:
         found: list[JoinedWords] = []
         # Of the text that is being read.
         parts: list[npt.NDArray[np.uint64]] = []
-        read, overlap = join([]), 0
+        nothing, overlap = join([]), 0
+        read = nothing
         for stretch, words, starts, before in self._stretches(texts):
             for number in range(stretch.texts):
                 own, row = before[number : number + 2], slice(len(hashes), len(hashes) + 1)
@@ -151,7 +152,7 @@ class Kernel:
                 if stretch.finished:
                     hashes.append(sorted_distinct(parts))
                     found.append(read)
-                    parts, read = [], join([])
+                    parts, read = [], nothing
             overlap = 0 if stretch.finished else min(int(own[1] - own[0]), self.scheme.shingle_size - 1)
         self._loops.rotate(minima, filled)
         return minima, hashes, found

@@ -10,14 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import Enum
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.hashing import LONE_SURROGATE
-
 #: Alfresco's spelling of a token: eight units of up to four digits, of which few begin with zeros.
 ALFRESCO_TOKEN = re.compile(r"[0-9a-f]{20,32}")
+
+
+#: What is left in an index of a unit that cannot stand alone.
+_LOST = 0xFFFD
 
 
 class Spelling(Enum):
@@ -46,16 +49,26 @@ def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4)
     words = hashes.reshape(len(hashes), -1)
     if spelling is Spelling.UNITS_4:
         words = words[:, :1]
-    raw = words.astype(">u8").tobytes()
-    size = len(raw) // len(words)
-    cut = (raw[at : at + size] for at in range(0, len(raw), size))
+    units = words.astype(">u8").view(">u2").reshape(len(words), -1)
     if spelling is not Spelling.HEX:
-        # Token by token: a high surrogate that ends one token must not pair with the next token's first unit.
-        return tuple(LONE_SURROGATE.sub("\ufffd", token.decode("utf-16-be", "surrogatepass")) for token in cut)
-    if size == _BYTES[Spelling.HEX]:
-        return tuple(token.rstrip(b"\0").decode(errors="replace") for token in cut)
-    units = np.frombuffer(raw, ">u2").reshape(len(words), -1).tolist()
-    return tuple("".join(f"{unit:x}" for unit in row) for row in units)
+        return _text_of(units.astype(np.uint16))
+    if units.shape[1] * 2 == _BYTES[Spelling.HEX]:
+        return tuple(bytes(letters).rstrip(b"\0").decode(errors="replace") for letters in units)
+    return tuple("".join(f"{unit:x}" for unit in row) for row in units.tolist())
+
+
+def _text_of(units: npt.NDArray[np.uint16]) -> tuple[str, ...]:
+    """Return rows of UTF-16 units as text, U+FFFD for lone surrogates; changes the units."""
+    is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
+    # Row by row: a high surrogate that ends one token does not pair with the next token's first unit.
+    is_pair = is_high[:, :-1] & is_low[:, 1:]
+    is_lone = is_high | is_low
+    is_lone[:, :-1] &= ~is_pair
+    is_lone[:, 1:] &= ~is_pair
+    units[is_lone] = _LOST
+    text = units.astype(">u2").tobytes().decode("utf-16-be")
+    ends = np.cumsum(units.shape[1] - is_pair.sum(axis=1)).tolist()
+    return tuple([text[start:end] for start, end in pairwise([0, *ends])])
 
 
 def read(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.NDArray[np.uint64]:
