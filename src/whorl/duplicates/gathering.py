@@ -105,8 +105,8 @@ def duplicates_in(
     scheme = engine.sketch_scheme
     if scheme is None and engine.count():
         raise SchemaError(
-            "the documents of this store have no sketches, from which duplicates are found; 'whorl solr check URL' says "
-            "how they get them"
+            "the documents of this store have no sketches, from which duplicates are found; 'whorl solr check URL' "
+            "says how they get them"
         )
     with ExitStack() as opened:
         archive = opened.enter_context(

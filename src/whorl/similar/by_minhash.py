@@ -33,8 +33,8 @@ class MinHashSearch:
     """
 
     warnings = (
-        "the documents have no sketches ('whorl solr check' says how they get them), so the percentages are rough and a "
-        "short text in a long one can be missed",
+        "the documents have no sketches ('whorl solr check' says how they get them), so the percentages are rough and "
+        "a short text in a long one can be missed",
     )
 
     def __init__(
