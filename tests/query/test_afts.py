@@ -341,6 +341,15 @@ STRICT: Pairs = [
     ("FINGERPRINT:1234_20_80", Fingerprint("1234", Decimal("0.2"), Decimal("0.8"))),
     ("OR a", A),
     ("TO:x OR OR:y", Or((Term("x", "TO"), Term("y", "OR")))),
+    ("name:report.txt", Term("report.txt", "name")),
+    ("=name:report.txt", Term("report.txt", "name", EXACT)),
+    ("cm:name:a.b.c", Term("a.b.c", "cm:name")),
+    ("my-field:a", Term("a", "my-field")),
+    ("a*~0.5", Wildcard(("a", ANY), fuzziness=Decimal("0.5"))),
+    ('"a*"~2', Wildcard(("a", ANY), is_phrase=True, fuzziness=Decimal(2))),
+    ("%a", ast.Template(("a",))),
+    ("%(a b)", ast.Template(("a", "b"))),
+    ("a AND %(cm:a, b)^2", And((A, Boost(ast.Template(("cm:a", "b")), Decimal(2))))),
 ]
 
 

@@ -178,6 +178,8 @@ class _Planner:
 
         word_weight = self.word_weight if boost is None else boost * self.scale
         match node:
+            case ast.Template(fields=fields):
+                raise ParameterError(f"%({' '.join(fields)}) asks for nothing outside a template")
             case ast.Term() | ast.Phrase() | ast.Wildcard() | ast.Fuzzy() | ast.Range() | ast.Proximity():
                 return self.placed(FieldClause(node, word_weight))
             case ast.Everything():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from whorl.errors import UnsupportedQueryError
 from whorl.planning.build import FieldClause, Plan, either, make_filter, make_plan
 from whorl.query import ast
 from whorl.query.ast import Operator
@@ -57,11 +58,23 @@ class Conventions:
 
     def plan(self, query: str) -> Plan:
         """Return what a query asks for, as `make_plan` does."""
-        return make_plan(self.read(query), self._placed)
+        return make_plan(self._runnable(query), self._placed)
 
     def filter(self, query: str) -> Plan:
         """Return what a query chooses, scoring nothing at all."""
-        return make_filter(self.read(query), self._placed)
+        return make_filter(self._runnable(query), self._placed)
+
+    def _runnable(self, query: str) -> ast.Node:
+        """Return the tree of a query, or refuse what Alfresco's grammar reads and nothing runs."""
+        tree = self.read(query)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Template):
+                message = "a template has a meaning only as the text of a template"
+                raise UnsupportedQueryError(message, query=query, span=node.span, hint="Give it beside the query.")
+            if isinstance(node, ast.Wildcard) and node.fuzziness is not None:
+                message = "a number behind a word with wildcards is not supported"
+                raise UnsupportedQueryError(message, query=query, span=node.span, hint="Leave out one of the two.")
+        return tree
 
     def _placed(self, node: FieldClause) -> Plan:
         """Return a clause with the fields that it means put in."""

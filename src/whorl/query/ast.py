@@ -63,12 +63,16 @@ class Joker(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """`wh*t?`: literal pieces and jokers, at least one of these; pieces are never empty, and never two in a row."""
+    """`wh*t?`: literal pieces and jokers, at least one of these; pieces are never empty, and never two in a row.
+
+    A number behind it, as in `wh*t~0.8`, is the fuzziness, which Alfresco reads and nothing runs.
+    """
 
     pattern: tuple[str | Joker, ...]
     field: str | None = None
     form: Form = Form.DEFAULT
     is_phrase: bool = False
+    fuzziness: Decimal | None = None
     span: Span = _span()
 
 
@@ -127,6 +131,14 @@ class Fingerprint:
     reference: str
     overlap: Decimal | None = None
     probability: Decimal | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """`%field` or `%(field field)` in a template: what is searched for stands here, in each of these fields."""
+
+    fields: tuple[str, ...]
     span: Span = _span()
 
 
@@ -194,7 +206,7 @@ class Boost:
     span: Span = _span()
 
 
-Leaf: TypeAlias = Term | Phrase | Wildcard | Fuzzy | Range | Proximity | Everything | Fingerprint
+Leaf: TypeAlias = Term | Phrase | Wildcard | Fuzzy | Range | Proximity | Everything | Fingerprint | Template
 Node: TypeAlias = Leaf | Clauses | And | Or | Not | Boost
 
 

@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, NamedTuple
 
-from lark import Tree
+from lark import Token, Tree
 
 from whorl.errors import Span, UnsupportedQueryError
 from whorl.query import ast
-from whorl.query.fingerprint import PREFIX
-from whorl.query.leaves import read_leaf
-from whorl.query.lexeme import SIGNS, Lexeme
-from whorl.query.limits import QueryLimits
-from whorl.query.mistakes import Mistake, shorten
-from whorl.query.templates import Slot, filled
+from whorl.query.limits import Reading
+from whorl.query.literals import DEFAULT_SLOP, PREFIX, Pattern, Typed, cut, literal, read_fingerprint
+from whorl.query.messages import (
+    FIELDS,
+    Mistake,
+    no_form,
+    not_near,
+    shorten,
+    span_of,
+    too_deep,
+    too_many,
+    value_missing,
+)
+from whorl.query.templates import filled
+
+FINGERPRINT = PREFIX[:-1]
+EVERYTHING = (ast.Joker.ANY,)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How a query is to be read: the arguments of `parse`, templates as trees; `is_template` lets %field stand."""
+class Values(NamedTuple):
+    """How the tokens of a grammar are read; most functions take what was typed, and its place in the query."""
 
-    operator: ast.Operator = ast.Operator.OR
-    field_operator: ast.Operator = ast.Operator.OR
-    is_strict: bool = False
-    templates: Mapping[str, ast.Node] = field(default_factory=dict)
-    is_template: bool = False
-    limits: QueryLimits = field(default_factory=QueryLimits)
+    word: Callable[[Token], Pattern]
+    bound: Callable[[Token], str | None]
+    field: Callable[[str, int], str]
+    boost: Callable[[str, int], Decimal]
+    similarity: Callable[[str, int], Decimal]
+    slop: Callable[[str, int], int]
+
+
+class _Lead(NamedTuple):
+    """What stands before a leaf, and the tokens of the leaf itself."""
+
+    form: ast.Form
+    field: str | None
+    rest: Sequence[Token]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +58,6 @@ class Piece:
     span: Span
     depth: int = 0
     sign: str = ""
-
-
-def too_deep(span: Span, most: int) -> Mistake:
-    """Return the mistake of nesting too much."""
-    message = f"a query can be at most {most} levels deep"
-    return Mistake(message, span, "Remove parentheses that change nothing.", UnsupportedQueryError)
-
-
-def too_many(span: Span, most: int) -> Mistake:
-    """Return the mistake of asking for too much at once."""
-    message = f"a query can have at most {most:,} words, phrases and fingerprints"
-    return Mistake(message, span, "", UnsupportedQueryError)
 
 
 def _over(node: ast.Node, span: Span, *below: Piece) -> Piece:
@@ -97,8 +105,8 @@ _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur
 class Builder:
     """Builds the tree of one query; each method has the name of its rule."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
+    def __init__(self, query: str, reading: Reading, values: Values) -> None:
+        self._query, self._reading, self._values = query, reading, values
         # The field of each group that is open, None where it has none.
         self._fields: list[str | None] = []
         self._leaves = 0
@@ -128,7 +136,7 @@ class Builder:
         return whole
 
     def disjunction(self, *sequences: Sequence[Piece]) -> Piece:
-        """`disjunction: sequence (OR sequence)*`."""
+        """`disjunction: OR? sequence (OR sequence)*`."""
         members = [piece for sequence in sequences for piece in sequence]
         if len(members) == 1:
             return members[0]
@@ -136,7 +144,7 @@ class Builder:
         return _over(ast.Or(tuple(piece.node for piece in members), span), span, *members)
 
     def sequence(self, *conjunctions: Sequence[Piece]) -> Sequence[Piece]:
-        """`sequence: conjunction+`; the alternatives of an OR, or one group with + and -."""
+        """`sequence: AND? conjunction+`; the alternatives of an OR, or one group with + and -."""
         pieces = [piece for conjunction in conjunctions for piece in conjunction]
         if self._operator() is ast.Operator.AND:
             return [_plain(piece) for piece in _all(pieces)]
@@ -156,84 +164,247 @@ class Builder:
         in_field = bool(self._fields) and self._fields[-1] is not None
         return self._reading.field_operator if in_field else self._reading.operator
 
-    def signed(self, sign: Lexeme, piece: Piece) -> Piece:
-        """`operand: ("+" | "-" | "|") negation`."""
-        assert sign.type in SIGNS
-        return Piece(piece.node, Span(sign.span.start, piece.span.end), piece.depth, sign.type)
+    def idle_or(self, *_operator: Token) -> None:
+        """`idle_or: OR`, which changes nothing."""
 
-    def negated(self, operator: Lexeme, piece: Piece) -> Piece:
+    idle_and = idle_or
+
+    def signed(self, sign: Token, piece: Piece) -> Piece:
+        """`operand: ("+" | "-" | "|") negation`."""
+        return Piece(piece.node, Span(span_of(sign).start, piece.span.end), piece.depth, sign.type)
+
+    def negated(self, operator: Token, piece: Piece) -> Piece:
         """`negation: NOT negation`."""
-        span = Span(operator.span.start, piece.span.end)
+        span = Span(span_of(operator).start, piece.span.end)
         return _over(ast.Not(piece.node, span), span, piece)
 
-    def boost(self, piece: Piece, factor: Lexeme) -> Piece:
+    def boost(self, piece: Piece, factor: Token) -> Piece:
         """`boosted: primary BOOST`."""
-        span = Span(piece.span.start, factor.span.end)
-        return _over(ast.Boost(piece.node, factor.number, span), span, piece)
+        place = span_of(factor)
+        span = Span(piece.span.start, place.end)
+        return _over(ast.Boost(piece.node, self._values.boost(factor, place.start), span), span, piece)
 
-    def open(self, *parts: Lexeme) -> Lexeme:
-        """`open: FIELD? "("`; the field of a group is that of all its members."""
-        name = _field(parts)
-        if name is not None:
-            self._check_not_nested(parts[0])
-        elif self._fields:
-            name = self._fields[-1]
-        self._fields.append(name)
-        return parts[0]
+    def open(self, *tokens: Token) -> Token:
+        """`open: field? "("`; the field of a group is that of all its members."""
+        self._fields.append(self._lead(tokens).field)
+        return tokens[0]
 
-    def group(self, opening: Lexeme, piece: Piece, closing: Lexeme) -> Piece:
+    def group(self, opening: Token, piece: Piece, closing: Token) -> Piece:
         """`primary: open disjunction ")"`; the node's own span leaves the parentheses out."""
         self._fields.pop()
-        return Piece(piece.node, Span(opening.span.start, closing.span.end), piece.depth)
+        return Piece(piece.node, span_of(opening, closing), piece.depth)
 
-    def leaf(self, *parts: Lexeme) -> Piece:
-        """`primary: FORM? FIELD? (WORD | PHRASE) FUZZY?` and the other leaves."""
-        span = Span(parts[0].span.start, parts[-1].span.end)
-        name = _field(parts)
-        in_group = self._fields[-1] if self._fields else None
-        for part in parts:
-            if part.type in ("FIELD", "FINGERPRINT", "TEMPLATE"):
-                self._check_not_nested(part)
-        if parts[0].type == "TEMPLATE":
-            return self._slot(parts[0])
-        node = read_leaf(parts, name or in_group, span)
-        return self._expanded(node, span)
+    def term(self, *tokens: Token) -> Piece:
+        """`primary: FORM? field? word SIMILARITY?`; Alfresco's words can be of several tokens."""
+        form, field, words = self._lead(tokens)
+        behind = words[-1] if words[-1].type == "SIMILARITY" else None
+        words = words if behind is None else words[:-1]
+        if field == FINGERPRINT:
+            return self._id(tokens, words, behind)
+        span = span_of(tokens[0], tokens[-1])
+        pattern = self._values.word(words[0]) if len(words) == 1 else _joined(map(self._values.word, words))
+        similarity = None
+        if behind is not None:
+            similarity = self._values.similarity(behind[1:], span_of(behind).start + 1)
+        if any(isinstance(piece, ast.Joker) for piece in pattern):
+            if pattern == EVERYTHING and similarity is None and field is None and form is ast.Form.DEFAULT:
+                return self._leaf(ast.Everything(span))
+            return self._leaf(
+                self._wildcard(ast.Wildcard(pattern, field, form, fuzziness=similarity, span=span), behind)
+            )
+        text = literal(pattern)
+        if similarity is not None:
+            return self._leaf(ast.Fuzzy(text, similarity, field, span))
+        return self._leaf(ast.Term(text, field, form, span))
 
-    def _check_not_nested(self, part: Lexeme) -> None:
-        if self._fields and self._fields[-1] is not None:
-            message = f"{shorten(part.text)} stands in the group of another field"
-            raise Mistake(message, part.span, "Close the group before it.")
+    def phrase(self, *tokens: Token) -> Piece:
+        """`primary: FORM? field? PHRASE SLOP?`."""
+        form, field, (words, *more) = self._lead(tokens)
+        behind = more[0] if more else None
+        if field == FINGERPRINT:
+            return self._id(tokens, [words], behind)
+        span = span_of(tokens[0], tokens[-1])
+        pattern = self._values.word(words)
+        slop = None if behind is None else self._values.slop(behind[1:], span_of(behind).start + 1)
+        if any(isinstance(piece, ast.Joker) for piece in pattern):
+            return self._leaf(
+                self._wildcard(
+                    ast.Wildcard(pattern, field, form, True, None if slop is None else Decimal(slop), span), behind
+                )
+            )
+        return self._leaf(ast.Phrase(literal(pattern), field, form, slop, span))
 
-    def _slot(self, template: Lexeme) -> Piece:
-        if not self._reading.is_template:
+    def _wildcard(self, node: ast.Wildcard, behind: Token | None) -> ast.Wildcard:
+        if behind is not None and not self._reading.is_strict:
+            message = f"{shorten(behind)} behind a word with wildcards is not supported"
+            raise Mistake(message, span_of(behind), "Leave out one of the two.", UnsupportedQueryError)
+        return node
+
+    def range(self, *tokens: Token) -> Piece:
+        """`primary: FORM? field? "[" BOUND TO BOUND "]"`."""
+        lead = self._lead(tokens, is_bare=True)
+        opening, low, _, high, closing = lead.rest
+        low_end, high_end = self._bound(low, opening == "["), self._bound(high, closing == "]")
+        return self._leaf(ast.Range(low_end, high_end, lead.field, span_of(tokens[0], tokens[-1])))
+
+    def dotted_range(self, *tokens: Token) -> Piece:
+        """`primary: FORM? field? end ".." end`."""
+        lead = self._lead(tokens, is_bare=True)
+        low, _, high = lead.rest
+        return self._leaf(ast.Range(self._bound(low), self._bound(high), lead.field, span_of(tokens[0], tokens[-1])))
+
+    def _bound(self, token: Token, is_inclusive: bool = True) -> ast.Bound | None:
+        text = self._values.bound(token)
+        return None if text is None else ast.Bound(text, is_inclusive)
+
+    def proximity(self, *tokens: Token) -> Piece:
+        """`primary: FORM? field? end (NEAR field? end)+`."""
+        lead = self._lead(tokens, is_bare=True)
+        for first, second in zip(lead.rest, lead.rest[1:], strict=False):
+            if {first.type, second.type} & {"PHRASE", *FIELDS}:
+                raise not_near(first if first.type == "NEAR" else second)
+        words, stars = lead.rest[::2], lead.rest[1::2]
+        patterns = [self._values.word(word) for word in words]
+        slops = [self._distance(star) for star in stars]
+        if self._reading.is_strict:
+            # The others of a chain are read and forgotten.
+            patterns, slops = patterns[:2], slops[:1]
+        else:
+            _check_proximity(words, patterns, stars, slops)
+        span = span_of(tokens[0], tokens[-1])
+        return self._leaf(ast.Proximity(tuple(map(literal, patterns)), slops[0], lead.field, span))
+
+    def _distance(self, star: Token) -> int:
+        digits = re.search(r"\d+", star)
+        return self._values.slop(digits[0], span_of(star).start + digits.start()) if digits else DEFAULT_SLOP
+
+    def everything(self, token: Token) -> Piece:
+        """`primary: "*:*"`."""
+        return self._leaf(ast.Everything(span_of(token)))
+
+    def fingerprint(self, *tokens: Token) -> Piece:
+        """`primary: FORM? FINGERPRINT (ID | PHRASE) (OVERLAP PROBABILITY?)?`."""
+        at = [token.type for token in tokens].index("FINGERPRINT")
+        reference, *numbers = tokens[at + 1 :]
+        self._check_not_nested(tokens[at], tokens[-1])
+        # An overlap begins with its underscore, and so has nothing before the first.
+        parts = [part for token in numbers for part in cut(Typed(token, span_of(token).start))[1:]]
+        if reference.type == "PHRASE" and numbers:
+            return self._found([_inside(reference), *parts], "", tokens)
+        return self._found([*_parts(reference), *parts], self._text(span_of(reference, tokens[-1])), tokens)
+
+    def _id(self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None) -> Piece:
+        """Return what FINGERPRINT asks for behind an @, or in a group."""
+        if behind is not None:
+            raise self._no_id([behind])
+        place = span_of(words[0], words[-1])
+        typed = self._text(place)
+        parts = _parts(words[0]) if len(words) == 1 else cut(Typed(typed, place.start))
+        return self._found(parts, typed, tokens)
+
+    def _found(self, parts: Sequence[Typed], typed: str, tokens: Sequence[Token]) -> Piece:
+        span = span_of(tokens[0], tokens[-1])
+        return self._leaf(replace(read_fingerprint(parts, typed), span=span))
+
+    def _no_id(self, tokens: Sequence[Token]) -> Mistake:
+        span = span_of(tokens[0], tokens[-1])
+        message = f"FINGERPRINT takes the id of a document, got {shorten(self._text(span))}"
+        return Mistake(message, span, f"As in {PREFIX}1234_20_80")
+
+    def template(self, *tokens: Token) -> Piece:
+        """`primary: "%" REFERENCE | "%(" (REFERENCE ","?)* ")"`."""
+        span = span_of(tokens[0], tokens[-1])
+        names = tuple(self._values.field(token, span_of(token).start) for token in tokens if token.type == "REFERENCE")
+        self._check_not_nested(tokens[0], tokens[-1])
+        if not names:
+            raise Mistake("a template needs a field", span, "As in %(cm:name cm:title)")
+        if not (self._reading.is_template or self._reading.is_strict):
             hint = r"A template's text is given beside the query; the character itself is \%."
-            raise Mistake(f"{shorten(template.text)} has a meaning in templates only", template.span, hint)
-        return Piece(Slot("%", fields=template.names, span=template.span), template.span)
+            raise Mistake(f"{shorten(self._text(span))} has a meaning in templates only", span, hint)
+        return Piece(ast.Template(names, span), span)
 
-    def _expanded(self, node: ast.Leaf, span: Span) -> Piece:
+    def _lead(self, tokens: Sequence[Token], *, is_bare: bool = False) -> _Lead:
+        """Part a leaf from its form and field; one that is bare takes no form and finds no fingerprint."""
+        field = self._fields[-1] if self._fields else None
+        at = int(tokens[0].type in ("FORM", "TILDE"))
+        # Alfresco minds a ~ in the group of a field only.
+        is_meant = at and (tokens[0].type == "FORM" or field is not None)
+        form = ast.Form(tokens[0]) if is_meant else ast.Form.DEFAULT
+        if tokens[at].type in FIELDS:
+            field = self._field(tokens[at], tokens[-1])
+            at += 1
+        if is_bare and form is not ast.Form.DEFAULT:
+            here = span_of(tokens[at], tokens[-1])
+            raise no_form(tokens[0], here) if at == 1 else value_missing(tokens[1], here)
+        if is_bare and field == FINGERPRINT:
+            raise self._no_id(tokens[at:])
+        return _Lead(form, field, tokens[at:])
+
+    def _field(self, token: Token, last: Token) -> str:
+        self._check_not_nested(token)
+        span = span_of(token)
+        name = self._values.field(token, span.start)
+        if name != FINGERPRINT and name.lower() == FINGERPRINT.lower():
+            typed = token.rstrip(": \t\n")
+            place = Span(span.start, span.start + len(typed))
+            hint = f"FINGERPRINT is written in capitals: {PREFIX}{shorten(last)}"
+            raise Mistake(f"{typed} is not a field", place, hint)
+        return name
+
+    def _check_not_nested(self, first: Token, last: Token | None = None) -> None:
+        if self._fields and self._fields[-1] is not None:
+            span = span_of(first, last)
+            message = f"{shorten(self._text(span))} stands in the group of another field"
+            raise Mistake(message, span, "Close the group before it.")
+
+    def _text(self, span: Span) -> str:
+        return self._query[span.start : span.end]
+
+    def _leaf(self, node: ast.Leaf) -> Piece:
+        """Return a leaf, or the template that its field stands for."""
         self._leaves += 1
+        most = self._reading.limits.clauses
         template = None
-        if not isinstance(node, ast.Everything | ast.Fingerprint) and node.field is not None:
+        if not isinstance(node, ast.Everything | ast.Fingerprint | ast.Template) and node.field is not None:
             template = self._reading.templates.get(node.field.lower())
+        if template is None and self._leaves <= most:
+            return Piece(node, node.span)
         if template is None:
-            return Piece(node, span)
+            raise too_many(node.span, most)
         whole = filled(template, node)
         self._leaves += sum(not ast.children(part) for part in ast.walk(whole)) - 1
-        most = self._reading.limits.clauses
         if self._leaves > most:
-            raise too_many(span, most)
-        return Piece(whole, span, ast.depth(whole))
+            raise too_many(node.span, most)
+        return Piece(whole, node.span, ast.depth(whole))
 
 
-def _field(parts: Sequence[Lexeme]) -> str | None:
-    """Return the name of the field before a leaf or a group."""
-    for part in parts:
-        if part.type == "FIELD":
-            if part.name.lower() == PREFIX[:-1].lower() and part.name != PREFIX[:-1]:
-                value = parts[-1].text
-                typed = part.text.rstrip(": \t\n")
-                place = Span(part.span.start, part.span.start + len(typed))
-                hint = f"FINGERPRINT is written in capitals: {PREFIX}{shorten(value)}"
-                raise Mistake(f"{typed} is not a field", place, hint)
-            return part.name
-    return None
+def _joined(patterns: Iterable[Pattern]) -> Pattern:
+    """Return patterns as one, without two texts in a row."""
+    pieces: list[str | ast.Joker] = []
+    for piece in (piece for pattern in patterns for piece in pattern):
+        if pieces and isinstance(piece, str) and isinstance(pieces[-1], str):
+            pieces[-1] += piece
+        else:
+            pieces.append(piece)
+    return tuple(pieces)
+
+
+def _check_proximity(
+    words: Sequence[Token], patterns: Sequence[Pattern], stars: Sequence[Token], slops: Sequence[int]
+) -> None:
+    for word, pattern in zip(words, patterns, strict=True):
+        if any(isinstance(piece, ast.Joker) for piece in pattern):
+            message = "wildcards in a proximity search are not supported"
+            raise Mistake(message, span_of(word), "Write the whole words.", UnsupportedQueryError)
+    for star, slop in zip(stars, slops, strict=True):
+        if slop != slops[0]:
+            message = "different distances in one proximity search are not supported"
+            raise Mistake(message, span_of(star), f"Write *({slops[0]}) each time.", UnsupportedQueryError)
+
+
+def _inside(phrase: Token) -> Typed:
+    return Typed(phrase[1:-1], span_of(phrase).start + 1)
+
+
+def _parts(reference: Token) -> list[Typed]:
+    return cut(_inside(reference) if reference.type == "PHRASE" else Typed(reference, span_of(reference).start))

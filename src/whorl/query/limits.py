@@ -1,8 +1,9 @@
-"""How large a query may be."""
+"""How a query is to be read, and how large it may be."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from whorl.query import ast
 
@@ -23,3 +24,15 @@ class QueryLimits:
     length: int = MAX_LENGTH
     depth: int = ast.MAX_DEPTH
     clauses: int = MAX_CLAUSES
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a query is to be read: the arguments of `parse`, templates as trees; `is_template` lets %field stand."""
+
+    operator: ast.Operator = ast.Operator.OR
+    field_operator: ast.Operator = ast.Operator.OR
+    is_strict: bool = False
+    templates: Mapping[str, ast.Node] = field(default_factory=dict)
+    is_template: bool = False
+    limits: QueryLimits = field(default_factory=QueryLimits)

@@ -1,32 +1,32 @@
 """Query text to syntax tree, and back: `parse` and `unparse`.
 
-Two scanners cut the text into lexemes, one as people mean it and one as Alfresco does; Lark's LALR parser reads them by
-one grammar, and the builder makes the tree. Nothing here recurses, however deep the query is.
+Lark's contextual lexer and LALR parser read the text by a grammar, afts.lark or Alfresco's own; `Watch` sees each token
+on its way, and `Builder` makes the tree. Nothing here recurses, however deep the query is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 from lark import Lark, Token
-from lark.exceptions import UnexpectedToken
-from lark.lexer import Lexer, LexerState
+from lark.common import LexerConf
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.lexer import ContextualLexer
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
-from whorl.query import ast
+from whorl.query import ast, strict
 from whorl.query.ast import Operator
-from whorl.query.builder import Builder, Reading, too_deep
-from whorl.query.limits import MAX_CLAUSES, MAX_LENGTH, QueryLimits
-from whorl.query.mistakes import Mistake, misplaced, unfinished
-from whorl.query.scanner import scan
-from whorl.query.strict import scan as strict_scan
+from whorl.query.builder import Builder, Values
+from whorl.query.lexer import Watch
+from whorl.query.limits import MAX_CLAUSES, MAX_LENGTH, QueryLimits, Reading
+from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
+from whorl.query.messages import Mistake, character, misplaced, span_of, too_deep, unfinished
 from whorl.query.templates import resolved
 from whorl.query.unparse import unparse
-from whorl.query.watch import Watch
 
 __all__ = ["MAX_CLAUSES", "MAX_LENGTH", "Operator", "parse", "unparse"]
 
@@ -76,20 +76,34 @@ def _trees(templates: Mapping[str, str], reading: Reading) -> dict[str, ast.Node
 
 
 def _parse(query: str, reading: Reading) -> ast.Node:
+    language = _ALFRESCO if reading.is_strict else _WHORL
     try:
         _check_text(query, reading.limits.length)
-        lexemes = strict_scan(query) if reading.is_strict else scan(query)
-        watch = Watch(reading)
-        parser = _grammar().parse_interactive("")
-        try:
-            for lexeme in watch.checked(lexemes):
-                parser.feed_token(cast(Token, lexeme))
-            tree: Any = parser.feed_token(Token("$END", ""))
-        except UnexpectedToken as error:
-            raise _explained(error, query, watch) from None
-        return _not_too_deep(Builder(reading).build(tree), reading.limits.depth)
+        tree = _read(query, reading, language)
+        return _not_too_deep(Builder(query, reading, language.values).build(tree), reading.limits.depth)
     except Mistake as mistake:
         raise mistake.error(query) from None
+
+
+def _read(query: str, reading: Reading, language: _Language) -> Any:
+    """Return Lark's parse tree."""
+    watch = Watch(query, reading)
+    parser = _lark(language.grammar).parse_interactive(query)
+    try:
+        for token in parser.iter_parse():
+            watch.see(token)
+        return parser.feed_token(Token("$END", ""))
+    except UnexpectedCharacters as error:
+        raise language.no_token(query, error.pos_in_stream or 0, watch.seen) from None
+    except UnexpectedToken as error:
+        token = error.token
+        if token.type == "$END":
+            raise language.at_end(query, watch.seen) from None
+        if token.type in _PARTS:
+            raise language.no_token(query, span_of(token).start, watch.seen) from None
+        # Either the lexer knows it from elsewhere, and it was not seen, or the parser does not go on with it.
+        was_seen = watch.seen and watch.seen[-1] is token
+        raise language.misplaced(query, token, watch.seen[:-1] if was_seen else watch.seen) from None
 
 
 def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
@@ -102,25 +116,61 @@ def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
     return tree
 
 
-def _explained(error: UnexpectedToken, query: str, watch: Watch) -> Mistake:
-    if getattr(error.token, "type", "") == "$END":
-        return unfinished(query, watch.seen)
-    return misplaced(watch.seen[-1], watch.seen[:-1])
+# Where nothing that can stand there is found, Lark looks for anything else; these are parts of something.
+_PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 
-class _Cut(Lexer):
-    """Stands for Lark's lexer, which is not asked: the scanners' lexemes are fed to its parser."""
+class _Language(NamedTuple):
+    """A grammar, how its tokens are read, and what is said of what it does not take."""
 
-    def __init__(self, conf: object) -> None:
-        pass
+    grammar: str
+    values: Values
+    no_token: Callable[[str, int, Sequence[Token]], Mistake]
+    misplaced: Callable[[str, Token, Sequence[Token]], Mistake]
+    at_end: Callable[[str, Sequence[Token]], Mistake]
 
-    def lex(self, lexer_state: LexerState, parser_state: object) -> Iterator[Token]:
-        raise NotImplementedError
+
+_WHORL = _Language(
+    "afts.lark",
+    Values(read_word, read_bound, read_field, read_boost, read_similarity, read_slop),
+    character,
+    misplaced,
+    unfinished,
+)
+_ALFRESCO = _Language(
+    "alfresco.lark",
+    Values(
+        strict.read_word, strict.read_bound, strict.read_name, strict.read_number, strict.read_number, strict.read_slop
+    ),
+    strict.no_token,
+    strict.misplaced_token,
+    strict.at_end,
+)
+
+
+class _Lexer(ContextualLexer):
+    """Lark's own, but it never compares terminals: where interegular is installed, that takes minutes."""
+
+    def __init__(
+        self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
+    ) -> None:
+        conf.skip_validation = True
+        super().__init__(conf, states, always_accept)
 
 
 @cache
-def _grammar() -> Lark:
-    return Lark.open("afts.lark", rel_to=__file__, parser="lalr", lexer=_Cut, start="query")
+def _lark(grammar: str) -> Lark:
+    splitter = strict.Splitter() if grammar == _ALFRESCO.grammar else None
+    plugins = {"ContextualLexer": _Lexer}
+    return Lark.open(
+        grammar,
+        rel_to=__file__,
+        parser="lalr",
+        start="query",
+        maybe_placeholders=False,
+        postlex=splitter,
+        _plugins=plugins,
+    )
 
 
 def _check_text(query: str, longest: int) -> None:

@@ -1,208 +1,163 @@
-"""The text as Alfresco reads it, to the letter: its tokens, put together in the order in which its grammar tries.
-
-The order is that of the rules of FTS.g in alfresco-community-repo (data-model, org.alfresco.repo.search.impl.parsers):
-a proximity search, a range, a group behind a field, a term or phrase, each with `=` or `~`, a group. What comes out are
-the lexemes of scanner.py, so that one grammar reads both.
-"""
+"""Alfresco's own reading: what alfresco.lark leaves to say, how its tokens are read, and what is refused in words."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
+from lark import Token
+
 from whorl.errors import Span
-from whorl.query import ast
-from whorl.query.escapes import read_name, read_pattern
-from whorl.query.lexeme import Lexeme, Pattern, Value, literal
-from whorl.query.mistakes import Mistake, shorten
-from whorl.query.numbers import MAX_NUMBER_LENGTH
-from whorl.query.strict_tokens import Token, tokens
+from whorl.query.literals import MAX_NUMBER_LENGTH, OPEN_ENDS, Pattern, literal, read_field, read_pattern
+from whorl.query.messages import Mistake, bracket, misplaced, shorten, span_of, unfinished
 
-# Over the kinds of tokens, one letter each.
-_NAME = r"(?:i\.i|[itoan])"
-# Of f:a.b the grammar takes f for a prefix and a.b for the name, and misses a colon behind it.
-_FIELD = rf"(?P<FIELD>@?(?:(?:u|{_NAME}:){_NAME}:|{_NAME}:(?!i\.i(?!:))))"
-_PART = rf"(?:[iwpvntdg*?D]|u{_NAME})"
-# Five pieces at most. Without a separator in front the fourth must be a dot, for the rule's alternatives are
-# "four pieces and a dot" or "a comma and a piece", where "four pieces, a separator and a piece" was meant.
-_WORD = (
-    rf"(?P<WORD>[.,]{_PART}(?:[.,]{_PART}){{4}}|{_PART}(?:[.,]{_PART}){{3}}\.{_PART}"
-    rf"|[.,]?{_PART}(?:[.,]{_PART}){{0,3}}[.,]?)(?P<FUZZY>~[dg])?"
+_DIGITS_OR_DOT = re.compile(r"[+-]?[0-9]+|\.")
+_BLANK_OR_ESCAPE = re.compile(r"(\\.)|[\s\u180e\u200b]+", re.DOTALL)
+_OTHER_CHARACTER = re.compile(r"\\.|([^\x00-\x7f])", re.DOTALL)
+_FIRST = ("L", "M", "N", "Sc", "So")
+_INSIDE = (*_FIRST, "Sm", "Pc", "Pd", "Po")
+_BROKEN_DATE = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{3}(?:Z|[+-]\d\d(?::\d\d)?)?)?)?(?:/[A-Za-z]+)?(?:[+-]\d+[A-Za-z]+)*"
 )
-_PHRASE = r"(?P<PHRASE>q)(?P<SLOP>~d)?"
-_NEAR = rf"(?:[iwpvntdgD*]|u{_NAME})"
-_PROXIMITY = rf"(?P<PROXIMITY>{_NEAR}(?>(?:\*(?:\(d?\))?{_NEAR})+))"
-_END = rf"(?:[iwpvqdgD*]|u{_NAME})"
-_RANGE = rf"(?P<RANGE>{_END}r{_END}|[\[<]{_END}t{_END}[\]>])"
-_REFERENCE = rf"@?(?:u|{_NAME}:)?{_NAME}"
-_TEMPLATE = rf"(?P<TEMPLATE>%(?:{_REFERENCE}|\((?:{_REFERENCE},?)+\)))"
+_SIGNED_DOTS = re.compile(r"[+-]\.\d+\.(?!\.)")
+_PUNCTUATION = frozenset("~()+-:&!|=[],^><@%.*?$")
+_STARTS_OF_A_TEST = frozenset({"FORM", "TILDE"})
 
 
-def _tests(*alternatives: str) -> list[re.Pattern[str]]:
-    return [re.compile(alternative) for alternative in alternatives]
+class Splitter:
+    """Parts `1.2.` and `.2.` into digits and dots on their way from lexer to parser; Alfresco's lexer emits them so."""
 
+    always_accept = ("DOTTED",)
 
-_OUTSIDE = _tests(
-    _PROXIMITY,
-    rf"{_FIELD}?{_RANGE}",
-    rf"{_FIELD}(?P<LPAR>\()",
-    rf"{_FIELD}?{_PHRASE}",
-    rf"{_FIELD}?{_WORD}",
-    rf"(?P<FORM>=){_FIELD}?{_PHRASE}",
-    rf"(?P<FORM>=){_FIELD}?{_WORD}",
-    rf"~{_FIELD}?{_PHRASE}",
-    rf"~{_FIELD}?{_WORD}",
-    r"(?P<LPAR>\()",
-    _TEMPLATE,
-)
-_IN_FIELD = _tests(_PROXIMITY, _RANGE, _PHRASE, _WORD, rf"(?P<FORM>=){_WORD}", rf"(?P<FORM>~){_WORD}", r"(?P<LPAR>\()")
-_OPERATOR = re.compile(r"(?P<_OR>o(?!:)|\|\|)|(?P<_AND>a(?!:)|&&)")
-_SIGN = re.compile(r"(?P<NOT>[n!])|(?P<PLUS>\+)|(?P<MINUS>-)|(?P<BAR>\|)")
-_BOOST = re.compile(r"(?P<BOOST>\^[dg])")
-
-
-def scan(query: str) -> Iterator[Lexeme]:
-    """Yield the lexemes of a query as Alfresco's grammar puts them together, or raise Mistake where it stops."""
-    return _Assembly(query).lexemes()
-
-
-class _Assembly:
-    def __init__(self, query: str) -> None:
-        self._query = query
-        self._tokens = tokens(query)
-        self._kinds = "".join(token.kind for token in self._tokens)
-        self._open: list[bool] = []
-
-    def lexemes(self) -> Iterator[Lexeme]:
-        """Yield the lexemes; each turn takes an operator, a closing parenthesis, or an operand with its sign."""
-        at = 0
-        while at < len(self._kinds):
-            if match := _OPERATOR.match(self._kinds, at):
-                yield from self._made(match)
-                at = match.end()
-                continue
-            if self._kinds[at] == ")":
-                yield self._lexeme("RPAR", at, at + 1)
-                self._open = self._open[:-1]
-                at += 1
+    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
+        """Yield the tokens that the parser is to see."""
+        for token in stream:
+            if token.type == "DOTTED":
+                for part in _DIGITS_OR_DOT.finditer(token):
+                    start = span_of(token).start
+                    kind = "DOT" if part[0] == "." else "INTEGER"
+                    yield Token(kind, part[0], start + part.start(), end_pos=start + part.end())
             else:
-                if match := _SIGN.match(self._kinds, at):
-                    yield from self._made(match)
-                    at = match.end()
-                match = self._test(at)
-                yield from self._made(match)
-                at = match.end()
-                if match.lastgroup == "LPAR":
-                    self._open.append(match[0] != "(" or (bool(self._open) and self._open[-1]))
-                    continue
-            if match := _BOOST.match(self._kinds, at):
-                yield from self._made(match)
-                at = match.end()
-
-    def _test(self, at: int) -> re.Match[str]:
-        for test in _IN_FIELD if self._open and self._open[-1] else _OUTSIDE:
-            if match := test.match(self._kinds, at):
-                return match
-        if at == len(self._kinds):
-            end = len(self._query)
-            raise Mistake("something to search for is missing at the end", Span(end, end))
-        token = self._tokens[at]
-        message = f"Alfresco's grammar cannot go on with {shorten(token.text)}"
-        raise Mistake(message, Span(token.start, token.end), "Quote what is text, or leave out strict.")
-
-    def _made(self, match: re.Match[str]) -> Iterator[Lexeme]:
-        names = sorted((match.start(name), name) for name, found in match.groupdict().items() if found is not None)
-        for start, name in names:
-            yield self._lexeme(name, start, match.end(name))
-
-    def _lexeme(self, kind: str, start: int, end: int) -> Lexeme:
-        parts = self._tokens[start:end]
-        span = Span(parts[0].start, parts[-1].end)
-        text = self._query[span.start : span.end]
-        return Lexeme("FUZZY" if kind == "SLOP" else kind, text, span, _value(kind, parts))
+                if token.type == "WORD" and not token.isascii():
+                    _check_characters(token)
+                yield token
 
 
-def _value(kind: str, parts: Sequence[Token]) -> Value:
-    match kind:
+def _check_characters(word: Token) -> None:
+    """Refuse what Alfresco's lexer does not know: characters of other categories, or outside the basic plane."""
+    start = span_of(word).start
+    for match in _OTHER_CHARACTER.finditer(word):
+        char = match[1]
+        categories = _INSIDE if match.start() else _FIRST
+        if char and (char > "\uffff" or not unicodedata.category(char).startswith(categories)):
+            raise _unknown(char, start + match.start())
+
+
+def _unknown(char: str, at: int) -> Mistake:
+    message = f"{char} begins nothing in Alfresco's language"
+    return Mistake(message, Span(at, at + 1), "Quote it, or leave out strict.")
+
+
+def read_word(token: Token) -> Pattern:
+    """Return the texts and jokers of one piece of a word."""
+    start = span_of(token).start
+    match token.type:
+        case "PHRASE":
+            return read_pattern(token[1:-1], start + 1)
+        case "WORD" | "STAR" | "QUESTION_MARK":
+            return read_pattern(token, start)
         case "FIELD":
-            return _name(parts[:-1])
-        case "WORD" | "PHRASE":
-            return _pattern(parts)
-        case "FUZZY" | "SLOP" | "BOOST":
-            return _number(parts[1])
-        case "FORM":
-            return ast.Form(parts[0].text)
-        case "RANGE":
-            return _range(parts)
-        case "PROXIMITY":
-            return _proximity(parts)
-        case "TEMPLATE":
-            return tuple(_references(parts))
+            raise _no_way_on(":", Span(span_of(token).end - 1, span_of(token).end))
+        case "NAME" | "QUALIFIED":
+            return (read_name(token, start),)
         case _:
-            return None
+            return (str(token),)
 
 
-def _name(parts: Sequence[Token]) -> str:
-    return "".join(part.text if part.kind in "u:.@" else read_name(part.text, part.start) for part in parts).lstrip("@")
+def read_name(typed: str, start: int) -> str:
+    """Return the name of a field; whitespace in it means nothing."""
+    return read_field(_BLANK_OR_ESCAPE.sub(lambda match: match[1] or "", typed), start)
 
 
-def _pattern(parts: Sequence[Token]) -> Pattern:
-    pieces: list[str | ast.Joker] = []
-    for part in parts:
-        for piece in _pieces(part):
-            if pieces and isinstance(piece, str) and isinstance(pieces[-1], str):
-                pieces[-1] += piece
-            else:
-                pieces.append(piece)
-    return tuple(pieces)
+def read_bound(token: Token) -> str | None:
+    """Return the text of one end of a range, None where it is open; quotes make no difference."""
+    text = literal(read_word(token))
+    return None if text in OPEN_ENDS else text
 
 
-def _pieces(part: Token) -> Pattern:
-    if part.kind == "q":
-        return read_pattern(part.text[1:-1], part.start + 1)
-    if part.kind == "i":
-        return (read_name(part.text, part.start),)
-    return read_pattern(part.text, part.start) if part.kind in "wpv*?" else (part.text,)
+def read_number(typed: str, start: int) -> Decimal:
+    """Return a number, of which Alfresco asks no more than that it is one."""
+    number = typed.lstrip("^ \t\r\n\f")
+    if len(number) > MAX_NUMBER_LENGTH:
+        end = start + len(typed)
+        raise Mistake(f"a number has more than {MAX_NUMBER_LENGTH} characters", Span(end - len(number), end))
+    return Decimal(number)
 
 
-def _number(token: Token) -> Decimal:
-    if len(token.text) > MAX_NUMBER_LENGTH:
-        raise Mistake(f"a number has more than {MAX_NUMBER_LENGTH} characters", Span(token.start, token.end))
-    return Decimal(token.text)
+def read_slop(typed: str, start: int) -> int:
+    """Return a slop or a distance."""
+    return int(read_number(typed, start))
 
 
-def _range(parts: Sequence[Token]) -> ast.Range:
-    at = next(place for place, part in enumerate(parts) if part.kind in "rt")
-    opened, low, high, closed = parts[0].kind, parts[:at], parts[at + 1 :], parts[-1].kind
-    if opened in "[<":
-        low, high = low[1:], high[:-1]
-    return ast.Range(_bound(low, is_inclusive=opened != "<"), _bound(high, is_inclusive=closed != ">"))
+def no_token(query: str, at: int, before: Sequence[Token]) -> Mistake:
+    """Return what is wrong where no token begins."""
+    char, here = query[at], Span(at, at + 1)
+    if char in "\"'":
+        hint = f"Close it, or put a \\ before it to search for {char} itself."
+        return Mistake("this quote is never closed", here, hint)
+    if char == "{":
+        return bracket(char, here)
+    if broken := _BROKEN_DATE.match(query, at):
+        return Mistake("this date does not go on as a date does", Span(at, broken.end() + 1), "Quote it.")
+    if signed := _SIGNED_DOTS.match(query, at):
+        return Mistake("a number with a sign cannot stand between dots", Span(*signed.span()), "Quote it.")
+    if char in _PUNCTUATION:
+        here = Span(at, at + 2) if query.startswith("..", at) else here
+        return _stopped(query, here, before)
+    return _unknown(char, at)
 
 
-def _bound(parts: Sequence[Token], *, is_inclusive: bool) -> ast.Bound | None:
-    text = literal(_pattern(parts))
-    return None if text in ("*", "MIN", "MAX") else ast.Bound(text, is_inclusive)
+def misplaced_token(query: str, got: Token, before: Sequence[Token]) -> Mistake:
+    """Return what is wrong with a token that cannot follow the tokens before it."""
+    if before and before[-1].type == "FIELD":
+        return _stopped(query, span_of(got), before)
+    if got.type in ("_OR", "_AND") or (got.type == "RPAR" and sum(_parenthesis(token) for token in before) == 0):
+        return misplaced(query, got, before)
+    here = span_of(got)
+    # In the group of a field there is no other, and so nothing goes on at its colon.
+    return _stopped(query, Span(here.end - 1, here.end) if got.type == "FIELD" else here, before)
 
 
-def _proximity(parts: Sequence[Token]) -> ast.Proximity:
-    """Return the first two words with their distance; the others of a chain are read and forgotten."""
-    words: list[str] = []
-    slop = ast.Proximity(("a", "b")).slop
-    at = 0
-    for _ in range(2):
-        end = at + (2 if parts[at].kind == "u" else 1)
-        words.append(literal(_pattern(parts[at:end])))
-        at = end + 1
-        if len(words) == 1 and at < len(parts) and parts[at].kind == "(":
-            if parts[at + 1].kind == "d":
-                slop = int(_number(parts[at + 1]))
-                at += 1
-            at += 2
-    return ast.Proximity(tuple(words), slop)
+def at_end(query: str, before: Sequence[Token]) -> Mistake:
+    """Return what is missing at the end of a query."""
+    here = Span(len(query), len(query))
+    if before[-1].type in _STARTS_OF_A_TEST or before[-1].type == "FIELD":
+        return _stopped(query, here, before)
+    if before[-1].type in ("_OR", "_AND"):
+        return unfinished(query, before)
+    if before[-1].type in ("NOT", "EXCLAMATION", "PLUS", "MINUS", "BAR"):
+        return Mistake("something to search for is missing at the end", here)
+    if sum(_parenthesis(token) for token in before):
+        return unfinished(query, before)
+    return _stopped(query, span_of(before[-1]), before[:-1])
 
 
-def _references(parts: Sequence[Token]) -> Iterator[str]:
-    kinds = "".join(part.kind for part in parts)
-    for match in re.finditer(_REFERENCE, kinds):
-        yield _name(parts[match.start() : match.end()])
+def _parenthesis(token: Token) -> int:
+    return {"LPAR": 1, "RPAR": -1}.get(token.type, 0)
+
+
+def _stopped(query: str, here: Span, before: Sequence[Token]) -> Mistake:
+    previous = before[-1] if before else None
+    if previous is not None and previous.type in _STARTS_OF_A_TEST:
+        here = span_of(previous)
+    elif previous is not None and previous.type == "FIELD":
+        # Without a value it was no field, and a colon goes nowhere else.
+        here = Span(span_of(previous).end - 1, span_of(previous).end)
+    return _no_way_on(query[here.start : here.end], here)
+
+
+def _no_way_on(typed: str, here: Span) -> Mistake:
+    message = f"Alfresco's grammar cannot go on with {shorten(typed)}"
+    return Mistake(message, here, "Quote what is text, or leave out strict.")

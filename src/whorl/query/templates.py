@@ -1,23 +1,16 @@
 """Templates: a field's name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`.
 
-A template's tree has a `Slot` where the search goes. Templates that name templates are put into each other once, so
+A template's tree has a `Template` where the search goes. Templates that name templates are put into each other once, so
 that the use of one is a single substitution.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from whorl.errors import ParameterError
 from whorl.query import ast
-
-
-@dataclass(frozen=True, slots=True)
-class Slot(ast.Term):
-    """`%field` or `%(field field)` in a template: the search goes here, into these fields."""
-
-    fields: tuple[str, ...] = ()
 
 
 def resolved(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]:
@@ -47,15 +40,15 @@ def resolved(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]
 
 
 def _used(tree: ast.Node) -> Iterable[str]:
-    return [name.lower() for node in ast.walk(tree) if isinstance(node, Slot) for name in node.fields]
+    return [name.lower() for node in ast.walk(tree) if isinstance(node, ast.Template) for name in node.fields]
 
 
 def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: int) -> ast.Node:
-    def fill(slot: Slot) -> ast.Node:
+    def fill(slot: ast.Template) -> ast.Node:
         return _any([done.get(used.lower(), replace(slot, fields=(used,))) for used in slot.fields], slot)
 
     # Each template is within the limits, so what one step makes of it is still small.
-    whole = _mapped(tree, lambda leaf: fill(leaf) if isinstance(leaf, Slot) else leaf)
+    whole = _mapped(tree, lambda leaf: fill(leaf) if isinstance(leaf, ast.Template) else leaf)
     leaves = sum(1 for node in ast.walk(whole) if not ast.children(node))
     if leaves > largest or ast.depth(whole) > ast.MAX_DEPTH:
         raise ParameterError(f"template {name!r} has {leaves:,} parts, more than a query can have")
@@ -64,11 +57,11 @@ def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: in
 
 def filled(template: ast.Node, leaf: ast.Leaf) -> ast.Node:
     """Return a template with a search in its slots; all of it stands where the search stands."""
-    assert not isinstance(leaf, ast.Everything | ast.Fingerprint)
+    assert not isinstance(leaf, ast.Everything | ast.Fingerprint | ast.Template)
     found = leaf
 
     def fill(part: ast.Node) -> ast.Node:
-        if isinstance(part, Slot):
+        if isinstance(part, ast.Template):
             return _any([replace(found, field=name) for name in part.fields], found)
         return replace(part, span=found.span)
 

@@ -6,11 +6,19 @@ from enum import IntEnum
 
 from whorl.errors import ParameterError
 from whorl.query import ast
-from whorl.query.escapes import write_field, write_pattern, write_quoted, write_word
-from whorl.query.fingerprint import write_fingerprint
-from whorl.query.joining import DEFAULT_SLOP
-from whorl.query.numbers import MAX_BOOST, MAX_SIMILARITY, write_number, write_slop
-from whorl.query.ranges import write_range
+from whorl.query.literals import (
+    DEFAULT_SLOP,
+    MAX_BOOST,
+    MAX_SIMILARITY,
+    write_field,
+    write_fingerprint,
+    write_number,
+    write_pattern,
+    write_quoted,
+    write_range,
+    write_slop,
+    write_word,
+)
 
 
 class _Tightness(IntEnum):
@@ -97,6 +105,8 @@ def _leaf(node: ast.Leaf) -> str:
             return write_fingerprint(node)
         case ast.Everything():
             return "*:*"
+        case ast.Template(fields=fields):
+            raise ParameterError(f"%({' '.join(fields)}) stands in a template only")
 
 
 def _word(text: str, form: ast.Form, field: str | None) -> str:
@@ -110,6 +120,8 @@ def _wildcard(node: ast.Wildcard) -> str:
     pairs = zip(node.pattern, node.pattern[1:], strict=False)
     if not jokers or "" in node.pattern or any(isinstance(a, str) and isinstance(b, str) for a, b in pairs):
         raise ParameterError(f"a pattern has jokers, and between them texts that are not empty, got {node.pattern}")
+    if node.fuzziness is not None:
+        raise ParameterError(f"a pattern with jokers has no fuzziness, got {node.fuzziness}")
     lead = node.form.value + _prefix(node.field)
     if node.is_phrase:
         return f'{lead}"{"".join(_quoted_piece(piece) for piece in node.pattern)}"'

@@ -1,0 +1,86 @@
+"""What the terminals of the grammar cannot say of a query's tokens: spaces between them, and how many there may be.
+
+An operator that stands before its first operand is here too, because which one may depends on how the query is asked.
+"""
+
+from __future__ import annotations
+
+from lark import Token
+
+from whorl.query.ast import Operator
+from whorl.query.limits import Reading
+from whorl.query.messages import FIELDS, Mistake, misplaced, shorten, span_of, too_deep, too_many
+
+_WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
+# One of these for each leaf of the tree; where two make one, what joins them takes one off.
+_LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
+# Alfresco's words are of up to five of these; how many leaves they make, the builder counts.
+_PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
+_JOINS = frozenset({"DOTDOT", "NEAR"})
+_FINGERPRINT_ENDS = frozenset({"ID", "OVERLAP", "PROBABILITY"})
+_ENDS = _WORDS | _FINGERPRINT_ENDS | {"QUALIFIED_NAME", "RANGE_END", "EVERYTHING", "REFERENCE"}
+_ENDS |= {"BOOST", "SIMILARITY", "SLOP"}
+_STARTS = _LEAVES - {"ID"} | FIELDS | {"FINGERPRINT", "FORM", "NOT", "PLUS", "MINUS"}
+
+
+class Watch:
+    """Sees the tokens of a query on their way to the parser, and raises Mistake."""
+
+    def __init__(self, query: str, reading: Reading) -> None:
+        self.seen: list[Token] = []
+        self._query, self._reading = query, reading
+        self._open: list[Operator] = []
+        self._leaves = 0.0
+        self._nots = 0
+
+    def see(self, token: Token) -> None:
+        """Take the next token of a query."""
+        before = self.seen[-1] if self.seen else None
+        if before is not None and before.end_pos == token.start_pos and not self._reading.is_strict:
+            self._check_space(before, token)
+        self._check_limits(token, before)
+        if token.type in ("_OR", "_AND"):
+            self._check_idle(token, before)
+        self.seen.append(token)
+
+    def _check_limits(self, token: Token, before: Token | None) -> None:
+        limits = self._reading.limits
+        if self._reading.is_strict:
+            self._leaves += 0.2 if token.type in _PIECES else token.type == "PHRASE"
+        else:
+            self._leaves += (token.type in _LEAVES) - (token.type in _JOINS)
+        if self._leaves > limits.clauses:
+            raise too_many(span_of(token), limits.clauses)
+        if token.type == "LPAR":
+            is_field = before is not None and before.type in FIELDS
+            self._open.append(self._reading.field_operator if is_field else self._operator())
+        elif token.type == "RPAR" and self._open:
+            self._open.pop()
+        self._nots = self._nots + 1 if token.type == "NOT" else 0
+        if max(len(self._open), self._nots) > limits.depth:
+            raise too_deep(span_of(token), limits.depth)
+
+    def _operator(self) -> Operator:
+        return self._open[-1] if self._open else self._reading.operator
+
+    def _check_idle(self, token: Token, before: Token | None) -> None:
+        """Let only the operator that is understood anyway stand before the first operand."""
+        is_first = before is None or before.type == "LPAR" or (before.type, token.type) == ("_OR", "_AND")
+        if is_first and token.type != "_" + self._operator().value:
+            raise misplaced(self._query, token, self.seen)
+
+    def _check_space(self, before: Token, token: Token) -> None:
+        """Refuse what is glued to the end of an operand, because it may have been meant as part of it."""
+        is_quoted_id = before.type == "PHRASE" and [token.type for token in self.seen[-2:-1]] == ["FINGERPRINT"]
+        is_id = is_quoted_id or before.type in _FINGERPRINT_ENDS
+        if before.type not in _ENDS or not (token.type in _STARTS or (is_id and token.type == "LPAR")):
+            return
+        if is_quoted_id and token.type == "WORD":
+            message = "only _<overlap>_<probability> can follow the closing quote"
+            raise Mistake(message, span_of(token), 'As in FINGERPRINT:"my_doc"_20_80')
+        if token == "~" and before.type in _WORDS:
+            raise Mistake("a number must follow ~ directly", span_of(token), 'As in word~0.8, or "some words"~2')
+        hint = r"A quote that belongs to the text is written \" or \'"
+        if is_id:
+            hint = 'An id with blanks, parentheses, quotes or ^ is quoted, as in FINGERPRINT:"report (1).pdf"'
+        raise Mistake(f"a space is missing before {shorten(token)}", span_of(token), hint)

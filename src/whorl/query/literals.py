@@ -1,0 +1,428 @@
+r"""The values in a query's tokens, read here and written here: escapes, names, numbers, ranges, fingerprints.
+
+Every character that means something to the language can be written as text, and `unparse` depends on it:
+`read(write_word(text), 0) == text`, and so for what the other writers write.
+
+A fingerprint is `FINGERPRINT:<id>[_<overlap>[_<probability>]]`:
+
+    FINGERPRINT:1234_20_80          cut at each underscore; `\_` belongs to the id
+    FINGERPRINT:"an id_20_80"       the same, and the id may hold blanks, parentheses and ^
+    FINGERPRINT:"my_doc_1"_20_80    the quoted part is the id, underscores and all
+
+A number above 1 is a percentage and any other a fraction, as in Alfresco: `_20` and `_0.2` are equal, `_1` is 100
+percent.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from typing import NamedTuple, TypeAlias
+
+from lark import Token
+
+from whorl.errors import ParameterError, Span
+from whorl.query import ast
+from whorl.query.ast import Joker
+from whorl.query.messages import Mistake, id_missing, shorten, span_of
+
+#: Fields whose values are qualified names, so that in TYPE:cm:content the field is TYPE alone.
+QUALIFIED = (
+    *("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS", "QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCQNAME"),
+    *("PRIMARYASSOCTYPEQNAME", "ISNULL", "ISNOTNULL", "ISUNSET", "EXISTS"),
+)
+URI = r"\{[A-Za-z0-9\-._~\[\]@!$&'()*+,;=:/?#]*\}"
+
+Pattern: TypeAlias = tuple[str | Joker, ...]
+
+_ESCAPE = re.compile(
+    r"\\u(?P<high>d[89ab][0-9a-f]{2})\\u(?P<low>d[c-f][0-9a-f]{2})"
+    r"|\\u(?P<code>[0-9a-f]{4})"
+    r"|\\(?P<literal>.)",
+    re.IGNORECASE | re.DOTALL | re.ASCII,
+)
+_BEFORE_NAME = re.compile(rf"@?(?P<uri>(?:{URI})?)")
+_NAME_AND_COLON = re.compile(r"((?:\\.|[^\s:\\])+)\s*(?::|$)", re.DOTALL)
+_PLAIN_FIELD = re.compile(
+    rf"(?!FINGERPRINT:|(?:{'|'.join(QUALIFIED)}):)(?P<uri>{URI})?(?P<name>\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*)"
+)
+# An operator where it begins a word: a quote or an exclamation mark ends it.
+_KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
+_IN_NAME = re.compile(r"_x([0-9a-fA-F]{4})_")
+_PIECE = re.compile(r"(?P<joker>[*?])|(?:\\.|[^*?\\])+", re.DOTALL)
+_URL_PIECE = re.compile(r"(?P<joker>\*)|(?:\\.|[^*\\])+", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# ASCII punctuation that is text at the start of a word, and that is text further on. Two dots would be a range, and
+# two slashes behind a field would make an address of it.
+_SAFE_FIRST = frozenset("@#$,;./")
+_SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
+_SAFE_ONCE = frozenset("./")
+
+
+def read(raw: str, start: int) -> str:
+    """Return the text that `raw`, typed at place `start` of the query, stands for."""
+
+    def meant(match: re.Match[str]) -> str:
+        span = Span(start + match.start(), start + match.end())
+        if match["high"]:
+            halves = chr(int(match["high"], 16)) + chr(int(match["low"], 16))
+            return halves.encode("utf-16", "surrogatepass").decode("utf-16")
+        return _code_point(match["code"], span) if match["code"] else _literal(match["literal"], span)
+
+    return _ESCAPE.sub(meant, raw)
+
+
+def read_pattern(raw: str, start: int, *, is_url: bool = False) -> Pattern:
+    """Return the pieces of a word: texts between jokers; in an address the question mark is text."""
+    pieces: list[str | Joker] = []
+    for match in (_URL_PIECE if is_url else _PIECE).finditer(raw):
+        joker = match["joker"]
+        pieces.append(Joker(joker) if joker else read(match[0], start + match.start()))
+    return tuple(pieces)
+
+
+def read_word(token: Token) -> Pattern:
+    """Return the texts and jokers of a word, an address or a phrase."""
+    start = span_of(token).start
+    if token.type == "PHRASE":
+        return read_pattern(token[1:-1], start + 1)
+    return read_pattern(token, start, is_url=token.type == "ADDRESS")
+
+
+def literal(pattern: Pattern) -> str:
+    """Return a pattern's text, jokers as they are typed."""
+    return "".join(part.value if isinstance(part, Joker) else part for part in pattern)
+
+
+def read_field(typed: str, start: int) -> str:
+    """Return the name of a field that was typed with its colon: the @ and blanks mean nothing."""
+    opening = _BEFORE_NAME.match(typed)
+    assert opening is not None, "all of it is optional"
+    names = [read_name(part[1], start + part.start(1)) for part in _NAME_AND_COLON.finditer(typed, opening.end())]
+    return opening["uri"] + ":".join(names)
+
+
+def read_name(raw: str, start: int) -> str:
+    """Return a field's name, whose `_xHHHH_` are characters."""
+    uri = re.match(URI, raw)
+    at = uri.end() if uri else 0
+
+    def meant(match: re.Match[str]) -> str:
+        return _code_point(match[1], Span(start, start + len(raw)))
+
+    return raw[:at] + _IN_NAME.sub(meant, read(raw[at:], start + at))
+
+
+def _code_point(digits: str, span: Span) -> str:
+    code = int(digits, 16)
+    if 0xD800 <= code <= 0xDFFF:
+        hint = "Write both halves next to each other, or type the character itself."
+        raise Mistake(f"\\u{digits} is half of a surrogate pair", span, hint)
+    return chr(code)
+
+
+def _literal(char: str, span: Span) -> str:
+    if char == "u":
+        raise Mistake(r"\u needs four hexadecimal digits", span, r"As in \u00e9; a backslash is written \\.")
+    return char
+
+
+def write_word(text: str) -> str:
+    r"""Return text as one unquoted word.
+
+    >>> print(write_word("a b:c"), write_word("AND"), write_word("don't"))
+    a\ b\:c \AND don't
+    """
+    check_text(text, "a term")
+    return write_pattern((text,))
+
+
+def write_pattern(pattern: Pattern) -> str:
+    r"""Return an unquoted word with its jokers.
+
+    >>> print(write_pattern(("a*", Joker.ANY, "b")))
+    a\**b
+    """
+    first = pattern[0]
+    written = ["\\"] if isinstance(first, str) and _KEYWORD.match(first) else []
+    # The blank before the text marks its first character.
+    before = " "
+    for piece in pattern:
+        if isinstance(piece, Joker):
+            written.append(piece.value)
+            before = piece.value
+        else:
+            written += map(_word_char, before + piece, piece)
+            before = piece[-1]
+    return "".join(written)
+
+
+def _word_char(before: str, char: str) -> str:
+    repeated = char == before and char in _SAFE_ONCE
+    safe = char in (_SAFE_FIRST if before == " " else _SAFE_NEXT) and not repeated
+    return _text_char(char, plain=safe or char.isalnum() or char == "_" or not char.isascii())
+
+
+def write_quoted(text: str, special: str = "*?") -> str:
+    r"""Return text between double quotes, with the `special` characters escaped too.
+
+    >>> print(write_quoted('12" or \\?'))
+    "12\" or \\\?"
+    """
+    check_unicode(text)
+    return '"' + "".join(_text_char(char, plain=char not in '"\\' + special) for char in text) + '"'
+
+
+def write_field(name: str) -> str:
+    r"""Return a field's name, to be followed by its colon.
+
+    >>> print(write_field("cm:name"), write_field("2024"), write_field("TYPE:cm"))
+    cm:name \2024 TYPE\:cm
+    """
+    check_text(name, "a field")
+    if name.lower() == "fingerprint":
+        raise ParameterError(f"a field cannot be called {name}: that word starts a fingerprint search")
+    plain = _PLAIN_FIELD.fullmatch(name)
+    uri = plain["uri"] or "" if plain else ""
+    # What looks like an escape in a name is none when its first underscore is written as one.
+    rest = _IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
+    if plain:
+        return uri + rest
+    # An escaped first character makes a name of anything, even of digits alone.
+    first = "" if rest[0].isalpha() else rest[0]
+    return "".join(_text_char(char, plain=False) for char in first) + "".join(
+        _text_char(char, plain=char.isalnum() or char == "_") for char in rest[len(first) :]
+    )
+
+
+def _text_char(char: str, *, plain: bool) -> str:
+    if unicodedata.category(char) == "Cc" or (char != " " and char.isspace()):
+        return f"\\u{ord(char):04x}"
+    return char if plain else "\\" + char
+
+
+def check_text(text: str, what: str) -> None:
+    """Raise ParameterError for a text that no query can hold."""
+    if not text:
+        raise ParameterError(f"{what} cannot be empty")
+    check_unicode(text)
+
+
+def check_unicode(text: str) -> None:
+    """Raise ParameterError for half of a surrogate pair, which is no character."""
+    if _SURROGATE.search(text):
+        raise ParameterError(f"a lone surrogate is not text, got {text!r}")
+
+
+# --- numbers
+
+# Longer than any number that is meant; it bounds the work and keeps the arithmetic exact.
+MAX_NUMBER_LENGTH = 20
+MAX_BOOST = 1000
+MAX_SIMILARITY = 100
+MAX_SLOP = 1_000_000
+DEFAULT_SLOP = ast.Proximity(("a", "b")).slop
+
+EXACT = Context(prec=3 * MAX_NUMBER_LENGTH)
+NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
+
+
+def read_boost(typed: str, start: int) -> Decimal:
+    """Return the factor of `^<factor>`, where `typed` begins with the caret."""
+    number = typed[1:].lstrip()
+    at = start + len(typed) - len(number)
+    if not number:
+        raise Mistake("a number must follow ^", Span(start, start + 1), "As in ^2.5")
+    factor = read_number(number, at, "a boost", "As in ^2.5")
+    if not 0 < factor <= MAX_BOOST:
+        message = f"a boost must be above 0 and at most {MAX_BOOST}, got {shorten(number)}"
+        raise Mistake(message, Span(at, at + len(number)))
+    return factor
+
+
+def read_similarity(typed: str, start: int) -> Decimal:
+    """Return the number of `~<similarity>`."""
+    similarity = read_number(typed, start, "a similarity", "As in word~0.8")
+    if not 0 <= similarity <= MAX_SIMILARITY:
+        message = f"a similarity is 0 to 1, or a number of edits up to {MAX_SIMILARITY}, got {shorten(typed)}"
+        raise Mistake(message, Span(start, start + len(typed)), "As in word~0.8")
+    return similarity
+
+
+def read_slop(typed: str, start: int) -> int:
+    """Return the number of `~<slop>` behind a phrase, or of `*(<slop>)` between words."""
+    slop = read_number(typed, start, "a slop", 'As in "some words"~2')
+    if slop != slop.to_integral_value() or not 0 <= slop <= MAX_SLOP:
+        message = f"a slop is a whole number up to {MAX_SLOP:,}, got {shorten(typed)}"
+        raise Mistake(message, Span(start, start + len(typed)), 'As in "some words"~2')
+    return int(slop)
+
+
+def read_number(typed: str, start: int, name: str, hint: str = "") -> Decimal:
+    """Return a plain decimal number; `name` and `hint` are for the message."""
+    span = Span(start, start + len(typed))
+    if not NUMBER.fullmatch(typed):
+        message = f"{name} must be a number, got {shorten(typed)}"
+        raise Mistake(message, span, _repair(typed) or hint)
+    if len(typed.lstrip("-0")) > MAX_NUMBER_LENGTH:
+        raise Mistake(f"{name} has more than {MAX_NUMBER_LENGTH} characters", span)
+    return Decimal(typed)
+
+
+def _repair(typed: str) -> str:
+    if typed.endswith("%") and NUMBER.fullmatch(typed[:-1]):
+        return f"Leave out the %: {shorten(typed[:-1])}"
+    if NUMBER.fullmatch(typed.replace(",", ".", 1)):
+        return f"Use a point: {shorten(typed.replace(',', '.', 1))}"
+    if re.fullmatch(NUMBER.pattern + r"[eE][+-]?[0-9]+", typed):
+        return "Write the number without an exponent."
+    return ""
+
+
+def write_number(value: Decimal, name: str, most: int, *, is_zero_meant: bool = False) -> str:
+    """Return a number above 0 and at most `most`, without an exponent."""
+    if is_zero_meant and value == 0:
+        return "0"
+    if value.is_finite() and 0 < value <= most and value.adjusted() > -MAX_NUMBER_LENGTH:
+        text = f"{EXACT.normalize(value):f}"
+        if len(text.lstrip("0")) <= MAX_NUMBER_LENGTH and Decimal(text) == value:
+            return text
+    limits = f"above 0, at most {most} and of at most {MAX_NUMBER_LENGTH} characters"
+    raise ParameterError(f"{name} must be {limits}, got {value}")
+
+
+def write_slop(value: int) -> str:
+    """Return a slop or a distance."""
+    if not 0 <= value <= MAX_SLOP:
+        raise ParameterError(f"a slop must be 0 to {MAX_SLOP:,}, got {value}")
+    return str(value)
+
+
+# --- ranges
+
+OPEN_ENDS = frozenset({"*", "MIN", "MAX"})
+# Any other is written in quotes.
+_PLAIN = re.compile(r"[\w.:/+-]+", re.ASCII)
+
+
+def read_bound(token: Token) -> str | None:
+    """Return the text of one end of a range, None where it is open."""
+    if token in OPEN_ENDS:
+        return None
+    start = span_of(token).start
+    return read(token[1:-1], start + 1) if token[0] in "\"'" else read(token, start)
+
+
+def write_range(node: ast.Range) -> str:
+    """Return a range with brackets, without its field."""
+    opening = "[" if node.low is None or node.low.is_inclusive else "<"
+    closing = "]" if node.high is None or node.high.is_inclusive else ">"
+    return f"{opening}{_write_bound(node.low)} TO {_write_bound(node.high)}{closing}"
+
+
+def _write_bound(bound: ast.Bound | None) -> str:
+    if bound is None:
+        return "*"
+    check_unicode(bound.text)
+    is_plain = _PLAIN.fullmatch(bound.text) and bound.text not in OPEN_ENDS
+    return bound.text if is_plain else write_quoted(bound.text, special="")
+
+
+# --- fingerprints
+
+PREFIX = "FINGERPRINT:"
+
+_PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
+
+
+class Typed(NamedTuple):
+    """A piece of the query, and where it starts."""
+
+    text: str
+    start: int
+
+    @property
+    def span(self) -> Span:
+        """Its place."""
+        return Span(self.start, self.start + len(self.text))
+
+
+def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
+    """Return the node for an id and its numbers.
+
+    Args:
+        parts: The id, then what was typed for the overlap and the probability.
+        typed: All of them as typed, for the hint; empty where underscores cannot be the id's.
+    """
+    if not parts[0].text:
+        raise id_missing(parts[0].start)
+    hint = _of_the_id(typed)
+    if len(parts) > 3:
+        raise Mistake("more than two numbers follow the id", Span(parts[3].start, parts[-1].span.end), hint)
+    names = ("the overlap", "the probability")
+    numbers = [_fraction(part, name, hint) for part, name in zip(parts[1:], names, strict=False)]
+    overlap, probability = [*numbers, None, None][:2]
+    return ast.Fingerprint(read(*parts[0]), overlap, probability)
+
+
+def cut(typed: Typed) -> list[Typed]:
+    """Return the parts between underscores; one behind a backslash belongs to its part."""
+    cuts = [match.start() for match in _UNDERSCORE.finditer(typed.text) if match[0] == "_"]
+    begins, ends = [0, *(at + 1 for at in cuts)], [*cuts, len(typed.text)]
+    return [Typed(typed.text[a:b], typed.start + a) for a, b in zip(begins, ends, strict=True)]
+
+
+_UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
+
+
+def _quoted_apart(typed: str) -> str:
+    """Return the literal with the id quoted and its one or two last numbers outside, or "" where that says nothing."""
+    told = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
+    return f'{PREFIX}"{told[1]}"{told[2]}' if told and "_" in told[1] else ""
+
+
+def _escape_underscores(typed: str) -> str:
+    return re.sub(r"(\\.)|_", lambda match: match[1] or r"\_", typed, flags=re.DOTALL)
+
+
+def _fraction(part: Typed, name: str, hint: str) -> Decimal:
+    """Return a percentage or fraction as a fraction in (0, 1]."""
+    if not part.text:
+        raise Mistake(f"{name} behind _ is missing", part.span, hint)
+    value = read_number(part.text, part.start, name, hint)
+    if not 0 < value <= 100:
+        message = f"{name} must be above 0 and at most 100 percent, got {shorten(part.text)}"
+        raise Mistake(message, part.span, hint)
+    return EXACT.normalize(EXACT.divide(value, Decimal(100)) if value > 1 else value)
+
+
+def _of_the_id(typed: str) -> str:
+    if not typed:
+        return ""
+    escaped = _quoted_apart(typed) or PREFIX + _escape_underscores(typed)
+    return f'If "_" belongs to the id, write {shorten(escaped, 200)} (in an id, \\_ is an underscore)'
+
+
+def write_fingerprint(node: ast.Fingerprint) -> str:
+    """Return the literal for a node.
+
+    Raises:
+        ParameterError: The id is empty, or a number is outside its range or has too many digits.
+    """
+    check_text(node.reference, "the id of a fingerprint search")
+    if node.overlap is None and node.probability is not None:
+        raise ParameterError("a fingerprint search with a probability needs an overlap")
+    numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
+    if _PLAIN_ID.fullmatch(node.reference):
+        return PREFIX + node.reference + numbers
+    # Numbers outside the quotes leave the underscores inside to the id.
+    return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
+
+
+def _percent(fraction: Decimal) -> str:
+    # Up to one percent it would be read as a fraction, so it is written as one.
+    is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
+    value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
+    return write_number(value, "an overlap or probability", most=100)

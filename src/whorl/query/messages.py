@@ -1,0 +1,213 @@
+"""What can be wrong with a query, in words: the errors of Lark's lexer and parser explained.
+
+A `Mistake` is raised inside this package by whoever sees it and becomes a `QueryError` in `parse`, which knows the
+whole text. The user reads what was typed and what is missing, never the name of a terminal of the grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lark import Token
+
+from whorl.errors import QueryError, QuerySyntaxError, Span, UnsupportedQueryError
+
+FIELDS = frozenset({"FIELD", "QUALIFIED_FIELD"})
+OPERATORS = frozenset({"PLUS", "MINUS", "BAR", "NOT", "_AND", "_OR"})
+
+_AS_TEXT = r"To search for the character itself, put a \ before it."
+_RANGE = "A range is [1 TO 9] with its ends, <1 TO 9> without; MIN and MAX leave an end open."
+
+
+class Mistake(Exception):  # noqa: N818 - it never leaves the package, and becomes one that ends in Error
+    """One fault and its place, before the query's text is known."""
+
+    def __init__(self, message: str, span: Span, hint: str = "", kind: type[QueryError] = QuerySyntaxError) -> None:
+        super().__init__(message)
+        self.message, self.span, self.hint, self.kind = message, span, hint, kind
+
+    def error(self, query: str) -> QueryError:
+        """Return the error for the user."""
+        return self.kind(self.message, query=query, span=self.span, hint=self.hint)
+
+
+def shorten(text: str, longest: int = 60) -> str:
+    """Return text as a message can show it."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def span_of(first: Token, last: Token | None = None) -> Span:
+    """Return the place of a token, or from one to another."""
+    assert first.start_pos is not None, "it comes from the lexer"
+    end = (last or first).end_pos
+    assert end is not None, "it comes from the lexer"
+    return Span(first.start_pos, end)
+
+
+def too_deep(span: Span, most: int) -> Mistake:
+    """Return the mistake of nesting too much."""
+    message = f"a query can be at most {most} levels deep"
+    return Mistake(message, span, "Remove parentheses that change nothing.", UnsupportedQueryError)
+
+
+def too_many(span: Span, most: int) -> Mistake:
+    """Return the mistake of asking for too much at once."""
+    message = f"a query can have at most {most:,} words, phrases and fingerprints"
+    return Mistake(message, span, "", UnsupportedQueryError)
+
+
+def character(query: str, at: int, before: Sequence[Token]) -> Mistake:
+    """Return what is wrong where no token begins."""
+    char, here = query[at], Span(at, at + 1)
+    if char in "\"'":
+        hint = f"Close it, or put a \\ before it to search for {char} itself."
+        return Mistake("this quote is never closed", here, hint)
+    if mistake := _unfinished_part(query, at, before):
+        return mistake
+    if char == "\\":
+        return Mistake("the backslash at the end escapes nothing", here, r"A backslash is written \\.")
+    if char == "&":
+        return Mistake("a single & is no operator", here, r"Write && or AND; the character itself is \&.")
+    if char == ":":
+        return _colon(query, at, before)
+    if char == "%":
+        return Mistake("a template is %field or %(field field)", here, _AS_TEXT)
+    return Mistake(f"{char} has no place here", here, _AS_TEXT)
+
+
+def _colon(query: str, at: int, before: Sequence[Token]) -> Mistake:
+    here, previous = Span(at, at + 1), before[-1] if before else None
+    if previous is None or previous.type != "WORD" or previous.end_pos != at:
+        return Mistake("the name of a field is missing before the colon", here, r"The character itself is \:.")
+    if mistake := _unfinished_part(query, span_of(previous).start, before[:-1]):
+        return mistake
+    if before[:-1] and before[-2].type in FIELDS:
+        return value_missing(before[-2], span_of(previous))
+    value = re.compile(r"""[^\s()"']*""").match(query, at)
+    text = shorten(previous + (value[0] if value else ""))
+    message = f"{shorten(previous)} cannot be the name of a field"
+    return Mistake(message, span_of(previous), f'To search for the text, quote it: "{text}"')
+
+
+def _unfinished_part(query: str, at: int, before: Sequence[Token]) -> Mistake | None:
+    """Return what is wrong where a range, a template, a proximity search or a fingerprint does not go on at `at`."""
+    for token in reversed(before[-4:]):
+        if token.type == "RANGE_START":
+            return bracket(token, span_of(token))
+        if token.type not in ("BOUND", "TO"):
+            break
+    previous = before[-1] if before else None
+    if previous is None:
+        return None
+    if previous.type == "FINGERPRINT":
+        return id_missing(at)
+    if previous.type == "NEAR":
+        return not_near(previous)
+    if previous.type == "DOTDOT":
+        return _no_range(previous)
+    if previous.type == "TEMPLATE":
+        return Mistake("a template is %field or %(field field)", span_of(previous), _AS_TEXT)
+    opened = next((token for token in reversed(before) if token.type not in ("REFERENCE", "_COMMA")), previous)
+    if opened.type == "TEMPLATE_GROUP":
+        return Mistake("this is not the name of a field", Span(at, query.index(")", at)), "As in %(cm:name cm:title)")
+    return None
+
+
+def id_missing(at: int) -> Mistake:
+    """Return what is wrong with a FINGERPRINT of nothing."""
+    hint = "Write it directly behind the colon, as in FINGERPRINT:1234"
+    return Mistake("the id of a document is missing", Span(at, at), hint)
+
+
+def not_near(star: Token) -> Mistake:
+    """Return what is wrong with a star that has no word on each side."""
+    return Mistake("a proximity search has one word on each side of *", span_of(star), "As in big *(3) apple")
+
+
+def _no_range(dots: Token) -> Mistake:
+    return Mistake("a range has a word or a phrase on each side of ..", span_of(dots), "As in 1..9, or [1 TO MAX]")
+
+
+def bracket(char: str, here: Span) -> Mistake:
+    """Return what is wrong with a bracket, an angle or a brace by itself."""
+    return Mistake(f"this {char} is not part of a range", here, f"{_RANGE} {_AS_TEXT}")
+
+
+def unfinished(query: str, before: Sequence[Token]) -> Mistake:
+    """Return what is missing at the end of a query."""
+    here, previous = Span(len(query), len(query)), before[-1]
+    if mistake := _unfinished_part(query, len(query), before):
+        return mistake
+    if previous.type in FIELDS:
+        return value_missing(previous, here)
+    if previous.type == "FORM":
+        return no_form(previous, here)
+    if previous.type in OPERATORS:
+        return _operand_missing(previous, here)
+    return Mistake("this parenthesis is never closed", span_of(_open(before)[-1]), "Close it, or remove it.")
+
+
+def misplaced(query: str, got: Token, before: Sequence[Token]) -> Mistake:
+    """Return what is wrong with a token that cannot follow the tokens before it."""
+    previous, here = before[-1] if before else None, span_of(got)
+    if mistake := _unfinished_part(query, here.start, before):
+        return mistake
+    if got.type == "DOTDOT":
+        return _no_range(got)
+    if got.type in ("RANGE_START", "RANGE_END"):
+        return bracket(got, here)
+    if got.type == "NEAR":
+        return not_near(got)
+    if got.type in ("SIMILARITY", "SLOP"):
+        message = f"there is nothing before {shorten(got)} that it could belong to"
+        return Mistake(message, here, 'As in word~0.8, or "some words"~2')
+    if previous is not None and previous.type in FIELDS:
+        if got.type == "FORM":
+            return Mistake(f"{got} stands before the field", here, f"As in {got}{shorten(previous)}word")
+        return value_missing(previous, here)
+    if previous is not None and previous.type == "FORM":
+        return no_form(previous, here)
+    if got.type == "RPAR" and not _open(before):
+        return Mistake("this parenthesis closes nothing", here, "Remove it, or open one before it.")
+    if previous is not None and previous.type in OPERATORS:
+        return _operand_missing(previous, here)
+    if previous is not None and got.type == "RPAR":
+        return Mistake("there is nothing between the parentheses", span_of(previous, got))
+    if previous is not None and got.type == previous.type == "BOOST":
+        return Mistake("this is already boosted", here, "Multiply the two factors.")
+    if got.type == "BOOST":
+        return Mistake("there is nothing before ^ to boost", here, "As in word^2 or (some words)^2")
+    return Mistake(f"{got.upper()} needs something to search for before it", here, _operator_as_text(got))
+
+
+def no_form(form: Token, here: Span) -> Mistake:
+    """Return what is wrong where = or ~ has no word or phrase."""
+    hint = f"As in {form}word, {form}field:word or field:({form}word {form}other). {_AS_TEXT}"
+    return Mistake(f"a word or a phrase must follow {form}", here, hint)
+
+
+def value_missing(field: Token, here: Span) -> Mistake:
+    """Return what is wrong where a field has no word or phrase."""
+    hint = f'As in {shorten(field)}word or {shorten(field)}"some words".'
+    return Mistake(f"a word or a quoted phrase must follow {shorten(field)}", here, hint)
+
+
+def _operand_missing(operator: Token, here: Span) -> Mistake:
+    message = f"{operator.upper()} needs something to search for after it"
+    return Mistake(message, here, _operator_as_text(operator))
+
+
+def _operator_as_text(operator: Token) -> str:
+    return f'To search for the word itself, quote it: "{operator}"' if operator.isalpha() else _AS_TEXT
+
+
+def _open(tokens: Sequence[Token]) -> list[Token]:
+    """Return the opening parentheses that wait for a closing one, the innermost last."""
+    waiting: list[Token] = []
+    for token in tokens:
+        if token.type == "LPAR":
+            waiting.append(token)
+        elif token.type == "RPAR" and waiting:
+            waiting.pop()
+    return waiting
