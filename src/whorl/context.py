@@ -73,12 +73,16 @@ _current: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
 @contextmanager
-def new_request(request_id: str = "") -> Iterator[Request]:
+def new_request(request_id: str = "", cancelled: threading.Event | None = None) -> Iterator[Request]:
     """Begin a request: what runs inside has nothing to do with a deadline or a cancellation outside.
 
     A server reads the next request of a connection in the context of the one before, so every request begins anew.
+
+    Args:
+        request_id: What it is called.
+        cancelled: Set when nobody waits for it any more; None for an event of its own.
     """
-    yield from _within(Request(Trace(request_id)))
+    yield from _within(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
 
 
 @contextmanager

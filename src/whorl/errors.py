@@ -15,6 +15,7 @@
         ├── EngineUnavailableError no answer: refused, timed out, gone
         ├── EngineResponseError    an answer that is not one: an HTTP error, HTML, broken JSON
         └── SchemaError            the collection lacks what a fingerprint search needs
+            └── NoSketchesError    its documents have no sketches
 
 A message says what was given, what is allowed and what to do.
 """
@@ -140,3 +141,13 @@ class EngineResponseError(EngineError):
 
 class SchemaError(EngineError):
     """The collection lacks what a fingerprint search needs."""
+
+
+class NoSketchesError(SchemaError):
+    """The documents of a store have no sketches, and nothing else could answer."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the documents of this store have no sketches, from which duplicates are found; 'whorl solr init URL' and "
+            "then 'whorl solr backfill URL' add them"
+        )

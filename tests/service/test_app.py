@@ -78,7 +78,7 @@ def test_search(client: TestClient) -> None:
     answer = client.get("/api/search", params={"q": "FINGERPRINT:a_20"})
     assert answer.status_code == 200
     told = answer.json()
-    assert list(told) == ["query", "total", "warnings", "hits"]
+    assert list(told) == ["query", "total", "total_is_exact", "warnings", "hits"]
     assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:a_20", 2, [])
     assert told["hits"][0] == {"id": "a", "name": "A", "score": 512.0, "shared": 512}
     assert [hit["id"] for hit in told["hits"]] == ["a", "b"]

@@ -17,7 +17,7 @@ pytest.importorskip("fastapi")
 if os.environ.get("WHORL_REQUIRE_BROWSER") != "1":
     pytest.importorskip("playwright", reason="the page is driven by Playwright: pip install playwright")
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.service.accessibility import CONTRAST, PROBLEMS
 from tests.service.browser import REQUIRED, SCREENSHOTS, NoBrowserError, chromium
@@ -517,10 +517,40 @@ def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
     page.get_by_label("Alike by").select_option("containment")
     page.get_by_role("slider", name="Threshold").fill("60")
     page.get_by_label("Only clusters in which every pair").check()
-    with page.expect_response(lambda answer: "/api/duplicates?" in answer.url) as answer:
+    with page.expect_request(lambda sent: sent.method == "POST") as sent:
         page.get_by_role("button", name="Find clusters").click()
-    told = answer.value.json()
+    told = sent.value.post_data_json
+    expect(page.locator("#clusters-told")).to_be_focused()
     assert (told["metric"], told["threshold"], told["recall"], told["complete"]) == ("containment", 60, 95, True)
+
+
+def test_duplicates_are_given_up(page: Page, url: str) -> None:
+    """
+    While they are looked for, the page tells how far it is; Cancel ends the job, and another is found as ever.
+    """
+    running = {"id": "x", "state": "running", "progress": {"doing": "reading", "count": 1200}, "result": None}
+    ended: list[str] = []
+
+    def answer(route: Route) -> None:
+        if route.request.method == "DELETE":
+            ended.append(route.request.url)
+            route.fulfill(status=204)
+        else:
+            route.fulfill(status=202, json=running)
+
+    page.goto(f"{url}#duplicates")
+    page.route("**/api/duplicates**", answer)
+    page.get_by_role("button", name="Find clusters").click()
+    expect(page.locator("#clusters-progress")).to_have_text("1,200 documents read")
+    with page.expect_response(lambda told: told.request.method == "DELETE"):
+        page.get_by_role("button", name="Cancel").click()
+    assert [each.rpartition("/")[2] for each in ended] == ["x"]
+    expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+    expect(page.get_by_role("button", name="Find clusters")).to_be_focused()
+    expect(page.locator("#clusters-blank")).to_be_visible()
+    page.unroute("**/api/duplicates**")
+    page.get_by_role("button", name="Find clusters").click()
+    expect(page.locator("#clusters > li").first).to_be_visible()
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])

@@ -22,7 +22,7 @@ from whorl.duplicates.result import Duplicates
 from whorl.duplicates.search import find_pairs, first_of_equals
 from whorl.duplicates.whole_text import ReadHashes, settled, told_apart
 from whorl.engine.protocol import Engine, Scanned
-from whorl.errors import SchemaError
+from whorl.errors import NoSketchesError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -98,16 +98,13 @@ def duplicates_in(
         progress: As in `duplicates_among`.
 
     Raises:
-        SchemaError: The documents of the store have no sketches.
+        NoSketchesError: The documents of the store have none.
         StoreError: The folder cannot be used.
         ParameterError: The folder is of something else.
     """
     scheme = engine.sketch_scheme
     if scheme is None and engine.count():
-        raise SchemaError(
-            "the documents of this store have no sketches, from which duplicates are found; 'whorl solr check URL' "
-            "says how they get them"
-        )
+        raise NoSketchesError
     with ExitStack() as opened:
         archive = opened.enter_context(
             _archive(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())

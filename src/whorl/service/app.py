@@ -13,6 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials
 from whorl.service.errors import Json, answer_failures
+from whorl.service.jobs import Jobs
 from whorl.service.metrics import Metrics
 from whorl.service.middleware.admission import Admission, ClientLimit, Load, Room
 from whorl.service.middleware.authentication import Authentication
@@ -21,7 +22,7 @@ from whorl.service.middleware.hosts import ANY, HostCheck, Hosts
 from whorl.service.middleware.request_log import RequestLog
 from whorl.service.routes.compare import compare_routes
 from whorl.service.routes.documents import native_routes
-from whorl.service.routes.duplicates import duplicates_routes
+from whorl.service.routes.duplicates import Found, duplicates_routes
 from whorl.service.routes.health import state_routes
 from whorl.service.routes.page import page_routes
 from whorl.service.routes.query import search_routes
@@ -53,6 +54,7 @@ def create_app(
     searches, writes = (
         Room(most, load, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
     )
+    jobs = Jobs[Found]()
     memory = BodyMemory(settings.max_concurrent * max(settings.max_text_bytes, settings.max_line_bytes))
 
     @asynccontextmanager
@@ -61,6 +63,7 @@ def create_app(
             settings.max_concurrent + settings.max_uploads + _FURTHER_THREADS
         )
         yield
+        await to_thread.run_sync(jobs.close)
 
     app = FastAPI(
         title="whorl",
@@ -83,7 +86,7 @@ def create_app(
     app.include_router(native_routes(store, Uploads(store, settings, writes, memory)))
     app.include_router(search_routes(store, settings))
     app.include_router(compare_routes(store))
-    app.include_router(duplicates_routes(store))
+    app.include_router(duplicates_routes(store, jobs))
     app.include_router(page_routes())
     app.include_router(alfresco_routes(store, access))
     app.include_router(state_routes(store, metrics))

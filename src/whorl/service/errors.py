@@ -44,6 +44,8 @@ _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (StoppedError, 503),
     (WhorlError, 500),
 )
+#: What is told of what nobody thought of.
+DEFECT = "this is a defect of whorl; its log says more"
 _RETRY_SECONDS = "5"
 #: Mistakes of one request that are told, at most.
 _MOST_TOLD = 10

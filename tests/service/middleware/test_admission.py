@@ -156,6 +156,7 @@ def test_the_time_is_up_for_alfrescos_clients(held: Held) -> None:
 ENDLESS = b"GET /api/search?q=endless HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
+@pytest.mark.process
 def test_work_ends_with_its_client(store: Store) -> None:
     """
     Who hangs up is not worked for any longer, and the place is free for the next.
@@ -182,6 +183,7 @@ def test_work_ends_with_its_time(store: Store) -> None:
         assert endless.stopped.is_set()
 
 
+@pytest.mark.process
 def test_who_hangs_up_waits_no_longer(held: Held) -> None:
     """
     The places of those who have gone are free for those who wait, also in the queue.

@@ -100,6 +100,7 @@ def test_how_slow_a_body_may_be(parts: list[tuple[float, int]], told: str) -> No
 BEGUN = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: 1000\r\n\r\n{"
 
 
+@pytest.mark.process
 def test_slow_bodies_keep_nobody_waiting(store: Store) -> None:
     """
     However many send their texts or their documents little by little, others search and store.
@@ -117,6 +118,7 @@ def test_slow_bodies_keep_nobody_waiting(store: Store) -> None:
     store.delete(["b"])
 
 
+@pytest.mark.process
 def test_documents_of_a_slow_client(store: Store) -> None:
     """
     408, with what was stored until then.

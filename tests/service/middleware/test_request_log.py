@@ -131,7 +131,7 @@ def test_a_defect_is_told_by_its_place(service: TestClient, log: Log) -> None:
     assert answer.status_code == answer.json()["error"]["statusCode"] == 500
     defect, request = log.lines[-2:]
     assert (defect["event"], defect["level"], defect["error"]) == ("defect", "error", "KeyError")
-    assert defect["at"][-1].endswith("search")
+    assert defect["at"][-1].endswith("prepare")
     assert "test_request_log.py" in defect["at"][-1]
     assert defect["id"] == request["id"] == answer.headers["X-Request-Id"]
     assert (request["status"], request["error"]) == (500, "KeyError")

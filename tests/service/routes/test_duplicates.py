@@ -1,4 +1,4 @@
-"""`GET /api/duplicates`: clusters with their pairs, page by page or as a file, and what is refused."""
+"""Duplicates over HTTP: a job that is watched and cancelled, its clusters page by page or as a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import threading
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,16 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
-import whorl.service.routes.duplicates
 from tests.families import family_documents, true_components, true_pairs
+from tests.service.limited import until
 from whorl import Document, Store, open_store
+from whorl.duplicates import duplicates_in
+from whorl.errors import EngineUnavailableError
+from whorl.service import jobs
 from whorl.service.app import create_app
-from whorl.settings.settings import Settings
+from whorl.service.routes import duplicates
 
+PATH = "/api/duplicates"
 DOCUMENTS = family_documents(30, seed=5, longest=300)
 
 
@@ -39,8 +43,30 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.fixture
-def client(store: Store) -> TestClient:
-    return TestClient(create_app(store))
+def client(store: Store) -> Iterator[TestClient]:
+    with TestClient(create_app(store)) as made:
+        yield made
+
+
+def started(client: TestClient, **asked: Any) -> str:
+    """The address of a new job."""
+    answer = client.post(PATH, json=asked)
+    assert answer.status_code == 202, answer.text
+    assert answer.headers["Location"] == f"{PATH}/{answer.json()['id']}"
+    return answer.headers["Location"]
+
+
+def over(client: TestClient, address: str, **page: Any) -> Any:
+    """A job once it is over."""
+    until(lambda: client.get(address).json()["state"] in ("done", "failed"))
+    return client.get(address, params=page).json()
+
+
+def found(client: TestClient, **asked: Any) -> Any:
+    """What a job finds, all of it."""
+    told = over(client, started(client, **asked), rows=1000)
+    assert told["state"] == "done", told
+    return told["result"]
 
 
 def test_clusters_with_their_pairs(client: TestClient) -> None:
@@ -48,7 +74,7 @@ def test_clusters_with_their_pairs(client: TestClient) -> None:
     Clusters are what the pairs of plain sets hold together, the largest first, and small ones come with these pairs.
     """
     pairs = true_pairs(DOCUMENTS, "jaccard", 80)
-    told = client.get("/api/duplicates", params={"threshold": 80}).json()
+    told = found(client, threshold=80)
     assert (told["documents"], told["pairs"]) == (len(DOCUMENTS), len(pairs))
     assert told["total"] == len(told["clusters"])
     clusters = {frozenset(member["id"] for member in each["members"]) for each in told["clusters"]}
@@ -67,11 +93,12 @@ def test_complete_clusters_and_pages(client: TestClient) -> None:
     Complete clusters hold only pairs; pages are parts of one list.
     """
     asked = {"metric": "containment", "threshold": 50, "complete": True}
-    told = client.get("/api/duplicates", params=asked).json()
+    address = started(client, **asked)
+    told = over(client, address, rows=1000)["result"]
     pairs = true_pairs(DOCUMENTS, "containment", 50)
     for each in told["clusters"]:
         assert all(frozenset(two) in pairs for two in combinations([member["id"] for member in each["members"]], 2))
-    page = client.get("/api/duplicates", params={**asked, "start": 2, "rows": 3}).json()
+    page = over(client, address, start=2, rows=3)["result"]
     assert page["clusters"] == told["clusters"][2:5]
     assert page["total"] == told["total"]
 
@@ -80,10 +107,11 @@ def test_files_to_keep(client: TestClient) -> None:
     """
     JSON lines and CSV hold all clusters.
     """
-    told = client.get("/api/duplicates").json()
+    address = started(client)
+    told = over(client, address, rows=1000)["result"]
     members = [member["id"] for each in told["clusters"] for member in each["members"]]
-    as_json = client.get("/api/duplicates", params={"format": "json"})
-    as_csv = client.get("/api/duplicates", params={"format": "csv"})
+    as_json = client.get(address, params={"format": "json"})
+    as_csv = client.get(address, params={"format": "csv"})
     assert [member["id"] for line in as_json.text.splitlines() for member in json.loads(line)["members"]] == members
     assert [row["id"] for row in csv.DictReader(io.StringIO(as_csv.text))] == members
     assert as_csv.headers["content-disposition"] == 'attachment; filename="duplicates.csv"'
@@ -96,58 +124,155 @@ def test_the_same_is_told_for_a_while(tmp_path: Path, monkeypatch: pytest.Monkey
     text = " ".join(f"w{at}" for at in range(50))
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", text), Document("b", text), Document("short", "few words")])
-        client = TestClient(create_app(store))
-        first = client.get("/api/duplicates").json()
-        store.index([Document("c", text)])
-        assert client.get("/api/duplicates").json() == first
-        monkeypatch.setattr(whorl.service.routes.duplicates, "_SECONDS_KEPT", -1.0)
-        assert client.get("/api/duplicates").json()["clusters"][0]["documents"] == 3
-        assert first["warnings"] == ["1 document of fewer than 5 words was not compared"]
+        with TestClient(create_app(store)) as client:
+            first = found(client)
+            store.index([Document("c", text)])
+            assert found(client) == first
+            monkeypatch.setattr(duplicates, "SECONDS_FRESH", -1.0)
+            assert found(client)["clusters"][0]["documents"] == 3
+            assert first["warnings"] == ["1 document of fewer than 5 words was not compared"]
 
 
-def test_few_look_for_duplicates_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def held(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TestClient, threading.Event]]:
+    """A service whose searches for duplicates wait, reporting, until they are let or ended."""
+    let = threading.Event()
+
+    @contextmanager
+    def waiting(*asked: Any, progress: Any, **more: Any) -> Iterator[Any]:
+        for at in range(6_000):
+            progress("reading", at)
+            if let.wait(0.01):
+                break
+        with duplicates_in(*asked, progress=progress, **more) as there:
+            yield there
+
+    monkeypatch.setattr(duplicates, "duplicates_in", waiting)
+    with TestClient(create_app(store)) as client:
+        yield client, let
+
+
+def is_running(client: TestClient, address: str) -> bool:
+    told = client.get(address).json()
+    return bool(told["state"] == "running" and told["progress"]["count"] > 1)
+
+
+def test_a_job_is_watched(held: tuple[TestClient, threading.Event]) -> None:
     """
-    One searches, three wait for it no longer than they have time, and the next is told at once; a search that nobody
-    has time for is not begun.
+    Its progress is told while it runs; others wait for their turn, and four at a time are enough.
     """
-    begun, released = threading.Semaphore(0), threading.Event()
-    searched, waited = whorl.service.routes.duplicates._searched, 60.0
+    client, let = held
+    first = started(client)
+    until(lambda: is_running(client, first))
+    told = client.get(first).json()
+    assert (told["progress"]["doing"], told["result"]) == ("reading", None)
+    assert client.get(first, params={"format": "csv"}).status_code == 409
+    others = [started(client, threshold=each) for each in (60, 61, 62)]
+    assert [client.get(each).json()["state"] for each in others] == ["waiting"] * 3
+    assert client.post(PATH, json={}).status_code == 429
+    assert client.get("/api/search?q=*").status_code == 200
+    let.set()
+    assert [over(client, each)["state"] for each in (first, *others)] == ["done"] * 4
 
-    def held(*asked: Any) -> Any:
-        begun.release()
-        assert released.wait(waited)
-        return searched(*asked)
 
-    monkeypatch.setattr(whorl.service.routes.duplicates, "_searched", held)
-    app = create_app(store, settings=Settings(request_timeout_seconds=0.5))
-    with TestClient(app) as client, ThreadPoolExecutor(5) as pool:
-        answers = [pool.submit(client.get, "/api/duplicates", params={"threshold": each}) for each in range(60, 65)]
-        told = [each.result(waited) for each in answers]
-        assert [each.status_code for each in told] == [503] * 5
-        assert sum("others are looking for duplicates" in each.text for each in told) == 4
-        assert begun.acquire(timeout=waited)
-        released.set()
-        assert not begun.acquire(blocking=False)
-        assert client.get("/api/search?q=*").status_code == 200
+def test_a_job_is_cancelled(held: tuple[TestClient, threading.Event]) -> None:
+    """
+    One that runs ends and makes room for the next, one that waits is never begun; both are forgotten.
+    """
+    client, let = held
+    first, second, third = (started(client, threshold=each) for each in (60, 61, 62))
+    until(lambda: is_running(client, first))
+    for each in (second, first):
+        assert client.delete(each).status_code == 204
+        assert client.get(each).status_code == client.delete(each).status_code == 404
+    until(lambda: is_running(client, third))
+    let.set()
+    assert over(client, third)["state"] == "done"
+
+
+def test_nobody_waits_for_a_dead_job(held: tuple[TestClient, threading.Event], monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A job that nobody asks about any more is given up by itself.
+    """
+    client, let = held
+    first = started(client, threshold=60)
+    until(lambda: is_running(client, first))
+    monkeypatch.setattr(jobs, "WATCHED_SECONDS", -1.0)
+    until(lambda: client.get(first).status_code == 404)
+    monkeypatch.undo()
+    let.set()
+    assert over(client, started(client, threshold=61))["state"] == "done"
+
+
+def test_a_job_that_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The error is told as it would be at once; a defect shows nothing of itself.
+    """
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise errors.pop()
+
+    monkeypatch.setattr(duplicates, "duplicates_in", fail)
+    errors: list[Exception] = [RuntimeError("s3cret"), EngineUnavailableError("no Solr answers")]
+    with TestClient(create_app(store)) as client:
+        told = [over(client, started(client, threshold=50))["error"] for _ in range(2)]
+    assert told[0] == {"statusCode": 503, "message": "no Solr answers"}
+    assert (told[1]["statusCode"], "s3cret" in str(told)) == (500, False)
+
+
+def test_what_is_kept_is_bounded(client: TestClient) -> None:
+    """
+    Of jobs that are over, the last ones that somebody asked about are kept.
+    """
+    addresses = [started(client, threshold=each) for each in (60, 61)]
+    for each in (62, 63, 64, 65):
+        over(client, addresses[-1])
+        addresses.append(started(client, threshold=each))
+        over(client, addresses[-1])
+    statuses = [client.get(each).status_code for each in addresses]
+    assert statuses.count(200) == jobs.MOST_KEPT
+    assert statuses[-1] == 200
+
+
+def test_a_service_that_stops_ends_its_jobs(held: tuple[TestClient, threading.Event], store: Store) -> None:
+    """
+    It does not wait until they are done.
+    """
+    with TestClient(create_app(store)) as stopping:
+        address = started(stopping)
+        until(lambda: is_running(stopping, address))
+    assert not held[1].is_set()
+
+
+def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    409 with what to run, at once and without Retry-After, since waiting would not help.
+    """
+    monkeypatch.setattr(type(store.engine), "sketch_scheme", None)
+    with TestClient(create_app(store)) as client:
+        answer = client.post(PATH, json={})
+    assert answer.status_code == answer.json()["error"]["statusCode"] == 409
+    assert "whorl solr backfill" in answer.json()["error"]["message"]
+    assert "Retry-After" not in answer.headers
 
 
 def test_a_store_that_is_too_large(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Nobody waits for hours: the answer names the command.
     """
-    monkeypatch.setattr(whorl.service.routes.duplicates, "MOST_DOCUMENTS", 10)
-    answer = client.get("/api/duplicates", params={"threshold": 33})
+    monkeypatch.setattr(duplicates, "MOST_DOCUMENTS", 10)
+    answer = client.post(PATH, json={"threshold": 33})
     assert answer.status_code == 400
     assert "whorl duplicates" in answer.text
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"threshold": 0}, {"metric": "a_in_b"}, {"recall": 101}, {"rows": -1}, {"format": "x"}]
+    "wrong", [{"threshold": 0}, {"metric": "a_in_b"}, {"recall": 101}, {"rows": -1}, {"complete": "x"}]
 )
 def test_wrong_parameters(client: TestClient, wrong: dict[str, object]) -> None:
     """
     A wrong parameter is named.
     """
-    answer = client.get("/api/duplicates", params=wrong)
+    answer = client.post(PATH, json=wrong)
     assert answer.status_code == 400
     assert next(iter(wrong)) in answer.text

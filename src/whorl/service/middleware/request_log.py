@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.context import Trace, new_request
-from whorl.service.errors import failure, failure_of
+from whorl.service.errors import DEFECT, failure, failure_of
 from whorl.service.logs import LOGGER
 from whorl.service.metrics import Metrics
 
@@ -73,7 +73,7 @@ class RequestLog:
                 trace.error = type(error).__name__
                 _log.error("defect", exc_info=error, extra={"fields": {"id": request_id}})
                 if not status:
-                    answer = failure(scope["path"], 500, "this is a defect of whorl; its log says more")
+                    answer = failure(scope["path"], 500, DEFECT)
                     await answer(scope, receive, send_named)
             finally:
                 self._note(scope, status or _CLIENT_HAS_GONE, time.perf_counter() - began, trace)

@@ -15,11 +15,12 @@ export class Failure extends Error {
  * @param {string} path With its parameters.
  * @param {Object} [body] Sent as JSON; without one it is a GET.
  * @param {AbortSignal} [signal]
+ * @param {string} [method] GET or POST, as there is a body, if it is not said.
  * @returns {Promise<Response>} With a status of success.
  */
-export async function request(path, body, signal) {
+export async function request(path, body, signal, method = body === undefined ? "GET" : "POST") {
   for (let wasRefused = false; ; wasRefused = true) {
-    const answer = await send(path, body, signal);
+    const answer = await send(path, body, signal, method);
     if (answer.ok) return answer;
     if (answer.status !== 401) throw await failureOf(answer);
     if (!await signIn(wasRefused && credentials() !== null)) throw new Failure("this needs a sign-in", { status: 401 });
@@ -37,14 +38,15 @@ export async function ask(path, body, signal) {
   }
 }
 
-async function send(path, body, signal) {
+async function send(path, body, signal, method) {
   const headers = { Accept: "application/json" };
   const authorization = credentials();
   if (authorization !== null) headers.Authorization = authorization;
-  const init = { headers, signal, credentials: "omit", cache: "no-store" };
+  // What ends something is sent although the page is left.
+  const init = { method, headers, signal, credentials: "omit", cache: "no-store", keepalive: method === "DELETE" };
   if (body !== undefined) {
     headers["Content-Type"] = "application/json";
-    Object.assign(init, { method: "POST", body: JSON.stringify(body) });
+    init.body = JSON.stringify(body);
   }
   try {
     // Without credentials of its own the browser does not ask for a password, so that the page can.

@@ -1,6 +1,6 @@
 /** The clusters of the store: documents that belong together, the largest cluster first. */
 
-import { ask, request } from "./api.js";
+import { Failure, ask, request } from "./api.js";
 import { byId, element, fill, inSteps, showValue, warn } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
 import { showProblem } from "./problem.js";
@@ -9,8 +9,17 @@ const CLUSTERS = 10;
 /** Members of a cluster that is drawn as a matrix, and with numbers in it. */
 const DRAWN = 30, NUMBERED = 8;
 const MEMBERS = 12;
+const ASK_AGAIN = 300;
+const PROGRESS = {
+  waiting: () => "Others are first.",
+  reading: (count) => `${counted(count, "document")} read`,
+  comparing: (count) => `${counted(count, "pair")} found so far`,
+  "reading whole": (count) => `${counted(count, "pair")} compared word by word`,
+  clustering: (count) => counted(count, "cluster"),
+};
 const parts = {};
-let asked = null, going = null, total = 0;
+/** The address of the job whose clusters are shown or looked for, and what ends the looking. */
+let job = null, going = null, total = 0;
 
 /** Make the view work; once. */
 export function start() {
@@ -24,6 +33,13 @@ export function start() {
     event.preventDefault();
     run();
   });
+  byId("clusters-cancel").addEventListener("click", () => {
+    cancel();
+    showBusy(false);
+    byId("clusters-blank").hidden = false;
+    byId("clustering").querySelector("[type=submit]").focus();
+  });
+  addEventListener("pagehide", cancel);
   byId("clusters-more").addEventListener("click", next);
   for (const format of ["json", "csv"]) {
     byId(`download-${format}`).addEventListener("click", (event) => download(format, event.currentTarget));
@@ -34,35 +50,71 @@ export function start() {
 export function show() {}
 
 function question() {
-  return new URLSearchParams({
-    threshold: parts.threshold.value,
+  return {
+    threshold: Number(parts.threshold.value),
     metric: parts.metric.value,
-    recall: parts.recall.value,
+    recall: Number(parts.recall.value),
     complete: parts.complete.checked,
-  });
+  };
 }
 
 async function run() {
-  going?.abort();
+  cancel();
   going = new AbortController();
-  const { signal } = going, wanted = question();
+  const { signal } = going;
   byId("clusters-blank").hidden = true;
   byId("clustered").hidden = true;
-  byId("clusters-busy").textContent = "Comparing all documents with all others …";
+  showBusy(true);
   showProblem(byId("clusters-error"), null);
   try {
-    const told = await page(wanted, 0, signal);
-    byId("clusters-busy").textContent = "";
-    asked = wanted;
-    showClusters(told);
+    const { id } = await ask("/api/duplicates", question());
+    const address = `/api/duplicates/${encodeURIComponent(id)}`;
+    if (signal.aborted) return void end(address);
+    job = address;
+    const found = await finished(signal);
+    going = null;
+    showBusy(false);
+    showClusters(found);
   } catch (error) {
-    if (error.name === "AbortError") return;
-    byId("clusters-busy").textContent = "";
+    if (signal.aborted) return;
+    going = null;
+    showBusy(false);
     showProblem(byId("clusters-error"), error);
   }
 }
 
-const page = (wanted, start, signal) => ask(`/api/duplicates?${wanted}&start=${start}&rows=${CLUSTERS}`, undefined, signal);
+/** Wait until the job is over, and return the first page of what it found. */
+async function finished(signal) {
+  for (;;) {
+    const { state, progress, result, error } = await ask(`${job}?rows=${CLUSTERS}`, undefined, signal);
+    if (error) throw new Failure(error.message, { status: error.statusCode });
+    if (result) return result;
+    const told = PROGRESS[state === "waiting" ? state : progress.doing];
+    byId("clusters-progress").textContent = told ? told(progress.count) : "";
+    await new Promise((again) => setTimeout(again, ASK_AGAIN));
+    signal.throwIfAborted();
+  }
+}
+
+/** Give up what is being looked for, if anything is. */
+function cancel() {
+  if (!going) return;
+  going.abort();
+  going = null;
+  if (job) end(job);
+  job = null;
+}
+
+function end(address) {
+  // Who has lost the service has lost the job as well.
+  request(address, undefined, undefined, "DELETE").catch(() => {});
+}
+
+function showBusy(isBusy) {
+  byId("clusters-busy").textContent = isBusy ? "Comparing all documents with all others …" : "";
+  byId("clusters-progress").textContent = "";
+  byId("clusters-going").hidden = !isBusy;
+}
 
 function showClusters(told) {
   const { documents, pairs, warnings } = told;
@@ -91,7 +143,7 @@ async function next() {
   const more = byId("clusters-more"), list = byId("clusters");
   more.disabled = true;
   try {
-    const before = append((await page(asked, list.children.length)).clusters);
+    const before = append((await ask(`${job}?start=${list.children.length}&rows=${CLUSTERS}`)).result.clusters);
     list.children[before]?.querySelector("a")?.focus();
   } catch (error) {
     showProblem(byId("clusters-error"), error);
@@ -104,7 +156,7 @@ async function download(format, button) {
   button.disabled = true;
   try {
     // Not a link: it would not carry who asks.
-    const answer = await request(`/api/duplicates?${asked}&format=${format}`);
+    const answer = await request(`${job}?format=${format}`);
     const named = answer.headers.get("Content-Disposition")?.match(/filename="([^"]+)"/)?.[1];
     const address = URL.createObjectURL(await answer.blob());
     element("a", { href: address, download: named ?? `duplicates.${format}` }).click();

@@ -1,133 +1,162 @@
-"""The clusters of a store over HTTP: found for one who asks, and kept a little for those who ask the same."""
+"""The clusters of a store over HTTP: a job that is started, watched and cancelled, and pages of what it found."""
 
 from __future__ import annotations
 
 import io
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
 
-from whorl.context import seconds_left
 from whorl.duplicates import ask_pairs, duplicates_in
-from whorl.duplicates.question import PairQuestion, PairWord
+from whorl.duplicates.question import PairWord
 from whorl.duplicates.result import Cluster
-from whorl.errors import ParameterError
-from whorl.service.errors import Json
+from whorl.errors import NoSketchesError, ParameterError, WhorlError
+from whorl.service.errors import DEFECT, Json, status_of
+from whorl.service.jobs import Job, Jobs, Report
 from whorl.store import Store
 from whorl.wire.duplicates import cluster_values, left_out, pair_values, write_clusters
 
-#: Documents that are compared while somebody waits; more of them are the command line's work.
+#: Documents that are compared over HTTP; more of them are the command line's work.
 MOST_DOCUMENTS = 200_000
 #: Members up to which a cluster comes with its pairs.
 PAIRS_UP_TO = 30
-#: For how long what was found is told again.
-_SECONDS_KEPT = 60.0
-#: Requests that search or wait for those that do, at most: each is a thread that others could use.
-_MOST_AT_ONCE = 4
+#: For how long what was found is told again to those who ask the same.
+SECONDS_FRESH = 60.0
+_PATH = "/api/duplicates"
+
+
+class DuplicatesRequest(BaseModel):
+    """What `POST /api/duplicates` is sent: which documents belong together."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    metric: PairWord = "jaccard"
+    threshold: float = Field(80, gt=0, le=100)
+    recall: float = Field(95, gt=0, le=100)
+    #: Whether any two members of a cluster are to be a pair.
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """What was found in a store at a moment."""
 
-    asked: tuple[PairQuestion, bool]
+    asked: DuplicatesRequest
     at: float
     documents: int
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
 
+    def page(self, start: int, rows: int) -> dict[str, Any]:
+        """Return some of the clusters as JSON values, with what is said of all."""
+        return {
+            "documents": self.documents,
+            **self.asked.model_dump(),
+            "total": len(self.clusters),
+            "pairs": self.pairs,
+            "warnings": list(self.warnings),
+            "clusters": [
+                {**cluster_values(each), "pairs": [pair_values(pair) for pair in each.pairs]}
+                for each in self.clusters[start : start + rows]
+            ],
+        }
 
-def duplicates_routes(store: Store) -> APIRouter:
-    """Return the route.
+
+def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
+    """Return the routes.
 
     Args:
         store: Whose documents are compared with each other.
+        jobs: Where it is done.
     """
     router = APIRouter(tags=["whorl"], default_response_class=Json)
-    searching, places = threading.Lock(), threading.BoundedSemaphore(_MOST_AT_ONCE)
-    kept: list[_Found] = []
+    fresh: list[Found] = []
 
-    def found(question: PairQuestion, complete: bool) -> _Found:
-        # One search at a time: two would take as long as one after the other, and twice the memory.
-        with _turn(searching, places):
-            if not kept or kept[0].asked != (question, complete) or time.monotonic() - kept[0].at > _SECONDS_KEPT:
-                kept[:] = [_searched(store, question, complete)]
-            return kept[0]
+    @router.post(_PATH, status_code=202, summary="Look for the near-duplicates of the store")
+    def start(asked: DuplicatesRequest, response: Response) -> dict[str, Any]:
+        """Start a job, which looks for documents that belong together as soon as those before it are done.
 
-    @router.get("/api/duplicates", response_model=None)
-    def duplicates(
-        threshold: float = Query(80, gt=0, le=100),
-        metric: PairWord = "jaccard",
-        recall: float = Query(95, gt=0, le=100),
-        complete: bool = False,
+        The answer's `id` is what to ask about at `/api/duplicates/{id}`, at least every minute. What was found for
+        the same question a minute ago is found at once.
+        """
+        _require_comparable(store)
+
+        def work(report: Report) -> Found:
+            # One job at a time, so nobody else is here.
+            if not fresh or fresh[0].asked != asked or time.monotonic() - fresh[0].at > SECONDS_FRESH:
+                fresh[:] = [_searched(store, asked, report)]
+            return fresh[0]
+
+        job = jobs.start(work)
+        response.headers["Location"] = f"{_PATH}/{job.id}"
+        return _values(job)
+
+    @router.get(f"{_PATH}/{{job_id}}", response_model=None, summary="How far a job is, and what it found")
+    def watch(
+        job_id: str,
         start: int = Query(0, ge=0, le=1_000_000),
         rows: int = Query(100, ge=0, le=1_000),
         format: Literal["page", "json", "csv"] = "page",  # noqa: A002 - what the parameter is called
     ) -> dict[str, Any] | Response:
-        """The clusters of near-duplicates, the largest first: a page of them, or all of them as a file.
+        """The state of a job: waiting, running, done or failed, with the `error` that it failed with.
 
-        Small clusters come with their pairs. What was found a minute ago is told again. `json` is one cluster a line.
+        Of one that is done, `result` has a page of the clusters, the largest first; small ones come with their pairs.
+        `json` (one cluster a line) and `csv` are all of them as a file.
         """
-        told = found(ask_pairs(metric, str(threshold), str(recall)), complete)
-        if format != "page":
-            return _file(told.clusters, format)
-        return {
-            "documents": told.documents,
-            "metric": metric,
-            "threshold": threshold,
-            "recall": recall,
-            "complete": complete,
-            "total": len(told.clusters),
-            "pairs": told.pairs,
-            "warnings": list(told.warnings),
-            "clusters": [
-                {**cluster_values(each), "pairs": [pair_values(pair) for pair in each.pairs]}
-                for each in told.clusters[start : start + rows]
-            ],
-        }
+        job = jobs.of(job_id)
+        if format == "page":
+            return _values(job, start, rows)
+        if job.result is None:
+            raise HTTPException(409, f"the job is not done but {job.state.value}; ask again without format")
+        return _file(job.result.clusters, format)
+
+    @router.delete(f"{_PATH}/{{job_id}}", status_code=204, summary="Cancel a job")
+    def cancel(job_id: str) -> Response:
+        """End a job that waits or runs, and forget what it found."""
+        jobs.cancel(job_id)
+        return Response(status_code=204)
 
     return router
 
 
-@contextmanager
-def _turn(searching: threading.Lock, places: threading.BoundedSemaphore) -> Iterator[None]:
-    """Let one thread after the other search, as long as there is time for it, and few of them wait.
-
-    Raises:
-        HTTPException: 503, too many wait, or the time is up.
-    """
-    busy = HTTPException(503, "others are looking for duplicates, which is done one after the other; try again")
-    if not places.acquire(blocking=False):
-        raise busy
-    try:
-        left = seconds_left()
-        if not searching.acquire(timeout=-1 if left is None else max(left, 0.0)):
-            raise busy
-        try:
-            yield
-        finally:
-            searching.release()
-    finally:
-        places.release()
+def _values(job: Job[Found], start: int = 0, rows: int = 0) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "id": job.id,
+        "state": job.state.value,
+        "progress": {"doing": job.doing, "count": job.count},
+        "result": None if job.result is None else job.result.page(start, rows),
+    }
+    if job.error is not None:
+        status, message = (status_of(job.error), str(job.error)) if isinstance(job.error, WhorlError) else (500, DEFECT)
+        told["error"] = {"statusCode": status, "message": message}
+    return told
 
 
-def _searched(store: Store, question: PairQuestion, complete: bool) -> _Found:
+def _require_comparable(store: Store) -> None:
     count = store.count()
+    if count and store.engine.sketch_scheme is None:
+        raise NoSketchesError
     if count > MOST_DOCUMENTS:
         raise ParameterError(
-            f"the store has {count:,} documents, more than the {MOST_DOCUMENTS:,} that are compared while somebody "
-            "waits; 'whorl duplicates' does it on the command line"
+            f"the store has {count:,} documents, more than the {MOST_DOCUMENTS:,} that are compared over HTTP; "
+            "'whorl duplicates' does it on the command line"
         )
-    with duplicates_in(store.engine, question, links_suffice=not complete) as there:
-        clusters = tuple(there.clusters(complete=complete, with_pairs_up_to=PAIRS_UP_TO))
+
+
+def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
+    question = ask_pairs(asked.metric, str(asked.threshold), str(asked.recall))
+    with duplicates_in(store.engine, question, links_suffice=not asked.complete, progress=report) as there:
+        clusters = []
+        for cluster in there.clusters(complete=asked.complete, with_pairs_up_to=PAIRS_UP_TO):
+            clusters.append(cluster)
+            if len(clusters) % 256 == 0:
+                report("clustering", len(clusters))
         pairs = there.count_pairs()
-        return _Found((question, complete), time.monotonic(), there.documents, pairs, clusters, tuple(left_out(there)))
+        return Found(asked, time.monotonic(), there.documents, pairs, tuple(clusters), tuple(left_out(there)))
 
 
 def _file(clusters: tuple[Cluster, ...], form: str) -> Response:
