@@ -21,6 +21,9 @@ from tests import solr_runtime
 settings.register_profile("whorl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("whorl")
 
+# A Solr of a few minutes: compiling what it runs as well as can be takes twice the time that its work does.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 #: What a test needs beside this process, by the fixtures that bring it; what is left is marked where it is written.
 BROUGHT_BY = {
     "browser": {"browser"},
