@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +131,7 @@ def test_texts_are_taken_as_results_are(workers: int, monkeypatch: pytest.Monkey
     for done in range(1, 200):
         next(results)
         assert taken - done <= 1000 // 64 + 8 * (workers * bulk.BATCHES_PER_WORKER + 2)
+    assert isinstance(results, Generator)
     results.close()
 
 
@@ -233,6 +234,7 @@ def test_the_first_texts_do_not_stay(workers: int, monkeypatch: pytest.MonkeyPat
     for _ in range(150):
         next(results)
     assert there[0]() is None
+    assert isinstance(results, Generator)
     results.close()
 
 

@@ -122,7 +122,8 @@ def test_candidates_are_those_of_one_process(
         told[row["round"], row["level"], row["token"]].add(row["key"])
     assert Counter(map(frozenset, told.values())) == groups
 
-    expected = verified(sketches, *(np.searchsorted(keys, side) for side in np.array(sorted(pairs)).T), asked)
+    a, b = (np.searchsorted(keys, side) for side in np.array(sorted(pairs)).T)
+    expected = verified(sketches, a, b, asked)
     assert 0 < np.count_nonzero(expected.is_exact) < len(expected) < len(pairs)
     numbers_of = (expected.sizes_a, expected.sizes_b, expected.shared, expected.low, expected.high)
     ids = np.array(keys)

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.embedded.store_process import SCHEME, document
 from tests.engine.embedded.stores import EVERYTHING, fill, found, opened
 from whorl.engine.embedded import engine as embedded
-from whorl.engine.embedded.engine import RECORDS
+from whorl.engine.embedded.folder import LOCK, RECORDS
 from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
@@ -32,7 +32,7 @@ def test_an_empty_folder_may_become_a_store(path):
     """
     path.mkdir(parents=True)
     (path / RECORDS).touch()
-    (path / embedded.LOCK).touch()
+    (path / LOCK).touch()
     with pytest.raises(StoreError, match="no store at"):
         opened(path, create=False)
     with opened(path) as engine:
@@ -103,7 +103,7 @@ def test_no_rights(path, start):
     fill(path, 1)
     path.chmod(0o500)
     (path / RECORDS).chmod(0o400)
-    (path / embedded.LOCK).chmod(0o400)
+    (path / LOCK).chmod(0o400)
     try:
         told = start("deny", path).communicate(timeout=60)
     finally:

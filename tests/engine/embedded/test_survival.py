@@ -10,8 +10,7 @@ import pytest
 
 from tests.engine.embedded.store_process import document, state_after, step
 from tests.engine.embedded.stores import assert_state, fill, found, opened
-from whorl.engine.embedded import engine as embedded
-from whorl.engine.embedded.engine import INDEX, RECORDS
+from whorl.engine.embedded.folder import INDEX, LOCK, RECORDS
 from whorl.errors import StoreError
 from whorl.model import Document
 
@@ -69,7 +68,7 @@ def test_kill_while_the_index_is_made(path, start, point, when, is_new):
     assert child.wait(timeout=60) == -9
     with opened(path) as engine:
         assert_state(engine, {} if is_new else state_after(5))
-    assert sorted(child.name for child in path.iterdir()) == [INDEX, RECORDS, embedded.LOCK]
+    assert sorted(child.name for child in path.iterdir()) == [INDEX, RECORDS, LOCK]
 
 
 def index_files(path):

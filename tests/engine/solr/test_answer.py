@@ -17,7 +17,6 @@ from tests import solr_runtime
 from tests.engine.solr.test_client import Faulty, http
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
-from whorl.engine.solr import engine as engine_module
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED
@@ -170,7 +169,7 @@ def test_what_changes_in_a_collection_is_seen(url: str, monkeypatch: pytest.Monk
         engine = store.engine
         assert isinstance(engine, SolrEngine)
         clock = [1000.0]
-        monkeypatch.setattr(engine_module.time, "monotonic", lambda: clock[0])
+        monkeypatch.setattr("whorl.engine.solr.engine.time.monotonic", lambda: clock[0])
         engine._collection.forget()
         assert engine.collection.has_sketches
         definition = client.get("schema/fields/whorl_sketch")["field"]

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from whorl.arrays import chunks
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.hashing import well_formed
@@ -246,7 +247,7 @@ def test_compiled_loops_give_the_same(profile: str, together: int, monkeypatch: 
     monkeypatch.setattr(module, "LARGE", 0)
     monkeypatch.setattr(module, "_TOGETHER", together)
     compiled = module._WordCodes(profile)
-    assert [code for batch in module._batches(several) for code in compiled(batch).tolist()] == plain
+    assert [code for batch in chunks(several, len, together) for code in compiled(batch).tolist()] == plain
     assert compiled._reader is not None
 
 

@@ -124,8 +124,9 @@ def test_minima_of_many_laws_at_once() -> None:
     laws = [(0, 0, 0), (5, 5, 3), (10, 9, 5), (20_000, 1, 64), (200_000, 65_000, 12_500), (1 << 40, 1 << 39, 60)]
     laws += [(200_000, 199_999, 12_500), (1000, 0, 10), (3000, 2990, 2999), (1 << 40, (1 << 40) - 40, 1 << 39)]
     for recall in (Fraction(1, 100), Fraction(1, 2), Fraction(99, 100), Fraction(999_999, 1_000_000)):
-        together = min_should_match_for(*np.array(laws).T, recall).tolist()
-        assert together == [int(min_should_match_for(*law, recall)) for law in laws]
+        population, good, drawn = np.array(laws).T
+        together = min_should_match_for(population, good, drawn, recall).tolist()
+        assert together == [int(min_should_match_for(*law, recall=recall)) for law in laws]
         for (population, good, drawn), minimum in zip(laws, together, strict=True):
             at, above = upper_tail(population, good, drawn, [minimum, minimum + 1]).tolist()
             assert at >= float(recall) - 1e-11
