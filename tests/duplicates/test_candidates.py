@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from tests.plain import sketch_of
 from whorl.duplicates.candidates import Crowd, Some, find_candidates
 from whorl.duplicates.clusters import Components
-from whorl.duplicates.question import Metric, PairQuestion
+from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.search import _Links, find_pairs, first_of_equals
 from whorl.duplicates.sketches import Sketches, level_beyond
 from whorl.duplicates.verify import Pairs, verified
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.statistics.metric import Metric
 
 COMPLETE = SketchScheme(k=16384, floor_level=0, cap=16384)
 #: Sketches of nearly everything in these tests.

@@ -9,11 +9,12 @@ import numpy as np
 
 from tests.plain import sketch_of
 from whorl.duplicates.archive import sketch_key
-from whorl.duplicates.question import Metric, PairQuestion
+from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.search import find_pairs, first_of_equals
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verify import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.statistics.metric import Metric
 
 SCHEME = SketchScheme(k=64, floor_level=1, cap=128)
 

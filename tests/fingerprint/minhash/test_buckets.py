@@ -18,7 +18,7 @@ from whorl.fingerprint.minhash.buckets import (
     estimate_buckets,
     judge_buckets,
 )
-from whorl.fingerprint.minhash.minima import Scheme
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.similar.minhash_plan import MinHashPlan, make_minhash_plan
 
