@@ -1,0 +1,96 @@
+"""Time uploads and deletes of one document each, into an embedded store that holds many.
+
+    python benchmarks/uploads.py [--documents N] [--uploads N] [--deletes N] [--label TEXT] [--csv FILE]
+
+Every upload is a `Store.index` of one new document, searchable when it returns; every delete takes one of the first
+documents out. Printed, and appended to the file of `--csv`, are milliseconds of the clock (median, 99 %, the longest)
+and milliseconds of processor time, of all threads, a document. A search follows each time, and its hit is checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import platform
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.model import Document
+from whorl.store import Store
+
+COLUMNS = ["label", "store", "step", "times", "median ms", "p99 ms", "longest ms", "CPU ms", "python"]
+VOCABULARY = [f"word{number}" for number in range(50_000)]
+
+
+def documents(first: int, count: int) -> Iterator[Document]:
+    """Yield documents of some hundred words, frequent ones and rare ones, each with a word of its own."""
+    for number in range(first, first + count):
+        chosen = random.Random(number)
+        words = [VOCABULARY[int(len(VOCABULARY) * chosen.random() ** 3)] for _ in range(chosen.randrange(100, 500))]
+        yield Document(f"d{number}", f"own{number} {' '.join(words)}", f"document {number}")
+
+
+def timed(step: str, work: Callable[[Document], None], each: Sequence[Document]) -> list[object]:
+    """Do a work with documents one after the other, and return what it took."""
+    clock, processor = [], time.process_time()
+    for document in each:
+        begin = time.perf_counter()
+        work(document)
+        clock.append((time.perf_counter() - begin) * 1000)
+    spent = (time.process_time() - processor) * 1000 / len(each)
+    clock.sort()
+    p99 = clock[min(len(clock) - 1, int(len(clock) * 0.99))]
+    return [step, len(each), *(f"{ms:.1f}" for ms in (statistics.median(clock), p99, clock[-1], spent))]
+
+
+def main() -> None:
+    """Measure, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=20_000)
+    parser.add_argument("--uploads", type=int, default=300)
+    parser.add_argument("--deletes", type=int, default=50)
+    parser.add_argument("--label", default="")
+    parser.add_argument("--csv", type=Path)
+    asked = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder,
+        Store(EmbeddedEngine(Path(folder) / "store")) as store,
+    ):
+        begin = time.perf_counter()
+        store.index(documents(0, asked.documents))
+        print(f"{asked.documents:,} documents in {time.perf_counter() - begin:.0f} s", flush=True)
+
+        def upload(document: Document) -> None:
+            store.index([document])
+
+        def delete(document: Document) -> None:
+            assert store.delete([document.id]) == 1
+
+        def search(document: Document, found: int) -> None:
+            assert store.search(document.text.split()[0]).total == found
+
+        new, old = list(documents(asked.documents, asked.uploads)), list(documents(0, asked.deletes))
+        rows = [
+            timed("upload", upload, new),
+            timed("search", partial(search, found=1), new),
+            timed("delete", delete, old),
+            timed("search", partial(search, found=0), old),
+        ]
+    lines = [[asked.label, asked.documents, *row, platform.python_version()] for row in rows]
+    for line in lines:
+        print("  ".join(f"{name} {value}" for name, value in zip(COLUMNS, line, strict=True)))
+    if asked.csv:
+        is_new = not asked.csv.exists()
+        with asked.csv.open("a", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerows([COLUMNS, *lines] if is_new else lines)
+
+
+if __name__ == "__main__":
+    main()
