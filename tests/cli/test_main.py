@@ -318,7 +318,7 @@ def test_a_store_that_is_not_there(folder: Path) -> None:
     """
     Asking does not make one: a mistyped --store is an error with exit code 1, and leaves nothing behind.
     """
-    for words in (["search", "x"], ["explain", "x"], ["delete", "x"], ["serve"]):
+    for words in (["search", "x"], ["explain", "x"], ["delete", "x"]):
         result = whorl(*words, "--store", "tyop")
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.startswith("whorl: there is no store at tyop; make one by indexing")

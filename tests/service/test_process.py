@@ -61,6 +61,18 @@ def stopping(served: Served) -> None:
     served.logged(lambda line: "Waiting" in str(line["event"]))
 
 
+def test_a_store_that_is_not_there_is_made(tmp_path: Path) -> None:
+    """
+    A service may be the first to use a folder, and is then sent its documents.
+    """
+    with serving(tmp_path / "new" / "store") as served:
+        headers = {"Content-Type": "application/x-ndjson"}
+        url = f"{served.url}/api/documents"
+        answer = requests.post(url, data=line("first"), headers=headers, timeout=DEADLINE_SECONDS)
+        assert answer.json()["stored"] == 1
+        assert requests.get(f"{served.url}/api/search?q=*", timeout=DEADLINE_SECONDS).json()["total"] == 1
+
+
 def test_what_was_accepted_is_finished(folder: Path) -> None:
     """
     Documents of which a part has come are taken to their end and answered, while nobody new is let in.

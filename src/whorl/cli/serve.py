@@ -38,5 +38,5 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
     if not (is_open or settings.is_open):
         credentials.require_for(host)
     hosts = Hosts(host, settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts))
-    with open_store(store, settings, create=False) as opened:
+    with open_store(store, settings) as opened:
         run(create_app(opened, credentials, settings, hosts), settings, host, port)

@@ -47,7 +47,10 @@ class Scanned:
 
 
 class Engine(Protocol):
-    """What whorl needs of a search engine. Every method raises EngineError or StoreError, and nothing else.
+    """What whorl needs of a search engine.
+
+    Every method raises EngineError, StoreError or StoppedError, and nothing else; but what runs or explains a plan also
+    UnsupportedQueryError, where that looks up more than the engine can at once.
 
     What a user calls a document is a reference, which `resolve` turns into an id; every other method takes ids.
     """

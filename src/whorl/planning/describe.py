@@ -63,7 +63,7 @@ def _leaf(leaf: BoundLeaf | ResolvedLeaf) -> str:
         case Nothing(reason=reason):
             return f"nothing: {reason}"
         case _:
-            return f"{_test(leaf)}{_weighed(leaf.weight)}"
+            return f"{describe_test(leaf)}{_weighed(leaf.weight)}"
 
 
 def _weighed(weight: float, usual: float = 0.0) -> str:
@@ -72,7 +72,8 @@ def _weighed(weight: float, usual: float = 0.0) -> str:
     return f", times {weight:g}" if usual else f", {weight:g} points"
 
 
-def _test(test: Test) -> str:
+def describe_test(test: Test) -> str:
+    """Say what a clause asks for."""
     where = "the text fields" if test.field is None else f"field {test.field!r}"
     match test:
         case Words(text=text, slop=slop):

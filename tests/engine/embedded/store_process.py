@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from whorl.engine.embedded import engine as embedded
+from whorl.engine.embedded import index as inverted
 from whorl.engine.embedded import records
-from whorl.engine.embedded import word_index as inverted
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import WhorlError
 from whorl.fingerprint.scheme import Scheme
@@ -57,7 +57,7 @@ def say(*words: object) -> None:
 
 def write(path: Path, first: str) -> None:
     """Take one step after the other until killed, acknowledging each."""
-    embedded.COMMIT_EVERY = 7
+    embedded.COMMIT_EVERY, inverted.MOST_RECENT = 7, 5
     with EmbeddedEngine(path, scheme=SCHEME) as engine:
         for number in itertools.count(int(first)):
             stored, deleted = step(number)
@@ -177,6 +177,18 @@ def deny(path: Path) -> None:
         EmbeddedEngine(path, scheme=SCHEME)
     except WhorlError as error:
         say(type(error).__name__, error)
+
+
+def visit(path: Path) -> None:
+    """Search a store, and try to write to it, as a user who may only read."""
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    with EmbeddedEngine(path, create=False, scheme=SCHEME) as engine:
+        say("found", engine.search(BoundPlan(MatchAll()), start=0, rows=0).total)
+        try:
+            engine.index([document("a", "s")])
+        except WhorlError as error:
+            say(type(error).__name__)
 
 
 def fork(path: Path) -> None:

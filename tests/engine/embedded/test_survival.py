@@ -75,7 +75,7 @@ def index_files(path):
     """
     Names of an index's files; of those that carry a segment's name, the endings.
     """
-    files = (path / INDEX).iterdir()
+    files = (path / INDEX).glob("*/*")
     return sorted({file.suffix or file.name for file in files if file.suffix != ".lock"})
 
 
@@ -114,7 +114,7 @@ def test_damaged_files_of_the_index(path, damage, is_open):
     for name in index_files(path):
         with ExitStack() as stack:
             engine = stack.enter_context(opened(path)) if is_open else None
-            for file in list((path / INDEX).iterdir()):
+            for file in list((path / INDEX).glob("*/*")):
                 if name in (file.suffix, file.name):
                     damage(file)
             engine = engine or stack.enter_context(opened(path))
@@ -257,7 +257,7 @@ def test_an_interrupted_write_is_caught_up(path, monkeypatch):
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("whorl.engine.embedded.word_index.IndexWriter.replace", interrupted)
+            patch.setattr("whorl.engine.embedded.index.IndexWriter.replace", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 engine.index([document("a", "s1"), Document("b", "")])
         assert engine.count() == 2

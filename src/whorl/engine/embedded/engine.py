@@ -10,17 +10,22 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
+from tantivy import Query
+
 from whorl.arrays import sorted_distinct
-from whorl.engine.embedded.folder import INDEX, LOCK, RECORDS, Contents, prepare_folder
-from whorl.engine.embedded.ordering import in_order
+from whorl.engine.embedded.contents import Contents
+from whorl.engine.embedded.folder import INDEX, LOCK, RECORDS, is_read_only, mirror, prepare_folder
+from whorl.engine.embedded.index import IndexBrokenError, IndexWriter, InvertedIndex
+from whorl.engine.embedded.ordering import sort_hits
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Record, Records, WriteLock
-from whorl.engine.embedded.word_index import Entry, IndexBrokenError, IndexWriter, InvertedIndex
+from whorl.engine.embedded.schema import SCHEMA, Entry
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.engine.references import Role, candidates
 from whorl.errors import StoreError
@@ -46,6 +51,7 @@ class EmbeddedEngine:
 
     Threads may share one. Processes may open the same folder: any number search while one writes. Documents are
     safe when `index` returns, and found by all after `refresh`; until then this engine keeps other writers waiting.
+    A folder that may not be written to is searched as it was when it was opened.
 
     Args:
         path: The folder.
@@ -64,17 +70,29 @@ class EmbeddedEngine:
         self.path, self._scheme, self._wait_seconds = Path(path), scheme, wait_seconds
         self._sketch_scheme = SketchScheme()
         self._process, self._is_open = os.getpid(), True
-        self._writing, self._applied = threading.RLock(), 0
+        self._writing = threading.RLock()
         self._writer: IndexWriter | None = None
+        self._merged = threading.Event()
+        self._merged.set()
         prepare_folder(self.path, create=create)
         with ExitStack() as opened:
-            self._lock = WriteLock(self.path / LOCK)
+            folder, self._is_read_only = self.path, is_read_only(self.path)
+            if self._is_read_only:
+                folder = Path(opened.enter_context(TemporaryDirectory(prefix="whorl-", ignore_cleanup_errors=True)))
+                mirror(self.path, folder)
+            self._lock = WriteLock(folder / LOCK)
             opened.callback(self._lock.close)
-            self._records = Records(self.path / RECORDS, scheme, self._sketch_scheme, wait_seconds=wait_seconds)
+            self._records = Records(
+                self.path / RECORDS,
+                scheme,
+                self._sketch_scheme,
+                wait_seconds=wait_seconds,
+                is_read_only=self._is_read_only,
+            )
             opened.callback(self._records.close)
-            self._index = InvertedIndex(self.path / INDEX, self._records.store)
+            self._index = InvertedIndex(folder / INDEX, self._records.store)
             opened.callback(self._index.close)
-            self._catch_up()
+            self._apply_leftovers()
             self._opened = opened.pop_all()
 
     @property
@@ -89,6 +107,7 @@ class EmbeddedEngine:
 
         Everything is held in memory until then, so a large collection comes in several calls.
         """
+        self._require_writable()
         # Before anybody has to wait: this is most of the work. Of one id twice, the last stands.
         prepared = self._prepared({document.id: document for document in documents}.values())
         if not prepared:
@@ -96,11 +115,10 @@ class EmbeddedEngine:
 
         def store(writer: IndexWriter) -> None:
             with self._records.writing():
-                self._records.forget_changes(self._applied)
+                self._records.forget_changes(writer.base)
                 for record, _ in prepared.values():
                     self._records.put(record)
-            for document_id, (_, entry) in prepared.items():
-                writer.replace(document_id, entry)
+            writer.replace({document_id: entry for document_id, (_, entry) in prepared.items()})
             if writer.pending >= COMMIT_EVERY:
                 self._commit(writer)
 
@@ -112,14 +130,12 @@ class EmbeddedEngine:
         with self._writing:
             if self._writer is None and self._index.applied() == self._records.last_change():
                 return
-            self._write(self._commit)
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
-            self._lock.release()
+            self._write(self._finish)
+            self._let_go()
 
     def delete(self, ids: Collection[str]) -> int:
         """Forget documents, at once; return how many there were."""
+        self._require_writable()
         there = self.digests(ids)
         if not there:
             return 0
@@ -128,8 +144,7 @@ class EmbeddedEngine:
         def forget(writer: IndexWriter) -> None:
             with self._records.writing():
                 gone.extend(document_id for document_id in there if self._records.remove(document_id))
-            for document_id in gone:
-                writer.replace(document_id, None)
+            writer.replace(dict.fromkeys(gone))
 
         with self._writing:
             self._write(forget)
@@ -158,31 +173,28 @@ class EmbeddedEngine:
             return None
         try:
             try:
-                self._writer = self._caught_up()
+                self._writer = self._started_writer()
             except IndexBrokenError as error:
                 self._build(error)
-                self._writer = self._caught_up()
+                self._writer = self._started_writer()
         except IndexBrokenError as error:
             self._let_go()
-            raise StoreError(self._told(error)) from error
+            raise StoreError(self._index_failure(error)) from error
         except BaseException:
             self._let_go()
             raise
         return self._writer
 
-    def _caught_up(self) -> IndexWriter:
+    def _started_writer(self) -> IndexWriter:
         applied = self._index.applied()
         changed = None if applied is None else self._records.changed_since(applied)
         if changed is None:
             self._build()
             changed = []
-        writer = self._index.writer()
+        writer = self._index.writer(self._entries, self._merged.wait)
         try:
-            for at in range(0, len(changed), COMMIT_EVERY):
-                ids = changed[at : at + COMMIT_EVERY]
-                entries = {record.document.id: self._entry(record) for record in self._records.records(ids)}
-                for document_id in ids:
-                    writer.replace(document_id, entries.get(document_id))
+            for document_id, entry in self._entries(changed):
+                writer.replace({document_id: entry})
             if changed:
                 self._commit(writer)
         except BaseException:
@@ -190,17 +202,40 @@ class EmbeddedEngine:
             raise
         return writer
 
+    def _entries(self, ids: Iterable[str]) -> Iterator[tuple[str, Entry | None]]:
+        """Yield what is to be indexed of the documents of some ids, None for those that are gone."""
+        for document_id in ids:
+            record = next(self._records.records([document_id]), None)
+            yield document_id, None if record is None else self._entry(record)
+
     def _commit(self, writer: IndexWriter) -> None:
-        number = self._records.last_change()
-        writer.commit(number)
-        self._applied = number
+        writer.commit(self._records.last_change())
+
+    def _finish(self, writer: IndexWriter) -> None:
+        self._commit(writer)
+        if merged := writer.close():
+            self._merged.clear()
+            threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
+
+    def _merge(self, merged: Callable[[], None]) -> None:
+        """Wait for the merges of the main part; other engines may write after them, this one goes on meanwhile."""
+        try:
+            with suppress(IndexBrokenError):
+                # The segments stay apart then, and are as good; who finds one broken makes the index again.
+                merged()
+        finally:
+            self._merged.set()
+            with self._writing:
+                if self._is_open and self._writer is None:
+                    self._let_go()
 
     def _let_go(self) -> None:
         """Forget what is not committed, and let other writers in."""
         if self._writer is not None:
             self._writer.abandon()
             self._writer = None
-        self._lock.release()
+        if self._merged.is_set():
+            self._lock.release()
 
     def _rebuild(self, cause: IndexBrokenError | None = None) -> None:
         """Make the index again, whatever it is like."""
@@ -211,18 +246,18 @@ class EmbeddedEngine:
             try:
                 self._build(cause)
             except IndexBrokenError as error:
-                raise StoreError(self._told(error)) from error
+                raise StoreError(self._index_failure(error)) from error
             finally:
                 self._lock.release()
 
     def _build(self, cause: IndexBrokenError | None = None) -> None:
         if cause is not None and cause.is_full:
-            raise StoreError(self._told(cause)) from cause
+            raise StoreError(self._index_failure(cause)) from cause
+        self._merged.wait()
         number = self._records.last_change()
         self._index.build((self._entry(record) for record in self._records.records()), number)
-        self._applied = number
 
-    def _catch_up(self) -> None:
+    def _apply_leftovers(self) -> None:
         """On opening, apply what a crash has left."""
         applied = self._index.applied()
         if applied is not None and applied == self._records.last_change():
@@ -244,7 +279,7 @@ class EmbeddedEngine:
             f"(waited {self._wait_seconds:g} seconds)"
         )
 
-    def _told(self, error: IndexBrokenError) -> str:
+    def _index_failure(self, error: IndexBrokenError) -> str:
         if error.is_full:
             return (
                 f"no room left on the disk for {self.path / INDEX} ({error}); free some: what was stored is safe, and "
@@ -287,12 +322,13 @@ class EmbeddedEngine:
     def digests(self, ids: Collection[str]) -> Mapping[str, str]:
         """Return the digests that the documents were stored with, for those that have one."""
         self._require_usable()
-        return self._records.digests([document_id for document_id in ids if document_id == well_formed(document_id)])
+        return {each: digest for each, (_, digest) in self._records.heads(ids).items()}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         """Return the ids of the documents that references name, by reference."""
         self._require_usable()
         resolved = {each: self._resolved(each) for each in references}
+        self._require_gone([each for each, document_id in resolved.items() if document_id is None])
         return {reference: document_id for reference, document_id in resolved.items() if document_id is not None}
 
     def _resolved(self, reference: str) -> str | None:
@@ -301,24 +337,19 @@ class EmbeddedEngine:
             return None
         for role, value in candidates(reference):
             document_id = value if role == "key" else self._records.by_handle(_PROPERTIES[role], value)
-            if document_id is not None and self._records.names([document_id]):
+            if document_id is not None and self._records.heads([document_id]):
                 return document_id
         return None
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of documents, by id, always in order and with their repeats."""
         self._require_usable()
-        found = {each: self._records.minima(each) for each in wanted if each == well_formed(each)}
-        return {
-            document_id: Signature(self._scheme, numbers)
-            for document_id, numbers in found.items()
-            if numbers is not None
-        }
+        return {each: Signature(self._scheme, numbers) for each, numbers in self._records.minima(wanted).items()}
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         """Return the stored texts of documents, by id, of those that have one; an empty text is none."""
         self._require_usable()
-        texts = self._records.texts([document_id for document_id in ids if document_id == well_formed(document_id)])
+        texts = self._records.texts(ids)
         return {document_id: text for document_id, text in texts.items() if text}
 
     def largest_size(self) -> int | None:
@@ -329,7 +360,7 @@ class EmbeddedEngine:
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         """Return the sketches of documents, by id, of those that have one."""
         self._require_usable()
-        return self._records.sketches([document_id for document_id in ids if document_id == well_formed(document_id)])
+        return self._records.sketches(ids)
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         """Yield all documents with their sketches, in the order of their ids; the mark is the last id."""
@@ -362,11 +393,8 @@ class EmbeddedEngine:
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return what is stored of the documents of these ids, by id, of those that there are."""
         self._require_usable()
-        found = self._records.untexted([document_id for document_id in ids if document_id == well_formed(document_id)])
-        return {
-            document_id: Stored(document_id, document.name, document.contents())
-            for document_id, document in found.items()
-        }
+        heads = self._records.heads(ids)
+        return {each: Stored(each, document.name, document.contents()) for each, (document, _) in heads.items()}
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan."""
@@ -380,24 +408,40 @@ class EmbeddedEngine:
         try:
             return self._page(plan, start, rows, order)
         except IndexBrokenError as error:
-            raise StoreError(self._told(error)) from error
+            raise StoreError(self._index_failure(error)) from error
 
     def _page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
-        translation = translate(plan, self._scheme.profile, Contents(self._index, self._records, self._words))
+        contents = Contents(self._index, self._records, self._words)
+        translation = translate(plan, self._scheme.profile, contents)
+        contents.require_time_for_all()
         if order:
             # All of them: the index knows no order of values.
             everything = self._records.count()
-            total, found = self._index.matches(translation.query, 0, everything, ranked=translation.is_ranked)
+            total, found = self._index.matches(translation.query, 0, everything, is_ranked=translation.is_ranked)
             ids = [document_id for document_id, _ in found]
-            found = in_order(found, self._records.untexted(ids), order)[start : start + rows]
+            found = sort_hits(found, self._heads(ids), order)[start : start + rows]
         else:
-            total, found = self._index.matches(translation.query, start, rows, ranked=translation.is_ranked)
-        names = self._records.names([document_id for document_id, _ in found])
+            total, found = self._index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
+        heads = self._heads([document_id for document_id, _ in found])
         # What is missing is being deleted at this moment.
-        hits = tuple(
-            Hit(document_id, names[document_id], score) for document_id, score in found if document_id in names
-        )
+        self._require_gone([each for each, _ in found if each not in heads])
+        hits = tuple(Hit(each, heads[each].name, score) for each, score in found if each in heads)
         return Page(total - len(found) + len(hits), hits, translation.warnings)
+
+    def _require_gone(self, missing: Sequence[str]) -> None:
+        """Raise StoreError where the index has documents that the records lack, and that nobody has deleted."""
+        applied = self._index.applied() if missing else None
+        if applied is None:
+            return
+        wanted = Query.term_set_query(SCHEMA, "id", [each for each in missing if each == well_formed(each)])
+        with suppress(IndexBrokenError):
+            _, known = self._index.matches(wanted, 0, len(missing), is_ranked=False)
+            changed = self._records.changed_since(applied)
+            if changed is not None and (lost := {document_id for document_id, _ in known} - set(changed)):
+                self._records.refuse(f"document {min(lost)!r} is not where it was")
+
+    def _heads(self, ids: Collection[str]) -> dict[str, Document]:
+        return {each: document for each, (document, _) in self._records.heads(ids).items()}
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return what `search` would ask the index, with numbers of tokens in the place of tokens."""
@@ -431,6 +475,7 @@ class EmbeddedEngine:
                     self.refresh()
             finally:
                 self._is_open = False
+                self._merged.wait()
                 self._let_go()
                 self._opened.close()
 
@@ -441,6 +486,11 @@ class EmbeddedEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _require_writable(self) -> None:
+        self._require_usable()
+        if self._is_read_only:
+            raise StoreError(f"the store {self.path} can be searched and not written to; see who owns it and its files")
 
     def _require_usable(self) -> None:
         if not self._is_open:

@@ -1,41 +1,13 @@
-"""What is in the folder of an embedded store: its files, and what queries ask that the index alone does not tell."""
+"""The folder of an embedded store: what may become one, and how one is read that may not be written to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
 from pathlib import Path
 
-from tantivy import Query
-
-from whorl.engine.embedded.clause_queries import Values
-from whorl.engine.embedded.records import Records
-from whorl.engine.embedded.word_index import InvertedIndex
 from whorl.errors import StoreError
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
-
-
-class Contents:
-    """What is in the store, for clauses that no query of the index tells."""
-
-    def __init__(self, index: InvertedIndex, records: Records, words: Callable[[str], list[str]]) -> None:
-        self._index, self._records, self._words = index, records, words
-
-    def names(self) -> Iterable[str]:
-        return {"name", "content", *(name for name, _ in self._records.fields())}
-
-    def terms(self, field: str, beginning: str) -> list[str]:
-        return self._index.terms(field, beginning)
-
-    def verified(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
-        _, found = self._index.matches(query, 0, self._records.count(), ranked=False)
-        verified = []
-        for record in self._records.records([document_id for document_id, _ in found]):
-            document = record.document
-            texts = {"name": (document.name,), "content": (document.text,), **document.values()}
-            if any(is_match([self._words(text) for text in texts.get(field, ())]) for field in fields):
-                verified.append(document.id)
-        return verified
 
 
 def prepare_folder(path: Path, *, create: bool) -> None:
@@ -54,3 +26,23 @@ def prepare_folder(path: Path, *, create: bool) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} cannot be used as a store: {error}; name another folder") from error
+
+
+def is_read_only(path: Path) -> bool:
+    """Say whether a store may be read and not written to: somebody else's, or on a disk mounted so."""
+    return os.access(path / RECORDS, os.R_OK) and not (os.access(path, os.W_OK) and os.access(path / RECORDS, os.W_OK))
+
+
+def mirror(path: Path, copy: Path) -> None:
+    """Make a folder whose index is that of a store, by links: tantivy wants to write where it reads.
+
+    What the index has missed is applied to the mirror.
+    """
+    try:
+        for part in (path / INDEX).glob("*/"):
+            (copy / INDEX / part.name).mkdir(parents=True)
+            for file in part.iterdir():
+                if file.suffix != ".lock":
+                    (copy / INDEX / part.name / file.name).symlink_to(file.absolute())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read without writing to it: {error}") from error

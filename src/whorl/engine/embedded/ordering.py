@@ -9,7 +9,7 @@ from whorl.model import Document, Order
 from whorl.planning.clauses import Kind
 
 
-def in_order(
+def sort_hits(
     found: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
 ) -> list[tuple[str, float]]:
     """Return hits, pairs of id and score, by the keys of an order, and equal ones by their ids.

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from tantivy import FieldType, Occur, Query
 
-from whorl.engine.embedded.clause_queries import ClauseQueries, Store
-from whorl.engine.embedded.word_index import SCHEMA
+from whorl.engine.embedded.clauses import ClauseQueries
+from whorl.engine.embedded.contents import Contents
+from whorl.engine.embedded.schema import SCHEMA
 from whorl.planning.build import (
     Bool,
     BoundLeaf,
@@ -52,24 +53,24 @@ class _Part:
     score: float | None
 
 
-def translate(plan: BoundPlan, profile: str, store: Store | None) -> Translation:
+def translate(plan: BoundPlan, profile: str, contents: Contents | None) -> Translation:
     """Return a bound plan as a query.
 
     Args:
         plan: What `whorl.planning.bind.bind` returned.
         profile: How texts are split into words.
-        store: What is looked at where tantivy has no query for a clause; None where the query will not be run.
+        contents: What is looked at where tantivy has no query for a clause; None where the query will not be run.
     """
-    translator = _Translator(profile, store)
+    translator = _Translator(profile, contents)
     part = translator.part(plan.root)
     warnings = tuple(dict.fromkeys((*plan.warnings, *translator.warnings)))
     return Translation(part.query, part.score is None, part.description, warnings)
 
 
 class _Translator:
-    def __init__(self, profile: str, store: Store | None) -> None:
+    def __init__(self, profile: str, contents: Contents | None) -> None:
         self.warnings: list[str] = []
-        self.clauses = ClauseQueries(profile, store)
+        self.clauses = ClauseQueries(profile, contents)
 
     def part(self, plan: BoundNode) -> _Part:
         match plan:

@@ -1,7 +1,8 @@
 """The SQLite file of an embedded store: the documents, and a journal of what changed.
 
 This file is the truth. One transaction writes documents and their journal entries; whatever is derived from the
-documents asks the journal what it has missed.
+documents asks the journal what it has missed. Every blob ends with a check sum of itself and of what it belongs to, so
+that a flipped bit is told as damage and never taken for what somebody stored.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ import sqlite3
 import threading
 import uuid
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from whorl.context import require_time
 from whorl.errors import SchemeMismatchError, StoreError
+from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -28,23 +31,25 @@ from whorl.model import Document
 from whorl.planning.clauses import Kind
 
 #: Of the tables below; a change to them is a new number.
-FORMAT = "4"
+FORMAT = "5"
 #: Properties that a document can be named by, beside its id.
 HANDLES = ("DBID", "LID")
 
+# What a row says of a document is in sealed blobs; id, size and handles stand beside them to be looked for.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, properties TEXT NOT NULL,
-    digest TEXT NOT NULL, size INTEGER NOT NULL, minima BLOB NOT NULL, sketch BLOB NOT NULL, content BLOB NOT NULL);
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,
+    head BLOB NOT NULL, minima BLOB NOT NULL, sketch BLOB NOT NULL, content BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS document_size ON document (size);
 CREATE TABLE IF NOT EXISTS handle (
     name TEXT NOT NULL, value TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (name, value, id)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
-CREATE TABLE IF NOT EXISTS field (name TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (name, kind)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, entry BLOB NOT NULL);
 """
 _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
+_SEAL_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +72,29 @@ class Records:
         scheme: What the signatures in it are made under.
         sketch_scheme: What the sketches in it are made under.
         wait_seconds: How long to wait for another process.
+        is_read_only: Whether nothing is to be written, in the folder of the file neither.
 
     Raises:
         StoreError: The file is of another kind or format, or cannot be used.
         SchemeMismatchError: Its signatures are made under another scheme.
     """
 
-    def __init__(self, path: Path, scheme: Scheme, sketch_scheme: SketchScheme, *, wait_seconds: float) -> None:
+    def __init__(
+        self,
+        path: Path,
+        scheme: Scheme,
+        sketch_scheme: SketchScheme,
+        *,
+        wait_seconds: float,
+        is_read_only: bool = False,
+    ) -> None:
         self._path, self._reading, self._sketch_scheme = path, threading.Lock(), sketch_scheme
+        connect = _connect_read_only if is_read_only else _connect
         with _failures(path):
-            self._writer = _connect(path, wait_seconds)
+            self._writer = connect(path, wait_seconds)
             try:
                 self.store = self._identify(scheme)
-                self._reader = _connect(path, wait_seconds)
+                self._reader = connect(path, wait_seconds)
             except BaseException:
                 self._writer.close()
                 raise
@@ -144,23 +159,21 @@ class Records:
         """Store a document in the place of its predecessor, and note it in the journal."""
         document = record.document
         self.remove(document.id, note=False)
+        blobs = {
+            "head": json.dumps([document.name, document.properties, record.digest], ensure_ascii=False).encode(),
+            "minima": record.minima.astype(">u8").tobytes(),
+            "sketch": encode(record.sketch),
+            "content": zlib.compress(document.text.encode()),
+        }
+        sealed = [_sealed(f"{part} of {document.id}", blob) for part, blob in blobs.items()]
         self._writer.execute(
-            "INSERT INTO document (id, name, properties, digest, size, minima, sketch, content) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                document.id,
-                document.name,
-                json.dumps(document.properties, ensure_ascii=False),
-                record.digest,
-                record.sketch.size,
-                record.minima.astype(">u8").tobytes(),
-                encode(record.sketch),
-                zlib.compress(document.text.encode()),
-            ),
+            "INSERT INTO document (id, size, head, minima, sketch, content) VALUES (?, ?, ?, ?, ?, ?)",
+            (document.id, record.sketch.size, *sealed),
         )
-        values = document.values()
         kinds = {(name, kind.name) for name, kind, _ in document.wholes()}
-        self._writer.executemany("INSERT OR IGNORE INTO field VALUES (?, ?)", sorted(kinds))
+        fields = [(_sealed("field", json.dumps(entry).encode()),) for entry in sorted(kinds)]
+        self._writer.executemany("INSERT OR IGNORE INTO field VALUES (?)", fields)
+        values = document.values()
         handles = [(name, value, document.id) for name in HANDLES for value in values.get(name, ())]
         self._writer.executemany("INSERT OR IGNORE INTO handle VALUES (?, ?, ?)", handles)
         self._note(document.id)
@@ -175,7 +188,7 @@ class Records:
         return gone
 
     def _note(self, document_id: str) -> None:
-        self._writer.execute("INSERT INTO journal (id) VALUES (?)", (document_id,))
+        self._writer.execute("INSERT INTO journal (entry) VALUES (?)", (_sealed("journal", document_id.encode()),))
 
     def forget_changes(self, through: int) -> None:
         """Drop the journal's entries up to a number: nobody asks for them again."""
@@ -190,30 +203,41 @@ class Records:
 
     def changed_since(self, number: int) -> list[str] | None:
         """Return the ids that changed after a journal number; None when the journal cannot tell."""
-        rows = self._read("SELECT number, id FROM journal WHERE number > ? ORDER BY number", (number,))
+        rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
+        ids = dict.fromkeys(self._opened("journal", entry).decode() for (entry,) in rows)
         # Numbers have no gaps, so a short list means that the asker is older than the journal, or newer than all.
-        return list(dict.fromkeys(row[1] for row in rows)) if number + len(rows) == self.last_change() else None
+        return list(ids) if number + len(rows) == self.last_change() else None
 
-    def records(self, ids: Sequence[str] | None = None) -> Iterator[Record]:
+    def records(self, ids: Iterable[str] | None = None) -> Iterator[Record]:
         """Yield the documents of these ids that exist, or all documents."""
-        wanted = [number for (number,) in self._read("SELECT number FROM document ORDER BY number")]
+        # One at a time, so that a search in another thread waits for one, not for all.
+        columns = "SELECT number, id, head, minima, sketch, content FROM document WHERE"
         if ids is not None:
-            wanted = sorted(row[1] for row in self._by_id("number", ids))
-        columns = "id, name, properties, digest, minima, sketch, content"
-        for number in wanted:
-            # One at a time, so that a search in another thread waits for one, not for all.
-            for row in self._read(f"SELECT {columns} FROM document WHERE number = ?", (number,)):
-                yield self._record(*row)
+            for document_id in ids:
+                for row in self._read(f"{columns} id = ?", (document_id,)):
+                    yield self._record(*row[1:])
+            return
+        number = -1
+        while rows := self._read(f"{columns} number > ? ORDER BY number LIMIT 1", (number,)):
+            number = rows[0][0]
+            yield self._record(*rows[0][1:])
 
-    def _record(
-        self, document_id: str, name: str, properties: str, digest: str, minima: bytes, sketch: bytes, content: bytes
-    ) -> Record:
-        try:
-            text = zlib.decompress(content).decode()
-            document = Document(document_id, text, name, json.loads(properties))
-        except (zlib.error, ValueError) as error:
-            raise StoreError(_damaged(self._path, f"document {document_id!r}: {error}")) from error
-        return Record(document, digest, _numbers(minima), decode(sketch, self._sketch_scheme))
+    def _record(self, document_id: str, head: bytes, minima: bytes, sketch: bytes, content: bytes) -> Record:
+        document, digest = self._head(document_id, head, self._text(document_id, content))
+        return Record(document, digest, self._minima(document_id, minima), self._sketch(document_id, sketch))
+
+    def _head(self, document_id: str, head: object, text: str = "") -> tuple[Document, str]:
+        name, properties, digest = json.loads(self._opened(f"head of {document_id}", head))
+        return Document(document_id, text, name, properties), digest
+
+    def _minima(self, document_id: str, minima: object) -> npt.NDArray[np.uint64]:
+        return np.frombuffer(self._opened(f"minima of {document_id}", minima), dtype=">u8").astype(np.uint64)
+
+    def _sketch(self, document_id: str, sketch: object) -> Sketch:
+        return decode(self._opened(f"sketch of {document_id}", sketch), self._sketch_scheme)
+
+    def _text(self, document_id: str, content: object) -> str:
+        return zlib.decompress(self._opened(f"content of {document_id}", content)).decode()
 
     def count(self) -> int:
         """Return how many documents there are."""
@@ -221,67 +245,67 @@ class Records:
 
     def largest_size(self) -> int | None:
         """Return the distinct shingles of the largest document, None where there is none."""
-        size: int | None = self._read("SELECT max(size) FROM document")[0][0]
-        return size
+        rows = self._read("SELECT id, size, sketch FROM document ORDER BY size DESC LIMIT 1")
+        for document_id, size, sketch in rows:
+            if self._sketch(document_id, sketch).size != size:
+                self.refuse(f"the size of {document_id} is not what was stored")
+        return int(rows[0][1]) if rows else None
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of all fields that any document ever had whole values in, with the types of these."""
-        return [(name, Kind[kind]) for name, kind in self._read("SELECT name, kind FROM field ORDER BY name, kind")]
+        entries = [json.loads(self._opened("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
+        return [(name, Kind[kind]) for name, kind in sorted(entries)]
 
-    def digests(self, ids: Collection[str]) -> dict[str, str]:
-        """Return digests by id, of those documents that exist."""
-        return {row[0]: row[1] for row in self._by_id("digest", ids)}
+    def heads(self, ids: Iterable[str]) -> dict[str, tuple[Document, str]]:
+        """Return documents without their texts, and their digests, by id, of those that exist."""
+        return {each: self._head(each, head) for each, head in self._by_id("head", ids)}
 
-    def names(self, ids: Collection[str]) -> dict[str, str]:
-        """Return names by id, of those documents that exist."""
-        return {row[0]: row[1] for row in self._by_id("name", ids)}
-
-    def untexted(self, ids: Collection[str]) -> dict[str, Document]:
-        """Return documents by id, of those that exist, without their texts."""
-        rows = self._by_id("name, properties", ids)
-        return {row[0]: Document(row[0], "", row[1], json.loads(row[2])) for row in rows}
-
-    def texts(self, ids: Collection[str]) -> dict[str, str]:
+    def texts(self, ids: Iterable[str]) -> dict[str, str]:
         """Return texts by id, of those documents that exist."""
-        found = {}
-        for document_id, content in self._by_id("content", ids):
-            try:
-                found[document_id] = zlib.decompress(content).decode()
-            except (zlib.error, ValueError) as error:
-                raise StoreError(_damaged(self._path, f"document {document_id!r}: {error}")) from error
-        return found
+        return {each: self._text(each, content) for each, content in self._by_id("content", ids)}
 
-    def minima(self, document_id: str) -> npt.NDArray[np.uint64] | None:
-        """Return a document's minima in bucket order, None where there is no such document."""
-        rows = self._by_id("minima", [document_id])
-        return _numbers(rows[0][1]) if rows else None
+    def minima(self, ids: Iterable[str]) -> dict[str, npt.NDArray[np.uint64]]:
+        """Return minima in bucket order by id, of those documents that exist."""
+        return {each: self._minima(each, minima) for each, minima in self._by_id("minima", ids)}
 
-    def sketches(self, ids: Collection[str]) -> dict[str, Sketch]:
+    def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
         """Return sketches by id, of those documents that exist."""
-        return {row[0]: decode(row[1], self._sketch_scheme) for row in self._by_id("sketch", ids)}
+        return {each: self._sketch(each, sketch) for each, sketch in self._by_id("sketch", ids)}
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return ids, names and sketches of the documents whose ids come next, by code point."""
-        found = self._read("SELECT id, name, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?", (after, rows))
-        return [(row[0], row[1], decode(row[2], self._sketch_scheme)) for row in found]
+        found = self._read("SELECT id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?", (after, rows))
+        return [(each, self._head(each, head)[0].name, self._sketch(each, sketch)) for each, head, sketch in found]
 
     def by_handle(self, name: str, value: str) -> str | None:
         """Return the id of the document whose property is exactly this value; of several, the first id."""
         found: str | None = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))[0][0]
+        for document, _ in self.heads([found] if found else []).values():
+            if value not in document.values().get(name, ()):
+                self.refuse(f"{name} of {found} is not what was stored")
         return found
 
-    def _by_id(self, columns: str, ids: Collection[str]) -> list[tuple[Any, ...]]:
-        listed = list(ids)
-        rows: list[tuple[Any, ...]] = []
+    def _by_id(self, column: str, ids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        listed = [each for each in ids if each == well_formed(each)]
         for at in range(0, len(listed), _CHUNK):
+            require_time()
             chunk = listed[at : at + _CHUNK]
             marks = ", ".join("?" * len(chunk))
-            rows += self._read(f"SELECT id, {columns} FROM document WHERE id IN ({marks})", chunk)
-        return rows
+            yield from self._read(f"SELECT id, {column} FROM document WHERE id IN ({marks})", chunk)
 
     def _read(self, statement: str, values: Sequence[str | int] = ()) -> list[tuple[Any, ...]]:
         with self._reading, _failures(self._path):
             return self._reader.execute(statement, values).fetchall()
+
+    def _opened(self, label: str, sealed: object) -> bytes:
+        """Return what `_sealed` has sealed under the same label."""
+        if not isinstance(sealed, bytes) or _sealed(label, sealed[:-_SEAL_BYTES]) != sealed:
+            self.refuse(f"{label} is not what was stored")
+        return sealed[:-_SEAL_BYTES]
+
+    def refuse(self, detail: str) -> NoReturn:
+        """Raise the StoreError that tells of damage."""
+        raise StoreError(_damaged(self._path, detail))
 
 
 class WriteLock:
@@ -296,7 +320,9 @@ class WriteLock:
             self._connection = _connect(path, 0.0)
 
     def acquire(self, wait_seconds: float) -> bool:
-        """Take the lock; return False when somebody else holds it for longer than we wait."""
+        """Take the lock, or keep it; return False when somebody else holds it for longer than we wait."""
+        if self._connection.in_transaction:
+            return True
         with _failures(self._path):
             self._connection.execute(f"PRAGMA busy_timeout={int(wait_seconds * 1000)}")
             try:
@@ -330,8 +356,16 @@ def _connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
     return connection
 
 
-def _numbers(blob: bytes) -> npt.NDArray[np.uint64]:
-    return np.frombuffer(blob, dtype=">u8").astype(np.uint64)
+def _connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
+    # Without a log beside it nobody is writing, and SQLite need not make one; one that is there has to be read.
+    is_quiet = not path.with_name(f"{path.name}-wal").exists()
+    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * is_quiet}"
+    return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)
+
+
+def _sealed(label: str, blob: bytes) -> bytes:
+    """Return a blob with a check sum of it and of what it is, which is another one's elsewhere."""
+    return blob + zlib.crc32(blob, zlib.crc32(label.encode())).to_bytes(_SEAL_BYTES, "big")
 
 
 @contextmanager
@@ -340,6 +374,9 @@ def _failures(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise StoreError(_explained(path, error)) from error
+    except UnicodeDecodeError as error:
+        # SQLite's own message quotes a damaged name.
+        raise StoreError(_damaged(path, str(error))) from error
 
 
 def _primary_code(error: sqlite3.Error) -> int:
@@ -363,6 +400,8 @@ def _explained(path: Path, error: sqlite3.Error) -> str:
             return _damaged(path, str(error))
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
             return f"{path} cannot be opened for writing ({error}); see who owns the folder and its files"
+    if "decode" in str(error):
+        return _damaged(path, str(error))
     return f"{path}: {error}"
 
 

@@ -1,4 +1,4 @@
-"""Clauses where tantivy has no query for them: ranges of texts, misspelt words, words near each other."""
+"""Clauses where tantivy has no query for them: ranges of texts, fuzzy words, words near each other."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 
 from tests import plain_clauses
 from tests.engine.embedded.store_process import SCHEME
+from whorl.context import deadline, new_request
+from whorl.engine.embedded import clauses
+from whorl.engine.embedded.clauses import MOST_LOOK_UPS
+from whorl.engine.embedded.contents import Contents
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.positions import distance, is_in_order, is_within
-from whorl.engine.embedded.term_expressions import between, compiled, expression
-from whorl.engine.embedded.word_index import sortable
+from whorl.engine.embedded.matching import distance, is_ordered_span, is_sloppy_phrase
+from whorl.engine.embedded.terms import between, compiled, expression, sortable
+from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
-from whorl.planning.build import BoundPlan
-from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Pattern, Present, Test, Words
+from whorl.planning.build import Bool, BoundPlan
+from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Pattern, Present, Test, Words, spelled
 from whorl.query.ast import Joker
 
 ANY, ONE = Joker.ANY, Joker.ONE
@@ -87,8 +91,8 @@ def test_rows_of_words(values: list[list[str]], wanted: list[str], slop: int) ->
     """
     placed = plain_clauses.places(values)
     patterns = [re.compile(word) for word in wanted]
-    assert is_in_order(values, patterns, slop) == plain_clauses.stand(placed, patterns, slop)
-    assert is_within(values, wanted, slop) == plain_clauses.stand_within(placed, patterns, slop)
+    assert is_ordered_span(values, patterns, slop) == plain_clauses.stand(placed, patterns, slop)
+    assert is_sloppy_phrase(values, wanted, slop) == plain_clauses.stand_within(placed, patterns, slop)
 
 
 @pytest.fixture(scope="module")
@@ -246,3 +250,114 @@ def test_explain_runs_nothing(engine) -> None:
         {"low": None, "high": 5, "includes_low": True, "includes_high": False, "field": "v", "weight": 1.0},
         {"present": "v", "weight": 1.0},
     ]
+
+
+def many(test: Test, count: int) -> BoundPlan:
+    return BoundPlan(Bool(should=(test,) * count, min_should_match=1))
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        Like("v", (ANY, "a", ANY)),
+        InOrder((("b", ANY), ("c",)), 3),
+        Near("roam", 2, "content"),
+        Between("v", Kind.KEYWORD, "a", "b"),
+        Between("v", Kind.INTEGER, 1, 2),
+    ],
+)
+def test_look_ups_of_a_query_are_bounded(filled, test: Test) -> None:
+    """
+    As many patterns, fuzzy words and ranges as documented; one more is an error that names it, explained or run.
+    """
+    engine = filled(Document("a", "bar c roams", properties={"v": ["a", 1]}))
+    fields = 2 if test.field is None else 1
+    most = min(MOST_LOOK_UPS // fields, 60)
+    assert engine.search(many(test, most), start=0, rows=9).total == 1
+    for ask in (engine.search, engine.explain):
+        with pytest.raises(UnsupportedQueryError, match=r"(?s)fuzzy words and ranges.*Ask with fewer") as e:
+            ask(many(test, MOST_LOOK_UPS + 1), start=0, rows=9)
+        named = spelled(test.pattern) if isinstance(test, Like) else e.value.query
+        assert named in e.value.message
+
+
+def test_long_patterns_are_bounded(filled) -> None:
+    """
+    A few patterns that would take much memory together are too many.
+    """
+    engine = filled(Document("a", "bar", properties={"v": "a" * 300}))
+    pattern = (ANY, "a" * 250, ANY)
+    assert engine.search(many(Like("v", pattern), 20), start=0, rows=9).total == 1
+    with pytest.raises(UnsupportedQueryError, match="too long together"):
+        engine.search(many(Like("v", pattern), 40), start=0, rows=9)
+    # However it is spelled, and at once.
+    with pytest.raises(UnsupportedQueryError, match="too long together"):
+        ids(engine, Like("v", (ANY, "a") * 3500))
+
+
+def test_terms_that_are_read_are_bounded(filled, monkeypatch) -> None:
+    """
+    Patterns beyond tantivy's automata are compared with terms, of which a whole query reads so many and no more.
+    """
+    engine = filled(*(Document(f"{n}", "", properties={"v": f"a{n}" + "x" * 70}) for n in range(8)))
+    monkeypatch.setattr(clauses, "MOST_TERMS", 16)
+    pattern = Like("v", ("a", *[ONE] * 71))
+    assert engine.search(many(pattern, 2), start=0, rows=9).total == 8
+    with pytest.raises(UnsupportedQueryError, match="more than 16 words or values would have to be compared"):
+        engine.search(many(pattern, 3), start=0, rows=9)
+    # What it begins with leaves few to compare.
+    few = Like("v", ("a1", *[ONE] * 70))
+    assert engine.search(many(few, 16), start=0, rows=9).total == 1
+
+
+def test_long_ends_of_ranges(filled) -> None:
+    """
+    A range between long texts is compared with the values themselves.
+    """
+    long = "m" * 600
+    values = ["a", long, long + "a", "z"]
+    engine = filled(*(Document(f"{at}", "", properties={"v": value}) for at, value in enumerate(values)))
+    assert ids(engine, Between("v", Kind.KEYWORD, long, long + "b")) == ["1", "2"]
+    assert ids(engine, Between("v", Kind.KEYWORD, long, None, includes_low=False)) == ["2", "3"]
+
+
+SLOW: list[Test] = [Like("v", (ANY, "a", ANY)), Like("v", ("a", *[ONE] * 70)), Words("one two", slop=5)]
+
+
+@pytest.mark.parametrize("test", SLOW)
+def test_work_ends_when_nobody_waits(filled, test: Test) -> None:
+    """
+    Once its request is cancelled or its time is up, a search goes on no more.
+    """
+    engine = filled(Document("a", "two one", properties={"v": "a" + "x" * 70}))
+    plan = many(test, 5)
+    assert engine.search(plan, start=0, rows=9).total == 1
+    with new_request() as request:
+        request.cancel()
+        with pytest.raises(StoppedError):
+            engine.search(plan, start=0, rows=9)
+    with deadline(0.0), pytest.raises(StoppedError):
+        engine.search(plan, start=0, rows=9)
+
+
+def test_no_time_for_all(filled, monkeypatch) -> None:
+    """
+    What would take longer than the time that is left is not begun: tantivy cannot be stopped.
+    """
+    engine = filled(Document("a", "", properties={"v": "a"}))
+    contents = Contents(engine._index, engine._records, engine._words)
+    monkeypatch.setattr(contents, "_rehearsed_seconds", 3600.0)
+    with deadline(60.0), pytest.raises(StoppedError, match="too short for the patterns"):
+        contents.require_time_for_all()
+    with deadline(60.0):
+        assert engine.search(many(Like("v", (ANY, "a", ANY)), 5), start=0, rows=9).total == 1
+
+
+@pytest.mark.parametrize("count", [12, 2000])
+def test_phrases_of_one_word(count: int) -> None:
+    """
+    A phrase that repeats its word more often than a text does is told in no time, however long it is.
+    """
+    wanted = ["a"] * count
+    assert not is_sloppy_phrase([["a"] * (count - 1)], wanted, 4000)
+    assert is_sloppy_phrase([["a"] * count], wanted, 4000)

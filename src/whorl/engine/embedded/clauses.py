@@ -6,57 +6,79 @@ a clause means something else, its query finds more than it means, and the words
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import pairwise
-from typing import Protocol, TypeAlias
 
 from tantivy import Occur, Query
 
-from whorl.engine.embedded.positions import distance, is_in_order, is_within
-from whorl.engine.embedded.term_expressions import between, compiled, expression
-from whorl.engine.embedded.word_index import SCHEMA, presence, sortable, term, value_term, values_begin
+from whorl.context import require_time
+from whorl.engine.embedded.contents import Contents, Values
+from whorl.engine.embedded.matching import distance, is_ordered_span, is_sloppy_phrase
+from whorl.engine.embedded.schema import SCHEMA
+from whorl.engine.embedded.terms import (
+    between,
+    compiled,
+    expression,
+    presence,
+    sortable,
+    term,
+    value_term,
+    values_begin,
+)
+from whorl.errors import Span, UnsupportedQueryError
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Pattern, Present, Test, Words, spelled
+from whorl.planning.clauses import (
+    Between,
+    Equal,
+    InOrder,
+    Kind,
+    Like,
+    Near,
+    Pattern,
+    Present,
+    Test,
+    Words,
+    spelled,
+)
+from whorl.planning.describe import describe_test
 
 #: Where words are looked for when no field is named.
 DEFAULT_FIELDS = ("name", "content")
 _OWN_FIELDS = {"text": "content", "TEXT": "content"}
 
-#: The words of each value of a field, in order.
-Values: TypeAlias = Sequence[Sequence[str]]
-
-
-class Store(Protocol):
-    """What clauses are looked up in where a query alone does not tell."""
-
-    def names(self) -> Iterable[str]:
-        """Return the names of all fields."""
-        ...
-
-    def terms(self, field: str, beginning: str) -> list[str]:
-        """Return all terms of one of the index's fields that begin so."""
-        ...
-
-    def verified(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
-        """Return the ids of the documents that a query finds and of which one of some fields passes a test."""
-        ...
+#: Patterns, fuzzy words and ranges in a query, each counted in every field that it is looked for in.
+MOST_LOOK_UPS = 100
+#: How large they may be together, about as many states as their automata have for tantivy, of 4 KB each.
+MOST_STATES = 8192
+#: Terms that are read where tantivy has no automaton, at most, in a query.
+MOST_TERMS = 100_000
+#: Longer expressions take long to compile, and come to more states than tantivy allows.
+_LONGEST_EXPRESSION = 4000
+#: Look-ups of a query that are not tried alone before, since they take a few tenths of a second at most.
+_FEW_LOOK_UPS = 4
 
 
 class ClauseQueries:
-    """Makes the queries of one plan.
+    """Makes the queries of one plan, whose look-ups of many terms are bounded together.
 
     Args:
         profile: How texts are split into words.
-        store: None where the queries will not be run.
+        contents: None where the queries will not be run.
     """
 
-    def __init__(self, profile: str, store: Store | None) -> None:
-        self._profile, self._store = profile, store
+    def __init__(self, profile: str, contents: Contents | None) -> None:
+        self._profile, self._contents = profile, contents
+        self._look_ups, self._states, self._terms = 0, 0, 0
 
     def query(self, test: Test) -> Query | str:
-        """Return the query of a clause, or why there is nothing that it could match."""
+        """Return the query of a clause, or why there is nothing that it could match.
+
+        Raises:
+            UnsupportedQueryError: The plan looks up more than can be looked up at once.
+        """
         match test:
             case Words(text=text, field="id"):
                 return _value("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
@@ -66,13 +88,15 @@ class ClauseQueries:
                     return f"there is no word in {text!r}, so it matches nothing"
                 row: list[Pattern] = [(word,) for word in words]
                 if slop and len(words) > 1:
-                    return self._row(row, slop, _fields(test.field), lambda values: is_within(values, words, slop))
+                    return self._row(
+                        row, slop, _fields(test.field), lambda values: is_sloppy_phrase(values, words, slop)
+                    )
                 return self._row(row, 0, _fields(test.field), None)
             case InOrder(words=patterns, slop=slop):
                 if not slop and all(len(each) == 1 and isinstance(each[0], str) for each in patterns):
                     return self._row(patterns, 0, _fields(test.field), None)
                 wanted = list(map(compiled, patterns))
-                is_match = None if len(patterns) == 1 else lambda values: is_in_order(values, wanted, slop)
+                is_match = None if len(patterns) == 1 else partial(is_ordered_span, wanted=wanted, slop=slop)
                 return self._row(patterns, slop, _fields(test.field), is_match)
             case Near():
                 return self._near(test)
@@ -81,11 +105,8 @@ class ClauseQueries:
             case Like(field=field, pattern=pattern):
                 return self._like(_place(field, Kind.KEYWORD), pattern)
             case Between(field=field, kind=kind, low=low, high=high):
-                ends = (None if end is None else sortable(kind, end) for end in (low, high))
-                range_ = between(*ends, includes_low=test.includes_low, includes_high=test.includes_high)
-                if range_ is None:
-                    return Query.empty_query()
-                return self._matching(_place(field, kind), range_, re.compile(range_))
+                ends = [None if end is None else sortable(kind, end) for end in (low, high)]
+                return self._between(_place(field, kind), ends[0], ends[1], test)
             case Present(field="id"):
                 return Query.exists_query("id")
             case Present(field=field, kind=kind):
@@ -98,8 +119,8 @@ class ClauseQueries:
                 return {"id": text, "weight": weight}
             case Words(text=text, field=field, slop=slop, weight=weight):
                 words = tokens(well_formed(text), self._profile)
-                told = {"words": words, "fields": list(_fields(field)), "weight": weight}
-                return {**told, "slop": slop} if slop else told
+                described = {"words": words, "fields": list(_fields(field)), "weight": weight}
+                return {**described, "slop": slop} if slop else described
             case InOrder(words=patterns, slop=slop, field=field, weight=weight):
                 row = [spelled(pattern) for pattern in patterns]
                 return {"in_order": row, "slop": slop, "fields": list(_fields(field)), "weight": weight}
@@ -148,9 +169,14 @@ class ClauseQueries:
     def _near(self, test: Near) -> Query:
         fields = _fields(test.field)
         found = _any(
-            Query.fuzzy_term_query(SCHEMA, "words", term(field, test.word), distance=test.edits) for field in fields
+            self._looked_up(
+                Query.fuzzy_term_query(SCHEMA, "words", term(field, test.word), distance=test.edits),
+                describe_test(test),
+                4 * len(test.word),
+            )
+            for field in fields
         )
-        names = [] if self._store is None else self._store.names()
+        names = set() if self._contents is None else self._contents.names()
         # An edit in what a term begins with would lead to another field.
         if not any(_is_close(field, other) for field in fields for other in names if other not in fields):
             return found
@@ -162,23 +188,80 @@ class ClauseQueries:
         return self._verified(found, fields, is_match)
 
     def _like(self, place: tuple[str, str], pattern: Pattern) -> Query:
-        return self._matching(place, expression(pattern), compiled(pattern))
+        fits = compiled(pattern).fullmatch
+        wanted, what = expression(pattern), spelled(pattern)
+        literal = pattern[0] if pattern and isinstance(pattern[0], str) else ""
+        return self._matching(place, wanted, literal, lambda text: bool(fits(text)), what, len(wanted))
 
-    def _matching(self, place: tuple[str, str], wanted: str, same: re.Pattern[str]) -> Query:
-        """Match the terms of a place that an expression fits; the same one for Python stands beside it."""
+    def _between(self, place: tuple[str, str], low: str | None, high: str | None, test: Between) -> Query:
+        def fits(text: str) -> bool:
+            is_above = low is None or low < text or (test.includes_low and low == text)
+            return is_above and (high is None or text < high or (test.includes_high and text == high))
+
+        size = 4 * (len(low or "") + len(high or ""))
+        wanted: str | None = ""
+        if size <= _LONGEST_EXPRESSION:
+            wanted = between(low, high, includes_low=test.includes_low, includes_high=test.includes_high)
+        if wanted is None:
+            return Query.empty_query()
+        return self._matching(place, wanted, "", fits, describe_test(test), size)
+
+    def _matching(
+        self, place: tuple[str, str], wanted: str, literal: str, fits: Callable[[str], bool], what: str, size: int
+    ) -> Query:
+        """Match the terms of a place that an expression fits.
+
+        Args:
+            place: tantivy's field, and what the terms begin with.
+            wanted: The expression for what follows; "" where there is none.
+            literal: What all that fits begins with.
+            fits: Says the same as the expression of what follows.
+            what: What is looked for, in words.
+            size: How large it is.
+        """
         field, beginning = place
-        try:
-            return Query.regex_query(SCHEMA, field, expression((beginning,)) + wanted)
-        except ValueError:
-            # tantivy takes no expressions of over 1,000 states; then all terms are looked at.
-            terms = [] if self._store is None else self._store.terms(field, beginning)
-            fitting = [each for each in terms if same.fullmatch(each, len(beginning))]
-            return Query.term_set_query(SCHEMA, field, fitting)
+        if wanted and len(wanted) <= _LONGEST_EXPRESSION:
+            # tantivy takes no expressions of over 1,000 states; then the terms are looked at here.
+            with suppress(ValueError):
+                query = Query.regex_query(SCHEMA, field, expression((beginning,)) + wanted)
+                return self._looked_up(query, what, size)
+        return self._looked_up(self._listed(field, beginning, literal, fits, what), what, size)
+
+    def _listed(self, field: str, beginning: str, literal: str, fits: Callable[[str], bool], what: str) -> Query:
+        if self._contents is None:
+            return Query.empty_query()
+        terms = self._contents.terms(field, beginning + literal, MOST_TERMS - self._terms)
+        self._terms += len(terms)
+        if self._terms > MOST_TERMS:
+            raise _unsupported(what, f"more than {MOST_TERMS:,} words or values would have to be compared with it")
+        fitting = []
+        for each in terms:
+            require_time()
+            if fits(each[len(beginning) :]):
+                fitting.append(each)
+        return Query.term_set_query(SCHEMA, field, fitting)
+
+    def _looked_up(self, query: Query, what: str, size: int) -> Query:
+        """Count a query that finds many terms, and see that there is time for it."""
+        self._look_ups += 1
+        self._states += size
+        if self._look_ups > MOST_LOOK_UPS:
+            raise _unsupported(what, f"a query has at most {MOST_LOOK_UPS} patterns, fuzzy words and ranges")
+        if self._states > MOST_STATES:
+            raise _unsupported(what, "the patterns, fuzzy words and ranges of this query are too long together")
+        if self._contents is not None and self._look_ups > _FEW_LOOK_UPS:
+            self._contents.rehearse(query)
+        return query
 
     def _verified(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
-        if self._store is None:
+        if self._contents is None:
             return query
-        return Query.term_set_query(SCHEMA, "id", self._store.verified(query, fields, is_match))
+        return Query.term_set_query(SCHEMA, "id", self._contents.verified(query, fields, is_match))
+
+
+def _unsupported(what: str, reason: str) -> UnsupportedQueryError:
+    hint = "Ask with fewer or shorter ones, in fewer fields, or begin patterns with more letters."
+    return UnsupportedQueryError(f"{what:.80}: {reason}", query=what, span=Span(0, len(what)), hint=hint)
 
 
 def _fields(name: str | None) -> tuple[str, ...]:

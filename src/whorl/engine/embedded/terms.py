@@ -1,18 +1,77 @@
-"""Regular expressions for terms: patterns with jokers, and ranges, which tantivy cannot ask of texts otherwise.
+"""How words and values are spelled as terms of the index, and the regular expressions that fit many of them.
 
-They are read by tantivy and, but for `compiled`, by Python's `re` alike.
+tantivy's schemas cannot grow and properties can be called anything, so all words stand in one tantivy field and all
+whole values in another, each behind the name of its own field. The expressions are for patterns with jokers and for
+ranges, which tantivy cannot ask of texts otherwise; it reads them as Python's `re` does, but for `compiled`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+import struct
+from collections.abc import Mapping
 
-from whorl.planning.clauses import Pattern
+from whorl.planning.clauses import Kind, Pattern, Value
+from whorl.planning.values import whole
 from whorl.query.ast import Joker
+
+BETWEEN_WORDS, _AFTER_FIELD = "\x1e", "\x1f"
+#: tantivy drops terms of 64 KB without a word. Of a longer field or word its beginning is kept, and a digest of all.
+_LONGEST_PART, _BEGINNING = 1000, 200
+_LETTERS: Mapping[Kind, str] = {
+    Kind.TEXT: "w",
+    Kind.KEYWORD: "t",
+    Kind.INTEGER: "i",
+    Kind.FLOAT: "f",
+    Kind.DATE: "d",
+    Kind.BOOLEAN: "b",
+}
 
 _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
+
+
+def term(field: str, word: str) -> str:
+    """Return the one term for a word in a field; a field's name holds no control characters."""
+    return f"{_part(field)}{_AFTER_FIELD}{_part(word)}"
+
+
+def value_term(field: str, kind: Kind, value: Value) -> str:
+    """Return the one term for a whole value of a field; values of a type are in the order of their terms."""
+    return values_begin(field, kind) + sortable(kind, value)
+
+
+def values_begin(field: str, kind: Kind) -> str:
+    """Return what the terms of a field's whole values of a type begin with."""
+    return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
+
+
+def presence(field: str, kind: Kind) -> str:
+    """Return the term of documents that have anything in a field."""
+    return f"{_part(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
+
+
+def sortable(kind: Kind, value: Value) -> str:
+    """Spell a value such that the order of the spellings is that of the values."""
+    match kind:
+        case Kind.INTEGER | Kind.DATE:
+            return f"{int(value) + (1 << 63):016x}"
+        case Kind.FLOAT:
+            (bits,) = struct.unpack(">Q", struct.pack(">d", value))
+            return f"{bits ^ ((1 << 64) - 1 if bits >> 63 else 1 << 63):016x}"
+        case _:
+            return whole(str(value))
+
+
+def _part(text: str) -> str:
+    if len(text) <= _LONGEST_PART and BETWEEN_WORDS not in text:
+        return text
+    # No word and no field holds this control character.
+    return f"{text[:_BEGINNING]}\x1d{hashlib.blake2b(text.encode(), digest_size=32).hexdigest()}".replace(
+        BETWEEN_WORDS, ""
+    )
 
 
 def expression(pattern: Pattern) -> str:

@@ -6,6 +6,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from whorl.context import require_time
+
 #: What Solr's types of text leave between two values of a field (positionIncrementGap).
 GAP = 100
 
@@ -19,7 +21,7 @@ def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
     return placed
 
 
-def is_within(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int) -> bool:
+def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int) -> bool:
     """Say whether words stand in a field as in a phrase, moved by at most `slop` places.
 
     Each word of the phrase has a place of its own; its shift is how far that is from where it would stand after the
@@ -31,26 +33,28 @@ def is_within(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int)
     for at, word in positions(values):
         if word in places:
             places[word].append(at)
-    shifts = [[at - number for at in places[word]] for number, word in enumerate(wanted)]
 
-    def fits(number: int, least: int, taken: frozenset[int]) -> bool:
-        """Say whether the words from a number on have places, with shifts from the least one on."""
-        if number == len(wanted):
-            return True
-        own = shifts[number]
-        for shift in own[bisect_left(own, least) :]:
-            if shift > least + slop:
+    def fits(least: int) -> bool:
+        """Say whether all words have places, with shifts from the least one to as much more as the slop."""
+        # A word that comes again may stand in a later span only, so its first free place is always the best.
+        taken = dict.fromkeys(places, 0)
+        for number, word in enumerate(wanted):
+            own = places[word]
+            at = bisect_left(own, least + number, lo=taken[word])
+            if at == len(own) or own[at] > least + slop + number:
                 return False
-            at = shift + number
-            # Only words that are the same can want the same place.
-            if at not in taken and fits(number + 1, least, taken | {at}):
-                return True
-        return False
+            taken[word] = at + 1
+        return True
 
-    return any(fits(0, least, frozenset()) for least in sorted({shift for own in shifts for shift in own}))
+    shifts = sorted({at - number for number, word in enumerate(wanted) for at in places[word]})
+    for least in shifts:
+        require_time()
+        if fits(least):
+            return True
+    return False
 
 
-def is_in_order(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern[str]], slop: int) -> bool:
+def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern[str]], slop: int) -> bool:
     """Say whether words that look like some patterns stand in a field in their order, with at most `slop` others among.
 
     Source: Lucene's NearSpansOrdered.

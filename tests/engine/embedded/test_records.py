@@ -1,0 +1,249 @@
+"""The file of records: what is read of it, damage that is told, and folders that may not be written to."""
+
+import os
+import re
+import shutil
+import sqlite3
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.engine.embedded.store_process import document, state_after
+from tests.engine.embedded.stores import assert_state, fill, found, opened
+from whorl.engine.embedded.folder import INDEX, RECORDS
+from whorl.errors import SchemeMismatchError, StoreError
+from whorl.model import Document
+from whorl.planning.build import BoundPlan
+from whorl.planning.clauses import Words
+
+DOCUMENTS = [
+    Document(f"d{number}", f"one two three {number} four five", f"name {number}", {"DBID": 100 + number, "kind": "x"})
+    for number in range(4)
+]
+IDS = [each.id for each in DOCUMENTS]
+
+
+def answers(path):
+    """
+    All that the records say of the documents.
+    """
+    with opened(path) as engine:
+        page = engine.search(BoundPlan(Words("three one", slop=9)), start=0, rows=9)
+        return (
+            [(hit.id, hit.name) for hit in page.hits],
+            engine.digests(IDS),
+            engine.signatures(dict.fromkeys(IDS, True)),
+            {each: sketch.hashes.tolist() for each, sketch in engine.sketches(IDS).items()},
+            engine.texts(IDS),
+            engine.documents(IDS),
+            engine.resolve([str(100 + number) for number in range(4)]),
+            engine.largest_size(),
+            engine.fields().known,
+        )
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sound") / "store"
+    with opened(path) as engine:
+        engine.index(DOCUMENTS)
+    return path, answers(path), (path / RECORDS).read_bytes()
+
+
+def blobs(path):
+    """
+    Where each blob of the documents lies in the file: its place and its length.
+    """
+    connection = sqlite3.connect(path / RECORDS)
+    rows = connection.execute("SELECT head, minima, sketch, content FROM document").fetchall()
+    rows += connection.execute("SELECT entry FROM field").fetchall()
+    connection.close()
+    raw = (path / RECORDS).read_bytes()
+    return [(raw.index(blob), len(blob)) for row in rows for blob in row]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(which=st.integers(0, 1000), at=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
+def test_flipped_bits_in_a_blob(sound, tmp_path, which, at, change):
+    """
+    Wherever in a document's blobs, the answer is the right one, or an error that says what is damaged.
+    """
+    path, expected, raw = sound
+    places = blobs(path)
+    begin, length = places[which % len(places)]
+    place = begin + int(at * length)
+    copy = tmp_path / "copy"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(path, copy)
+    (copy / RECORDS).write_bytes(raw[:place] + bytes([raw[place] ^ change]) + raw[place + 1 :])
+    try:
+        told = answers(copy)
+    except StoreError as error:
+        told = str(error)
+    assert told == expected or re.search(r"is damaged \(.*restore it from a copy", told)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(at=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
+def test_flipped_bits_anywhere(sound, tmp_path, at, change):
+    """
+    Wherever in the file, nothing but a StoreError comes of it, and no text is another than was stored.
+    """
+    path, _, raw = sound
+    place = int(at * len(raw))
+    copy = tmp_path / "copy"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(path, copy)
+    (copy / RECORDS).write_bytes(raw[:place] + bytes([raw[place] ^ change]) + raw[place + 1 :])
+    try:
+        _, digests, *_, documents, _, _, _ = answers(copy)
+    except (StoreError, SchemeMismatchError):
+        return
+    assert all(digests[each.id] == each.digest for each in DOCUMENTS if each.id in digests)
+    assert all(documents[each.id].name == each.name for each in DOCUMENTS if each.id in documents)
+
+
+def test_a_document_that_got_lost(path):
+    """
+    What the index finds and the records lack, though nobody has deleted it, is damage, and no hit less.
+    """
+    fill(path)
+    connection = sqlite3.connect(path / RECORDS)
+    connection.execute("UPDATE document SET id = 'other' WHERE id = (SELECT max(id) FROM document)")
+    connection.commit()
+    connection.close()
+    lost = max(state_after(8))
+    with opened(path) as engine:
+        for ask in (lambda: found(engine), lambda: engine.resolve([lost])):
+            with pytest.raises(StoreError, match=f"is damaged .document '{lost}' is not where it was"):
+                ask()
+        assert engine.resolve(["never there", "\ud800"]) == {}
+
+
+def steps(path, work):
+    """
+    How many steps SQLite takes for something that is asked of a store.
+    """
+    count = 0
+
+    def step():
+        nonlocal count
+        count += 1
+
+    with opened(path) as engine:
+        engine._records._reader.set_progress_handler(step, 1)
+        work(engine)
+    return count
+
+
+def test_a_few_records_do_not_cost_all(path, tmp_path):
+    """
+    What a sloppy phrase reads grows with what it finds, and not with the store.
+    """
+    few, many = path, tmp_path / "many"
+    for place, count in ((few, 10), (many, 500)):
+        with opened(place) as engine:
+            engine.index([Document("wanted", "alpha beta gamma")])
+            engine.index([document(f"d{number:04}", "other") for number in range(count)])
+
+    def ask(engine):
+        assert [each.document.id for each in engine._records.records(["wanted"])] == ["wanted"]
+
+    assert steps(few, ask) == steps(many, ask)
+
+
+def test_an_older_store_is_told(path):
+    """
+    A store of the format before says so, and what to do.
+    """
+    path.mkdir(parents=True)
+    with sqlite3.connect(path / RECORDS) as connection:
+        connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        connection.execute("INSERT INTO meta VALUES ('format', '4')")
+        connection.execute("CREATE TABLE document (id TEXT, name TEXT)")
+    connection.close()
+    with pytest.raises(StoreError, match=r"a store of format 4, and this version reads format 5.*into a new folder"):
+        opened(path)
+
+
+# Folders that may not be written to.
+
+
+@pytest.fixture
+def locked(path, monkeypatch):
+    """
+    Take all rights to write away, from root as well, who is asked as others are.
+    """
+
+    def lock():
+        real = os.access
+        monkeypatch.setattr("os.access", lambda file, mode: mode != os.W_OK and real(file, mode))
+        for each in [path, *path.rglob("*")]:
+            each.chmod(0o500 if each.is_dir() else 0o400)
+
+    yield lock
+    for each in [path, *path.rglob("*")]:
+        each.chmod(0o700)
+
+
+def listing(path):
+    return sorted((str(each.relative_to(path)), each.stat().st_mtime_ns) for each in path.rglob("*"))
+
+
+def test_a_read_only_store_is_searched(path, locked):
+    """
+    All that was stored is found, nothing is written, and who wants to write is told why not.
+    """
+    fill(path)
+    locked()
+    before = listing(path)
+    with opened(path, create=False) as engine:
+        assert_state(engine, state_after(8))
+        for write in (lambda: engine.index([document("a", "s")]), lambda: engine.delete(["d1"])):
+            with pytest.raises(StoreError, match=r"can be searched and not written to; see who owns"):
+                write()
+        engine.refresh()
+        assert_state(engine, state_after(8))
+    assert listing(path) == before
+
+
+@pytest.mark.parametrize("lost", ["", "recent", "main"])
+def test_a_read_only_store_that_is_behind(path, locked, lost):
+    """
+    What the index lacks is made up for elsewhere.
+    """
+    fill(path)
+    shutil.rmtree(path / INDEX / lost)
+    locked()
+    before = listing(path)
+    with opened(path) as engine:
+        assert_state(engine, state_after(8))
+    assert listing(path) == before
+
+
+def test_a_read_only_store_whose_writer_died(path, locked, start):
+    """
+    The log beside the records is read, too.
+    """
+    fill(path, 5)
+    start("crash", path, "commit", "before", 5).wait(timeout=60)
+    assert (path / f"{RECORDS}-wal").stat().st_size
+    locked()
+    with opened(path) as engine:
+        assert_state(engine, state_after(6))
+
+
+def test_another_user_searches(path, start):
+    """
+    A process without any right to write.
+    """
+    fill(path)
+    for each in [path, *path.rglob("*")]:
+        each.chmod(0o555 if each.is_dir() else 0o444)
+    parents = [each for each in path.parents if not each.stat().st_mode & 0o005]
+    for each in parents:
+        each.chmod(each.stat().st_mode | 0o055)
+    output, errors = start("visit", path).communicate(timeout=60)
+    assert errors == ""
+    assert output.splitlines() == [f"found {len(state_after(8))}", "StoreError"]
