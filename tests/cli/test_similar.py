@@ -174,6 +174,27 @@ def test_a_filter_and_the_stock_plan(folder: Path) -> None:
     assert stock["hits"][0]["id"] == "whole"
 
 
+def test_a_filter_stays_a_filter(folder: Path) -> None:
+    """
+    Whatever its brackets, it cannot end the query that it stands beside; it leaves hits out and scores nothing.
+    """
+    asked = ("whole", "--plan", "stock", "--threshold", "20", "--json", "--filter")
+    broken = similar(folder, *asked, "zzz) OR (*")
+    assert (broken.exit_code, broken.stdout) == (2, "")
+    assert "zzz) OR (*" in broken.stderr
+    assert hits(similar(folder, *asked, "zzz OR kind:passa")) == ["passage"]
+
+
+@pytest.mark.parametrize("option", [("--metric", "contains"), ("--metric", "jaccard"), ("--exact",)], ids=" ".join)
+def test_options_that_mean_nothing_with_the_stock_plan(folder: Path, option: tuple[str, ...]) -> None:
+    """
+    They are refused, not ignored.
+    """
+    result = similar(folder, "whole", "--plan", "stock", *option)
+    assert result.exit_code == 2
+    assert f"{' '.join(option)} means nothing with --plan stock" in result.stderr
+
+
 def test_the_terminal_says_what_was_promised(folder: Path) -> None:
     """
     A table, the count, and the promise; --explain says the plan first.

@@ -8,7 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.service.contracts import NODE
-from whorl import Document, Store
+from whorl import Document, Store, parse
+from whorl.planning import options
 from whorl.service.paths import SEARCH
 
 #: The lease, its renewal with seven eighths of it, and the minutes that quote a clause of it.
@@ -240,6 +241,36 @@ def test_facet_queries(service: TestClient) -> None:
     assert search(service, ANY, **parts)["context"] == {"facetQueries": counted}
     filtered = search(service, ANY, **parts, filterQueries=[{"query": "cm:title:*"}])
     assert [each["count"] for each in filtered["context"]["facetQueries"]] == [0, 1]
+
+
+def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A request with two facet queries parses its three texts once each, and asks for the source once, the hits beside it.
+    """
+    read, resolved, fetched = list[str](), list[list[str]](), list[list[str]]()
+    engine = contracts.engine
+    resolve, signatures = engine.resolve, engine.signatures
+
+    def parsing(text: str, **how: Any) -> Any:
+        read.append(text)
+        return parse(text, **how)
+
+    def resolving(references: Any) -> Any:
+        resolved.append(list(references))
+        return resolve(references)
+
+    def fetching(wanted: Any) -> Any:
+        fetched.append(list(wanted))
+        return signatures(wanted)
+
+    monkeypatch.setattr(options, "parse", parsing)
+    monkeypatch.setattr(engine, "resolve", resolving)
+    monkeypatch.setattr(engine, "signatures", fetching)
+    facets = [{"query": "pages:1"}, {"query": f"{ANY}_50 AND pages:3"}]
+    assert len(search(service, ANY, facetQueries=facets)["entries"]) == 3
+    assert sorted(read) == sorted([ANY, *(each["query"] for each in facets)])
+    assert resolved == [["lease"]]
+    assert [sorted(ids) for ids in fetched] == [["lease"], ["minutes", "renewal"]]
 
 
 def test_facet_queries_in_groups(service: TestClient) -> None:
