@@ -148,6 +148,6 @@ class NoSketchesError(SchemaError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the documents of this store have no sketches, from which duplicates are found; 'whorl solr init URL' and "
-            "then 'whorl solr backfill URL' add them"
+            "the documents of this store have no sketches, from which duplicates are found; 'whorl solr check URL' "
+            "says how they get them"
         )

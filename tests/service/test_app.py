@@ -73,14 +73,18 @@ def test_similar(client: TestClient) -> None:
 
 def test_search(client: TestClient) -> None:
     """
-    query, total, warnings and hits of id, name, score and shared tokens.
+    query, sources, total, warnings and hits of id, name, score, shared tokens and shares.
     """
     answer = client.get("/api/search", params={"q": "FINGERPRINT:a_20"})
     assert answer.status_code == 200
     told = answer.json()
-    assert list(told) == ["query", "total", "total_is_exact", "warnings", "hits"]
+    assert list(told) == ["query", "sources", "total", "total_is_exact", "warnings", "hits"]
     assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:a_20", 2, [])
-    assert told["hits"][0] == {"id": "a", "name": "A", "score": 512.0, "shared": 512}
+    first = told["hits"][0]
+    assert {name: first[name] for name in ("id", "name", "score", "shared")} == {
+        "id": "a", "name": "A", "score": 512.0, "shared": 512,
+    }  # fmt: skip
+    assert first["measured"]["jaccard"] == 1.0
     assert [hit["id"] for hit in told["hits"]] == ["a", "b"]
 
 

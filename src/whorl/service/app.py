@@ -21,11 +21,13 @@ from whorl.service.middleware.bodies import Bodies, BodyMemory
 from whorl.service.middleware.hosts import ANY, HostCheck, Hosts
 from whorl.service.middleware.request_log import RequestLog
 from whorl.service.routes.compare import compare_routes
-from whorl.service.routes.documents import native_routes
+from whorl.service.routes.documents import documents_routes
 from whorl.service.routes.duplicates import Found, duplicates_routes
-from whorl.service.routes.health import state_routes
+from whorl.service.routes.health import health_routes
 from whorl.service.routes.page import page_routes
-from whorl.service.routes.query import search_routes
+from whorl.service.routes.search import search_routes
+from whorl.service.routes.similar import similar_routes
+from whorl.service.routes.text import text_routes
 from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
 from whorl.store import Store
@@ -83,13 +85,15 @@ def create_app(
     app.add_middleware(HostCheck, hosts=Hosts("localhost", [ANY]) if hosts is None else hosts)
     app.add_middleware(RequestLog, metrics=metrics)
     answer_failures(app)
-    app.include_router(native_routes(store, Uploads(store, settings, writes, memory)))
-    app.include_router(search_routes(store, settings))
+    app.include_router(search_routes(store))
+    app.include_router(similar_routes(store))
+    app.include_router(documents_routes(store, Uploads(store, settings, writes, memory)))
+    app.include_router(text_routes(settings.file_limits))
     app.include_router(compare_routes(store))
     app.include_router(duplicates_routes(store, jobs))
     app.include_router(page_routes())
     app.include_router(alfresco_routes(store, access))
-    app.include_router(state_routes(store, metrics))
+    app.include_router(health_routes(store, metrics))
 
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # FastAPI's way to change it
     return app

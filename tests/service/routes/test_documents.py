@@ -122,7 +122,7 @@ def test_explain(service: TestClient) -> None:
     """
     service.post("/api/documents", content=sent([{"id": "src", "text": TEXT}]), headers=LINES)
     told = service.get("/api/explain", params={"q": "FINGERPRINT:src_50"}).json()
-    assert list(told) == ["query", "plan", "warnings", "request"]
+    assert list(told) == ["query", "plan", "fingerprints", "warnings", "request"]
     assert told["plan"] == ["FINGERPRINT of 'src': at least 256 of its 512 tokens (6 distinct), one point each"]
     assert told["request"]
     assert service.get("/api/explain", params={"q": "("}).status_code == 400

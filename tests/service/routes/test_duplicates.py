@@ -252,7 +252,7 @@ def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch)
     with TestClient(create_app(store)) as client:
         answer = client.post(PATH, json={})
     assert answer.status_code == answer.json()["error"]["statusCode"] == 409
-    assert "whorl solr backfill" in answer.json()["error"]["message"]
+    assert "whorl solr check" in answer.json()["error"]["message"]
     assert "Retry-After" not in answer.headers
 
 

@@ -111,10 +111,10 @@ def test_search_with_a_text(service: TestClient) -> None:
     """
     A text finds what its document finds, and itself; 22 of the 79 shingles of the minutes are in the lease of 187.
     """
-    of_text = asked(service, "search", query="FINGERPRINT:source_5", source=MINUTES)
+    of_text = asked(service, "search", query="FINGERPRINT:source_5", source=MINUTES, plan="calibrated")
     assert of_text["sources"] == ["source"]
     assert [hit["id"] for hit in of_text["hits"]] == ["minutes", "lease", "renewal"]
-    assert of_text["hits"] == asked(service, "search", query="FINGERPRINT:minutes_5")["hits"]
+    assert of_text["hits"] == asked(service, "search", query="FINGERPRINT:minutes_5", plan="calibrated")["hits"]
     measured = of_text["hits"][1]["measured"]
     assert measured.items() >= {"jaccard": 0.090163, "a_in_b": 0.278481, "b_in_a": 0.117647}.items()
     assert (measured["shingles"], measured["exact"]) == (187, True)
@@ -126,7 +126,7 @@ def test_search_by_another_metric(service: TestClient) -> None:
     """
     query = "FINGERPRINT:minutes_25"
     found = {
-        metric: {hit["id"] for hit in asked(service, "search", query=query, metric=metric)["hits"]}
+        metric: {hit["id"] for hit in asked(service, "search", query=query, metric=metric, plan="calibrated")["hits"]}
         for metric in ("jaccard", "a_in_b", "b_in_a")
     }
     assert found == {
@@ -153,6 +153,27 @@ def test_shares_have_one_source(embedded_service: TestClient, query: str) -> Non
         assert hit["measured"] is None
 
 
+@pytest.mark.parametrize("path", ["search", "explain"])
+@pytest.mark.parametrize("query", ["FINGERPRINT:minutes_5", "rent", "FINGERPRINT:gone"])
+@pytest.mark.parametrize("plan", [{}, {"plan": "calibrated", "metric": "a_in_b"}])
+def test_an_address_and_a_body_ask_the_same(
+    embedded_service: TestClient, path: str, query: str, plan: dict[str, str]
+) -> None:
+    """
+    One shape, one default and one limit, however it is sent.
+    """
+    by_address = embedded_service.get(f"/api/{path}", params={"q": query, **plan})
+    by_body = embedded_service.post(f"/api/{path}", json={"query": query, **plan})
+    assert (by_address.status_code, by_address.json()) == (200, by_body.json())
+    for rows, status in ((10_000, 200), (10_001, 400)):
+        answers = [
+            embedded_service.get(f"/api/{path}", params={"q": query, "rows": rows}),
+            embedded_service.post(f"/api/{path}", json={"query": query, "rows": rows}),
+        ]
+        assert [answer.status_code for answer in answers] == [status] * 2
+    assert "limit" in embedded_service.get(f"/api/{path}", params={"q": query, "limit": 5}).json()["error"]["message"]
+
+
 def test_a_mistake_has_its_place(embedded_service: TestClient) -> None:
     """
     As with `GET /api/search`.
@@ -166,7 +187,7 @@ def test_explain_with_a_text(service: TestClient) -> None:
     """
     The plan of the query, and how each calibrated FINGERPRINT finds its documents; a stock one has its whole plan.
     """
-    body = {"query": "FINGERPRINT:source_20 AND rent", "source": MINUTES, "metric": "contains"}
+    body = {"query": "FINGERPRINT:source_20 AND rent", "source": MINUTES, "metric": "contains", "plan": "calibrated"}
     told = asked(service, "explain", **body)
     assert [each["source"] for each in told["fingerprints"]] == ["source"]
     assert told["fingerprints"][0]["plan"][:2] == [
@@ -174,7 +195,7 @@ def test_explain_with_a_text(service: TestClient) -> None:
         "the source has 79 distinct shingles",
     ]
     assert any("'rent'" in line for line in told["plan"])
-    assert asked(service, "explain", **body, plan="stock")["fingerprints"] == []
+    assert asked(service, "explain", **{**body, "plan": "stock"})["fingerprints"] == []
 
 
 def test_compare(service: TestClient) -> None:

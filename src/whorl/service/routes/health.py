@@ -18,7 +18,7 @@ _READY_SECONDS = 5.0
 _AT_ONCE = 2
 
 
-def state_routes(store: Store, metrics: Metrics) -> APIRouter:
+def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     """Return the routes that need no key, because whoever watches the service has none.
 
     Args:

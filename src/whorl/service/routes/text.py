@@ -1,0 +1,59 @@
+"""The text of a file, which a search or a comparison can then be asked about."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from pathlib import PurePath
+
+from fastapi import APIRouter, HTTPException
+from pydantic import BaseModel, ConfigDict
+
+from whorl.context import seconds_left
+from whorl.errors import DocumentError, ParameterError
+from whorl.ingest.extraction.reader import Limits, Reader
+from whorl.ingest.files import file_text
+from whorl.service.errors import Json
+
+#: Processes that read files, each with as much memory as one may have; further files wait.
+_READERS = 2
+
+
+class FileRequest(BaseModel):
+    """What `POST /api/text` is sent: a file as it is, in base64."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    content: str
+
+
+def text_routes(limits: Limits) -> APIRouter:
+    """Return the route.
+
+    Args:
+        limits: What reading a file may take.
+    """
+    reader = Reader(limits, _READERS)
+    router = APIRouter(tags=["whorl"], default_response_class=Json)
+
+    @router.post("/api/text", summary="Read a file")
+    def text(asked: FileRequest) -> dict[str, str]:
+        """The text of a file as `whorl index` reads it: in whatever encoding, of HTML what a reader sees.
+
+        Of a PDF and of other formats it is what whorl[files] finds, within the limits that the settings set.
+        """
+        try:
+            content = base64.b64decode(asked.content, validate=True)
+        except (binascii.Error, ValueError):
+            raise ParameterError("content: this is not base64") from None
+        try:
+            return {"name": asked.name, "text": file_text(content, PurePath(asked.name), reader)}
+        except DocumentError as error:
+            left = seconds_left()
+            if left is not None and left <= 0:
+                # Nothing is wrong with the file, perhaps: others were being read, or it needs more time.
+                raise HTTPException(503, str(error)) from None
+            raise
+
+    return router
