@@ -1,0 +1,76 @@
+"""Documents with texts of every length in a collection of whorl's own, and what Solr gives back of them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from whorl import Document, Store
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.fields import NEEDED, SAMPLE
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+SCHEME_NOW = SketchScheme()
+#: What an id may hold, and what a list of them must not be confused by.
+STRANGE = ["a,b", " lead", "trail ", "ünï", "x:y", "$x", "${y}", 'q"uo\\te', "[* TO *]", "-minus", "(", "a\u2028b"]
+OWN = [*NEEDED, "_version_"]
+
+
+def documents() -> list[Document]:
+    """A long text, passages of it among other words, texts too short and empty ones, under ids of every kind."""
+    chance = random.Random(11)
+    words = [f"word{number}" for number in range(20_000)]
+    long = chance.choices(words, k=30_000)
+    made = [Document("big", " ".join(long), name="the big one", properties={"kind": "long"})]
+    for number in range(60):
+        length = (0, 3, 5, 40, 400, 4000)[number % 6]
+        start = chance.randrange(len(long) - length)
+        text = " ".join(long[start : start + length] + chance.choices(words, k=length // 5))
+        name = STRANGE[number] if number < len(STRANGE) else f"d{number}"
+        made.append(Document(name, text, name=f"name {number}", properties={"kind": ["b", "a", "b"], "number": number}))
+    return made
+
+
+DOCUMENTS = documents()
+WITH_TEXT = sum(bool(document.text) for document in DOCUMENTS)
+
+
+def stored(client: SolrClient) -> list[dict[str, Any]]:
+    """Return all documents with everything that Solr gives back of them, the versions left out."""
+    body = {"query": "*:*", "limit": 1000, "sort": "id asc", "fields": ["*", *NEEDED]}
+    found = client.post("select", body)["response"]["docs"]
+    return [{name: value for name, value in document.items() if name != "_version_"} for document in found]
+
+
+def only_of_texts(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return documents without the sketches of those that have no text."""
+    return [
+        each if "content" in each else {name: value for name, value in each.items() if name not in NEEDED}
+        for each in documents
+    ]
+
+
+def indexed_tokens(client: SolrClient, document_id: str) -> set[str]:
+    body = {
+        "query": {"term": {"f": "id", "query": document_id}},
+        "limit": 0,
+        "facet": {"tokens": {"type": "terms", "field": SAMPLE, "limit": -1}},
+    }
+    return {bucket["val"] for bucket in client.post("select", body)["facets"].get("tokens", {"buckets": []})["buckets"]}
+
+
+def versions(client: SolrClient) -> dict[str, int]:
+    found = client.post("select", {"query": "*:*", "limit": 1000, "fields": ["id", "_version_"]})["response"]["docs"]
+    return {each["id"]: each["_version_"] for each in found}
+
+
+def without_sketches(client: SolrClient) -> None:
+    """Leave the documents as they would be had they been indexed before there were sketches."""
+    bare = [{name: value for name, value in each.items() if name not in OWN} for each in stored(client)]
+    client.post("update", bare, commit="true")
+
+
+def answers(store: Store) -> list[object]:
+    """What searches find by the other fields: words, properties, names and tokens."""
+    queries = ["word7", "kind:a", 'name:"name 7"', "number:7", "FINGERPRINT:big_20", "FINGERPRINT:d40_10_50", "*:*"]
+    return [store.search(query, rows=100) for query in queries]

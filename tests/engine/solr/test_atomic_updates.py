@@ -1,0 +1,114 @@
+"""Changes of documents in part lose nothing of what others keep in them, or are not made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.engine.solr.indexed import (
+    stored,
+)
+from whorl.engine.solr.atomic_updates import require_safe
+from whorl.engine.solr.backfill import backfill, prepare
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.fields import NEEDED, SKETCH
+from whorl.engine.solr.schema import FieldNames, inspect
+from whorl.engine.solr.setup import initialise
+from whorl.errors import SchemaError
+
+TEXT = "one two three four five six seven"
+PLAIN: dict[str, object] = {"id": "a", "content": TEXT}
+BODY = '<field name="body" type="plain" stored="{0}"/><copyField source="body" dest="content"/>'
+NOTE = '<field name="note" type="plain" stored="true"/>'
+#: Fields of a schema, documents, and what of them an atomic update would lose; None where it is safe.
+SCHEMAS: dict[str, tuple[str, list[dict[str, object]], str | None]] = {
+    "nothing else": ("", [PLAIN], None),
+    "indexed": (
+        '<field name="secret" type="string" stored="false"/>', [{**PLAIN, "secret": "x"}], "'secret' is neither"),
+    "not in use": ('<field name="secret" type="string" stored="false"/>', [PLAIN], None),
+    "docValues": (
+        '<field name="seen" type="plong" stored="false"/><field name="hidden" type="plong" stored="true"/>',
+        [{**PLAIN, "seen": 1, "hidden": 2}], None),
+    "docValues that are not given back": (
+        '<field name="seen-1" type="plong" stored="false" useDocValuesAsStored="false"/>',
+        [{**PLAIN, "seen-1": 1}], "'seen-1' is neither"),
+    "dynamic": (
+        '<dynamicField name="*_u" type="string" stored="false"/>',
+        [*({**PLAIN, "id": str(number)} for number in range(20)), {**PLAIN, "x_u": "v"}],
+        r"'x_u' is neither stored nor docValues \(1 document\)"),
+    "dynamic, not in use": ('<dynamicField name="*_u" type="string" stored="false"/>', [PLAIN], None),
+    "copied": (
+        f'{NOTE}<field name="all" type="plain" stored="false" multiValued="true"/>'
+        '<copyField source="note" dest="all"/><copyField source="content" dest="all"/>',
+        [{**PLAIN, "note": "x"}], None),
+    "copied, stored": (
+        f'{NOTE}<field name="all" type="plain" stored="true" multiValued="true"/><copyField source="note" dest="all"/>',
+        [{**PLAIN, "note": "x"}], None),
+    "copied from what is not kept": (
+        '<field name="gone" type="string" indexed="false" stored="false"/>'
+        '<field name="all" type="plain" stored="true"/><copyField source="gone" dest="all"/>',
+        [{**PLAIN, "gone": "x"}], "'all' is copied from 'gone'"),
+    "filled beside its copies": (
+        f'{NOTE}<field name="all" type="plain" stored="true" multiValued="true"/><copyField source="note" dest="all"/>',
+        [{**PLAIN, "all": "mine"}], r"'all' holds values that were not copied from 'note' \(1 document\)"),
+    "the text is copied": (BODY.format("true"), [{"id": "a", "body": TEXT}], None),
+    "the text is copied from what is not kept": (
+        BODY.format("false"), [{"id": "a", "body": TEXT}], "'body' is neither"),
+    "nested": (
+        '<field name="_root_" type="string" indexed="true" stored="false"/><field name="_nest_path_" type="nest"/>'
+        '<fieldType name="nest" class="solr.NestPathField"/>',
+        [{**PLAIN, "_childDocuments_": [{"id": "b", "content": TEXT}]}, {**PLAIN, "id": "c"}], "documents within"),
+    "not nested": ('<field name="_root_" type="string" indexed="true" stored="false"/>', [PLAIN], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SCHEMAS)
+def test_backfill_loses_nothing_or_refuses(others: Any, case: str) -> None:
+    """
+    Where an atomic update would lose values that documents have, the field is named and nothing is done; else every
+    stored value is as it was, and the sketches are there.
+    """
+    more, bare, lost = SCHEMAS[case]
+    client = others(more)
+    with pytest.raises(SchemaError, match="whorl solr init"):
+        prepare(client, FieldNames())
+    initialise(client, FieldNames(), dry_run=False)
+    client.post("update", bare, commit="true")
+    before = stored(client)
+    if lost is not None:
+        with pytest.raises(SchemaError, match=lost):
+            backfill(client, FieldNames())
+        assert stored(client) == before
+        return
+    found = client.post("select", {"query": {"field": {"f": "content", "query": "seven"}}})["response"]["numFound"]
+    assert backfill(client, FieldNames()).sent == len(before) == found
+    after = stored(client)
+    assert all(SKETCH in document for document in after)
+    assert [{name: value for name, value in each.items() if name not in NEEDED} for each in after] == before
+    again = client.post("select", {"query": {"field": {"f": "content", "query": "seven"}}})["response"]["numFound"]
+    assert again == found
+
+
+def test_backfill_where_everything_is_copied(others: Any) -> None:
+    """
+    A copyField of * copies the sketch too, as it would have when the document was indexed; what it held stays.
+    """
+    client = others(
+        '<field name="all" type="plain" stored="true" multiValued="true"/><copyField source="*" dest="all"/>'
+    )
+    initialise(client, FieldNames(), dry_run=False)
+    client.post("update", [PLAIN], commit="true")
+    assert backfill(client, FieldNames()).sent == 1
+    assert {"a", TEXT} <= set(stored(client)[0]["all"])
+
+
+def test_backfill_without_versions(client: SolrClient) -> None:
+    """
+    Without `_version_` no document can be changed in part, and the message says so.
+    """
+    collection = inspect(client, FieldNames())
+    fields = {name: about for name, about in collection.schema.fields.items() if name != "_version_"}
+    with pytest.raises(SchemaError, match="_version_"):
+        require_safe(client, replace(collection, schema=replace(collection.schema, fields=fields)))

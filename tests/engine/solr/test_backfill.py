@@ -1,0 +1,174 @@
+"""Sketches for documents that are there already: what indexing would have given them, and nothing else changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.engine.solr.indexed import (
+    DOCUMENTS,
+    SCHEME_NOW,
+    WITH_TEXT,
+    answers,
+    indexed_tokens,
+    only_of_texts,
+    stored,
+    versions,
+    without_sketches,
+)
+from whorl import Store
+from whorl.cli.main import main
+from whorl.engine.solr.backfill import Backfilled, backfill, prepare
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.doctor import Level, check
+from whorl.engine.solr.engine import SolrEngine
+from whorl.engine.solr.fields import NEEDED, SCHEME, SKETCH
+from whorl.engine.solr.schema import FieldNames
+from whorl.engine.solr.setup import initialise
+from whorl.errors import SchemaError
+from whorl.fingerprint.sketch.sketch import Sketch, lookup_tokens
+from whorl.planning.build import BoundPlan, SketchTokens
+
+TEXT = "one two three four five six seven"
+PLAIN: dict[str, object] = {"id": "a", "content": TEXT}
+
+
+def test_backfill_gives_what_indexing_gives(client: SolrClient, store: Store, sketches: Mapping[str, Sketch]) -> None:
+    """
+    Every field, of the sketch and besides, is what it was when whorl had indexed the documents; so is every answer.
+    A document whose text is not known gets no sketch.
+    """
+    before, found = stored(client), answers(store)
+    without_sketches(client)
+    assert all(name not in document for document in stored(client) for name in NEEDED)
+    with Store(SolrEngine(client)) as bare:
+        assert bare.engine.sketch_scheme is None
+        assert bare.engine.sketches(["big"]) == {}
+    assert prepare(client, FieldNames())[1] == WITH_TEXT < len(DOCUMENTS)
+    assert backfill(client, FieldNames(), batch=7) == Backfilled(total=WITH_TEXT, sent=WITH_TEXT)
+    assert stored(client) == only_of_texts(before)
+    assert answers(store) == found
+    assert all(indexed_tokens(client, name) == set(lookup_tokens(sketches[name])) for name in ("big", "d40", "a,b"))
+    once = versions(client)
+    assert backfill(client, FieldNames()) == Backfilled(total=0)
+    assert versions(client) == once
+
+
+def test_backfill_goes_on_where_it_was_stopped(client: SolrClient, store: Store) -> None:
+    """
+    What was sent before a Ctrl-C is there, and is not touched again.
+    """
+    before = stored(client)
+    without_sketches(client)
+
+    def stop(done: Backfilled) -> None:
+        if done.sent == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        backfill(client, FieldNames(), batch=10, progress=stop)
+    once = versions(client)
+    there = {document["id"] for document in stored(client) if SCHEME in document}
+    assert len(there) == 20
+    with Store(SolrEngine(client)) as partly:
+        assert partly.engine.sketch_scheme == SCHEME_NOW
+        plan = BoundPlan(SketchTokens("big", SCHEME_NOW, (1,), 1, 0, None))
+        warning = partly.engine.candidates(plan, start=0, rows=1).warnings[0]
+    assert "whorl solr backfill" in warning
+    assert warning.startswith(f"{WITH_TEXT - 20} of {len(DOCUMENTS)} documents")
+    done = backfill(client, FieldNames(), batch=10)
+    assert done == Backfilled(total=WITH_TEXT - 20, sent=WITH_TEXT - 20)
+    assert {name: version for name, version in versions(client).items() if name in there} == {
+        name: version for name, version in once.items() if name in there
+    }
+    assert stored(client) == only_of_texts(before)
+
+
+class Meddling(SolrClient):
+    """Changes one document and deletes another just before the first sketches are sent."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.is_done = False
+
+    def post(self, path: str, body: object, **params: str | int) -> dict[str, Any]:
+        if path == "update" and isinstance(body, list) and not self.is_done:
+            self.is_done = True
+            super().post("update", [{"id": "d40", "content": "changed in the meantime by somebody else"}])
+            super().post("update", {"delete": ["d41"]})
+        return super().post(path, body, **params)
+
+
+def test_backfill_leaves_what_is_changed_meanwhile(url: str, client: SolrClient, store: Store) -> None:
+    """
+    The other's text stays, without a sketch of the old one; what is deleted stays so; a second run completes it.
+    """
+    without_sketches(client)
+    try:
+        done = backfill(Meddling(url), FieldNames())
+        assert done.left == 1
+        changed = next(document for document in stored(client) if document["id"] == "d40")
+        assert changed["content"] == "changed in the meantime by somebody else"
+        assert SKETCH not in changed
+        assert all(document["id"] != "d41" for document in stored(client))
+        assert backfill(client, FieldNames()) == Backfilled(total=1, sent=1)
+    finally:
+        store.index(DOCUMENTS, again=True)
+
+
+def test_backfill_repairs_what_others_lost(client: SolrClient) -> None:
+    """
+    Another's atomic update loses the tokens; the doctor sees it, and a run puts them back. A scheme of old is replaced.
+    """
+    before = stored(client)
+    changes = [{"id": "big", "name": {"set": "the big one"}}, {"id": "d40", SCHEME: {"set": "minhash0+sketch0"}}]
+    client.post("update", changes, commit="true")
+    assert indexed_tokens(client, "big") == set()
+    found = {finding.code: finding for finding in check(client, FieldNames())}
+    assert found["lost-sketches"].message.startswith("1 documents")
+    assert "minhash0+sketch0" in found["other-sketch-scheme"].message
+    assert f"whorl solr backfill {client.url}" in found["lost-sketches"].remedy
+    assert backfill(client, FieldNames()).sent == 2
+    assert indexed_tokens(client, "big")
+    assert stored(client) == before
+    codes = {finding.code: finding.level for finding in check(client, FieldNames())}
+    assert codes["sketches"] is Level.OK
+    assert not {"lost-sketches", "other-sketch-scheme", "without-sketch", "no-sketches"} & codes.keys()
+
+
+def test_the_command(client: SolrClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A dry run changes nothing; a run says what it did; a second one finds nothing to do.
+    """
+    without_sketches(client)
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(main, ["solr", "backfill", client.url, *arguments])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    assert run("--dry-run") == f"{WITH_TEXT} documents would be given a sketch\n"
+    assert all(SCHEME not in document for document in stored(client))
+    assert {finding.code for finding in check(client, FieldNames())} >= {"without-sketch"}
+    assert run("--batch", "9") == f"{WITH_TEXT} documents given a sketch.\n"
+    assert run() == "0 documents given a sketch.\n"
+
+
+def test_backfill_without_stored_text(others: Any) -> None:
+    """
+    Without a stored text there is nothing to make sketches from; documents indexed before it was stored are left alone.
+    """
+    client = others(stored="false")
+    initialise(client, FieldNames(), dry_run=False)
+    client.post("update", [PLAIN, {"id": "b"}], commit="true")
+    with pytest.raises(SchemaError, match="'content' is not a stored field"):
+        prepare(client, FieldNames())
+    definition = {"name": "content", "type": "plain", "indexed": True, "stored": True}
+    client.post("schema", {"replace-field": definition})
+    client.post("update", [{"id": "c", "content": TEXT}], commit="true")
+    assert backfill(client, FieldNames()) == Backfilled(total=2, sent=1, unread=1)
+    seven = {"query": {"field": {"f": "content", "query": "seven"}}, "limit": 9, "sort": "id asc"}
+    assert [each["id"] for each in client.post("select", seven)["response"]["docs"]] == ["a", "c"]
