@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests import solr_runtime
+from tests.engine.solr.bare import Collections
 from tests.engine.solr.indexed import (
     DOCUMENTS,
     SCHEME_NOW,
@@ -84,3 +85,11 @@ def others(solr_cloud_url: str, tmp_path: Path) -> Iterator[Any]:
     yield make
     for name in names:
         delete_collection(base_url, name)
+
+
+@pytest.fixture(scope="module")
+def collections(solr_cloud_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collections]:
+    made = Collections(solr_cloud_url.rpartition("/")[0], tmp_path_factory.mktemp("bare"))
+    yield made
+    for name in made.names:
+        delete_collection(made.base_url, name)

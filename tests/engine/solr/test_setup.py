@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.plain import plain_minima
-from whorl import open_store
+from tests.engine.solr.bare import Collections, codes, schema_of
+from tests.plain import plain_minima, plain_tokens
+from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.doctor import Level, check
+from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.local.launcher import create_collection, delete_collection
+from whorl.engine.solr.schema import FieldNames
+from whorl.engine.solr.setup import initialise
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.words.tokenizer import tokens
@@ -53,7 +59,7 @@ def make(solr_cloud_url: str, tmp_path: Path) -> Iterator[Callable[..., SolrClie
     made: list[str] = []
 
     def make(more: str, documents: list[dict[str, Any]], *, several: str = "false") -> SolrClient:
-        name = f"whorl_others_{len(made)}"
+        name = f"whorl_others_{uuid.uuid4().hex[:8]}"
         conf = tmp_path / name / "conf"
         conf.mkdir(parents=True)
         (conf / "managed-schema.xml").write_text(SCHEMA.format(more=more, several=several))
@@ -291,3 +297,73 @@ def test_fields_that_are_called_as_alfresco_calls_them(
     assert found(f'FINGERPRINT:{a}_30 AND -ID:"{a}"') == {"1"}
     assert found(f'ID:"{a}"') == {"0"}
     assert found('ID:"_DEFAULT_!1"') == {"1"}
+
+
+# Bare collections.
+
+
+def test_init_makes_a_bare_collection_searchable(collections: Collections) -> None:
+    """
+    After init a collection answers as one made from the configset; a second init adds nothing.
+    """
+    url = collections.make()
+    assert codes(url) == {"no-fingerprints": Level.ERROR}
+    planned = list(initialise(SolrClient(url), FieldNames(), dry_run=True))
+    assert any("MINHASH" in line for line in planned)
+    before = schema_of(url)
+    assert list(initialise(SolrClient(url), FieldNames(), dry_run=True)) == planned
+    assert schema_of(url) == before
+
+    assert any("added MINHASH" in line for line in initialise(SolrClient(url), FieldNames(), dry_run=False))
+    assert next(each for each in before["fields"] if each["name"] == "content") in schema_of(url)["fields"]  # type: ignore[attr-defined,operator]
+    assert any(line.startswith("nothing to add") for line in initialise(SolrClient(url), FieldNames(), dry_run=False))
+    assert Level.ERROR not in codes(url).values()
+
+    text = " ".join(f"word{number}" for number in range(300))
+    with open_store(url) as store:
+        store.index([Document("a", text), Document("b", f"{text} and more of it")])
+        page = store.search("FINGERPRINT:a_50")
+        assert [hit.id for hit in page.hits] == ["a", "b"]
+        signature = store.signature("a")
+    assert signature is not None
+    assert signature.tokens == plain_tokens(text)
+
+
+def test_init_uses_the_users_names(collections: Collections) -> None:
+    """
+    With names of one's own, these are the fields that are made, copied and searched.
+    """
+    url = collections.make()
+    names = FieldNames(minhash="tokens", content="body", name="title", dbid="nr", noderef="ref")
+    initialise(SolrClient(url), names, dry_run=False)
+    assert initialise(SolrClient(url), names, dry_run=False) == ["nothing to add: all is there"]
+    assert Level.ERROR not in {finding.level for finding in check(SolrClient(url), names)}
+    with Store(SolrEngine(SolrClient(url), names)) as store:
+        text = "one two three four five six seven"
+        store.index([Document("a", text, properties={"nr": 12}), Document("b", f"{text} eight")])
+        assert [hit.id for hit in store.search("FINGERPRINT:12_20").hits] == ["a", "b"]
+
+
+def test_init_leaves_what_a_dynamic_field_holds(collections: Collections) -> None:
+    """
+    A name that a dynamic field covers gets no field of its own, and a field that is filled no second copy.
+    """
+    dynamic = """<dynamicField name="*" type="plain" stored="true" multiValued="true"/>
+    <field name="MINHASH" type="text_min_hash" indexed="true" stored="false" termVectors="true"/>
+    <copyField source="body" dest="MINHASH"/>
+    <fieldType name="text_min_hash" class="solr.TextField"><analyzer><tokenizer class="solr.StandardTokenizerFactory"/>
+    <filter class="solr.ShingleFilterFactory" minShingleSize="5" maxShingleSize="5" outputUnigrams="false"/>
+    <filter class="solr.MinHashFilterFactory" bucketCount="512"/></analyzer></fieldType>"""
+    url = collections.make(dynamic)
+    lines = "\n".join(initialise(SolrClient(url), FieldNames(), dry_run=True))
+    assert '"name": "name"' not in lines
+    assert "add-copy-field" not in lines
+
+
+def test_init_on_a_schema_that_cannot_change(collections: Collections) -> None:
+    """
+    The error says that Solr may not change this schema.
+    """
+    url = collections.make(mutable=False)
+    with pytest.raises(Exception, match="solr/configset"):
+        list(initialise(SolrClient(url), FieldNames(), dry_run=False))

@@ -7,18 +7,14 @@ fields and searches come back merged either way.
 from __future__ import annotations
 
 import difflib
-import math
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
 from whorl.engine.solr.client import BEGINNING, SolrClient
-from whorl.engine.solr.commit import SharedCommit
 from whorl.engine.solr.fields import DIGEST, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.request import (
     EVERYTHING,
@@ -30,6 +26,7 @@ from whorl.engine.solr.request import (
     vector_parameters,
 )
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
+from whorl.engine.solr.shared import Remembered, SharedCommit
 from whorl.engine.solr.sketches import Coverage, coverage, read_sketch, sketch_fields
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
@@ -53,31 +50,6 @@ _COLLECTION_SECONDS = 60.0
 _COVERAGE_SECONDS = 30.0
 _FIELDS_SECONDS = 30.0
 _LARGEST_SECONDS = 60.0
-_Kept = TypeVar("_Kept")
-
-
-class Remembered(Generic[_Kept]):
-    """An answer that is asked for again after a while; threads that want it at once ask once.
-
-    Args:
-        ask: Asks for it, given the answer before, None at first.
-        seconds: How long it is good for.
-    """
-
-    def __init__(self, ask: Callable[[_Kept | None], _Kept], seconds: float) -> None:
-        self._ask, self._seconds, self._lock = ask, seconds, threading.RLock()
-        self._asked_at, self._answer = -math.inf, None  # type: float, _Kept | None
-
-    def __call__(self) -> _Kept:
-        with self._lock:
-            if self._answer is None or time.monotonic() > self._asked_at + self._seconds:
-                self._answer = self._ask(self._answer)
-                self._asked_at = time.monotonic()
-            return self._answer
-
-    def forget(self) -> None:
-        """Ask again the next time."""
-        self._asked_at = -math.inf
 
 
 class SolrEngine:
@@ -159,8 +131,8 @@ class SolrEngine:
         names, fields = self.collection.names, self.fields().known
         values = {name: document[name] for name in wanted if name in document}
         properties = {
-            name: tuple(as_put_in(each, fields.get(name, {})) for each in (told if isinstance(told, list) else [told]))
-            for name, told in values.items()
+            name: tuple(as_put_in(each, fields.get(name, {})) for each in (some if isinstance(some, list) else [some]))
+            for name, some in values.items()
         }
         return Stored(str(document[names.key]), first_text(document.get(names.name or "")), properties)
 

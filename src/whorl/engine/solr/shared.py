@@ -1,11 +1,42 @@
-"""Commits that threads share: Solr makes one after the other, and each makes everybody's documents searchable."""
+"""What threads share that use one collection: its commits, and answers that are good for a while."""
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable
+from typing import Generic, TypeVar, cast
 
 from whorl.errors import EngineError
+
+_Answer = TypeVar("_Answer")
+
+
+class Remembered(Generic[_Answer]):
+    """An answer that is asked for again after a while; of threads that want it at once, one asks.
+
+    Args:
+        ask: Asks for it, given the answer before, None at first.
+        seconds: How long it is good for.
+    """
+
+    def __init__(self, ask: Callable[[_Answer | None], _Answer], seconds: float) -> None:
+        # Reentrant: an answer may need another part of the same collection.
+        self._ask, self._seconds, self._lock = ask, seconds, threading.RLock()
+        self._good_until = -math.inf
+        self._answer: _Answer | None = None
+
+    def __call__(self) -> _Answer:
+        with self._lock:
+            if time.monotonic() > self._good_until:
+                self._answer = self._ask(self._answer)
+                self._good_until = time.monotonic() + self._seconds
+            return cast(_Answer, self._answer)
+
+    def forget(self) -> None:
+        """Ask again the next time."""
+        self._good_until = -math.inf
 
 
 class SharedCommit:

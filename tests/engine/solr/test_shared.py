@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from whorl.engine.solr.commit import SharedCommit
+from whorl.engine.solr.shared import Remembered, SharedCommit
 from whorl.errors import EngineUnavailableError
 
 _DEADLINE_SECONDS = 60.0
@@ -134,3 +134,45 @@ def test_what_is_no_failure_of_the_engine_is_told_to_nobody_else(error: BaseExce
     other.join(_DEADLINE_SECONDS)
     assert failed == [error]
     assert 1 in index.searchable
+
+
+def test_an_answer_is_asked_for_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Threads that want it together ask once; it is asked for again when it is old or forgotten, given the one before.
+    """
+    clock = [0.0]
+    monkeypatch.setattr("whorl.engine.solr.shared.time.monotonic", lambda: clock[0])
+    before: list[int | None] = []
+
+    def ask(known: int | None) -> int:
+        before.append(known)
+        return len(before)
+
+    answer = Remembered(ask, 30.0)
+    with ThreadPoolExecutor(8) as pool:
+        assert {done.result(_DEADLINE_SECONDS) for done in [pool.submit(answer) for _ in range(50)]} == {1}
+    clock[0] = 30.0
+    assert answer() == 1
+    clock[0] = 30.1
+    assert answer() == 2
+    answer.forget()
+    assert answer() == 3
+    assert before == [None, 1, 2]
+
+
+def test_an_answer_that_fails_is_asked_for_again() -> None:
+    """
+    What was known before is not given in its place.
+    """
+    answers = iter([EngineUnavailableError("gone"), 7])
+
+    def ask(_: int | None) -> int:
+        told = next(answers)
+        if isinstance(told, EngineUnavailableError):
+            raise told
+        return told
+
+    answer = Remembered(ask, 30.0)
+    with pytest.raises(EngineUnavailableError):
+        answer()
+    assert answer() == 7

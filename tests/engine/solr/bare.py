@@ -1,0 +1,60 @@
+"""Collections made from schemas given as text, bare ones and ones with every trap."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import requests
+
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.doctor import Level, check
+from whorl.engine.solr.local.launcher import create_collection
+from whorl.engine.solr.schema import FieldNames
+
+SCHEMA = """<schema name="bare" version="1.6"><uniqueKey>id</uniqueKey>
+<field name="id" type="string" indexed="true" stored="true" required="true"/>
+<field name="_version_" type="plong" indexed="false" stored="false" docValues="true"/>
+<field name="content" type="plain" indexed="true" stored="{stored}"/>
+<fieldType name="string" class="solr.StrField" docValues="true"/>
+<fieldType name="plong" class="solr.LongPointField" docValues="true"/>
+<fieldType name="plain" class="solr.TextField">
+<analyzer><tokenizer class="solr.StandardTokenizerFactory"/></analyzer></fieldType>
+{more}</schema>"""
+CONFIG = """<config><luceneMatchVersion>9.0</luceneMatchVersion>
+<schemaFactory class="{factory}"/>
+<updateHandler class="solr.DirectUpdateHandler2"><updateLog/></updateHandler>
+<requestHandler name="/select" class="solr.SearchHandler"/></config>"""
+#: A field with everything that the notes on this filter warn of.
+TRAPS = """<field name="MINHASH" type="trap" indexed="true" stored="true" termVectors="true"/>
+<copyField source="body" dest="MINHASH"/><field name="body" type="plain" stored="true"/>
+<fieldType name="trap" class="solr.TextField"><analyzer><tokenizer class="solr.StandardTokenizerFactory"/>
+<filter class="solr.ShingleFilterFactory" minShingleSize="5" maxShingleSize="5" outputUnigrams="false"/>
+<filter class="solr.MinHashFilterFactory" bucketCount="256"/></analyzer></fieldType>"""
+
+
+class Collections:
+    """Makes collections from schemas given as text, and removes them."""
+
+    def __init__(self, base_url: str, folder: Path) -> None:
+        self.base_url, self.folder, self.names = base_url, folder, list[str]()
+
+    def make(self, more: str = "", *, stored: str = "true", mutable: bool = True) -> str:
+        name = f"whorl_bare_{uuid.uuid4().hex[:8]}"
+        conf = self.folder / name / "conf"
+        conf.mkdir(parents=True)
+        factory = "ManagedIndexSchemaFactory" if mutable else "ClassicIndexSchemaFactory"
+        (conf / ("managed-schema.xml" if mutable else "schema.xml")).write_text(SCHEMA.format(more=more, stored=stored))
+        (conf / "solrconfig.xml").write_text(CONFIG.format(factory=factory))
+        create_collection(self.base_url, name, conf.parent)
+        self.names.append(name)
+        return f"{self.base_url}/{name}"
+
+
+def codes(url: str) -> dict[str, Level]:
+    return {finding.code: finding.level for finding in check(SolrClient(url), FieldNames())}
+
+
+def schema_of(url: str) -> dict[str, object]:
+    schema: dict[str, object] = requests.get(f"{url}/schema", timeout=60).json()["schema"]
+    return schema

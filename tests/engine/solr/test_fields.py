@@ -1,0 +1,37 @@
+"""The fields of a collection: the same in the configset and in what `init` adds."""
+
+from __future__ import annotations
+
+from tests.engine.solr.bare import schema_of
+from whorl.engine.solr import fields
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.fields import stored_name
+from whorl.engine.solr.schema import FieldNames
+from whorl.engine.solr.setup import initialise
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+
+def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:
+    """
+    A collection made from the configset lacks nothing, and its definitions are the ones that init would add.
+    """
+    lines = list(initialise(SolrClient(solr_cloud_url), FieldNames(), dry_run=True))
+    assert lines == ["nothing to add: all is there"]
+    schema = schema_of(solr_cloud_url)
+    types = {each["name"]: each for each in schema["fieldTypes"]}  # type: ignore[attr-defined]
+    for definition in fields.TYPES:
+        assert types[definition["name"]] == definition
+
+
+def test_sketches_are_named_by_all_that_they_depend_on() -> None:
+    """
+    Sketches of other words, other shingles or another sampling have another name.
+    """
+    names = {
+        stored_name(scheme, sketch_scheme)
+        for scheme in (Scheme(), Scheme("icu77"), Scheme(shingle_size=4))
+        for sketch_scheme in (SketchScheme(), SketchScheme(floor_level=1))
+    }
+    assert len(names) == 6
+    assert stored_name(Scheme().name, SketchScheme()) == stored_name(Scheme(), SketchScheme())

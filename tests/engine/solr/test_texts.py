@@ -1,0 +1,50 @@
+"""Which fields hold texts, counted on a real collection."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests import solr_runtime
+from whorl import Document, open_store
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.schema import FieldNames, read_schema
+from whorl.engine.solr.texts import TextField, listing, stored_texts
+
+
+@pytest.fixture(scope="module")
+def url(solr_standalone_url: str) -> Iterator[str]:
+    base_url = solr_standalone_url.rpartition("/")[0]
+    name = f"whorl_texts_{uuid.uuid4().hex[:8]}"
+    yield solr_runtime.make_collection(base_url, name)
+    solr_runtime.drop(base_url, name)
+
+
+def test_texts_are_counted_by_field(url: str) -> None:
+    """
+    Fields of words that documents have, dynamic ones too, most documents first; neither names, numbers nor tokens.
+    """
+    documents = [
+        Document(
+            f"{number}", "some text" if number < 3 else "", f"name {number}", {"summary: 1": "words", "year": 2020}
+        )
+        for number in range(5)
+    ]
+    with open_store(url) as store:
+        store.index(documents)
+        client = SolrClient(url)
+        found = stored_texts(client, read_schema(client), FieldNames())
+        assert found == [TextField("summary: 1", 5), TextField("year", 5), TextField("content", 3)]
+        named = stored_texts(client, read_schema(client), FieldNames(name="title", content="content"))
+        assert TextField("name", 5) in named
+        client.close()
+
+
+def test_a_listing_names_the_first() -> None:
+    """
+    A sentence has room for ten.
+    """
+    assert listing([TextField("body", 1), TextField("title", 1234)]) == "body (1 document), title (1,234 documents)"
+    assert listing([TextField(f"f{number}", 2) for number in range(12)]).endswith("f9 (2 documents) and 2 more")
