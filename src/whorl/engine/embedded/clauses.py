@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import pairwise
 
 from tantivy import Occur, Query
@@ -95,8 +94,11 @@ class ClauseQueries:
             case InOrder(words=patterns, slop=slop):
                 if not slop and all(len(each) == 1 and isinstance(each[0], str) for each in patterns):
                     return self._row(patterns, 0, _fields(test.field), None)
-                wanted = list(map(compiled, patterns))
-                is_match = None if len(patterns) == 1 else partial(is_ordered_span, wanted=wanted, slop=slop)
+                is_match = (
+                    None
+                    if len(patterns) == 1
+                    else lambda values: is_ordered_span(values, list(map(compiled, patterns)), slop)
+                )
                 return self._row(patterns, slop, _fields(test.field), is_match)
             case Near():
                 return self._near(test)
@@ -188,10 +190,11 @@ class ClauseQueries:
         return self._verified(found, fields, is_match)
 
     def _like(self, place: tuple[str, str], pattern: Pattern) -> Query:
-        fits = compiled(pattern).fullmatch
         wanted, what = expression(pattern), spelled(pattern)
         literal = pattern[0] if pattern and isinstance(pattern[0], str) else ""
-        return self._matching(place, wanted, literal, lambda text: bool(fits(text)), what, len(wanted))
+        return self._matching(
+            place, wanted, literal, lambda text: bool(compiled(pattern).fullmatch(text)), what, len(wanted)
+        )
 
     def _between(self, place: tuple[str, str], low: str | None, high: str | None, test: Between) -> Query:
         def fits(text: str) -> bool:

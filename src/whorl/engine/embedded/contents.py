@@ -28,6 +28,7 @@ class Contents:
 
     def __init__(self, index: InvertedIndex, records: Records, words: Callable[[str], list[str]]) -> None:
         self._index, self._records, self._words = index, records, words
+        self._pending: list[Query] = []
         self._rehearsed_seconds = 0.0
 
     def names(self) -> set[str]:
@@ -40,6 +41,7 @@ class Contents:
 
     def verified(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
         """Return the ids of the documents that a query finds and of which one of some fields passes a test."""
+        self.require_time_for_all()
         _, found = self._index.matches(query, 0, self._records.count(), is_ranked=False)
         verified = []
         for record in self._records.records(document_id for document_id, _ in found):
@@ -51,14 +53,19 @@ class Contents:
         return verified
 
     def rehearse(self, query: Query) -> None:
-        """Run a part of a query alone: tantivy cannot be stopped on the way, but between the parts we can."""
-        begin = time.monotonic()
-        self._index.matches(query, 0, 0, is_ranked=False)
-        self._rehearsed_seconds += time.monotonic() - begin
-        require_time()
+        """Have a part of a query run alone, before any query runs."""
+        self._pending.append(query)
 
     def require_time_for_all(self) -> None:
-        """Go on only if there is time for the rehearsed parts once more, all together."""
+        """Run the parts alone, and go on only if there is time for them once more, all together.
+
+        tantivy cannot be stopped on the way, but between the parts we can.
+        """
+        while self._pending:
+            begin = time.monotonic()
+            self._index.matches(self._pending.pop(), 0, 0, is_ranked=False)
+            self._rehearsed_seconds += time.monotonic() - begin
+            require_time()
         require_time()
         left = seconds_left()
         if left is not None and left < self._rehearsed_seconds:

@@ -11,6 +11,7 @@ import hashlib
 import re
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 
 from whorl.planning.clauses import Kind, Pattern, Value
 from whorl.planning.values import whole
@@ -84,6 +85,7 @@ def expression(pattern: Pattern) -> str:
     return "".join(jokers[piece] if isinstance(piece, Joker) else _literal(piece) for piece in pattern)
 
 
+@lru_cache(maxsize=256)
 def compiled(pattern: Pattern) -> re.Pattern[str]:
     """Return what matches the texts that look like a pattern, in a time that grows with their length and no faster.
 
