@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from whorl.cli import hamming as cli_hamming
 from whorl.cli.hamming import find_all, find_clusters
-from whorl.errors import ParameterError
-from whorl.hamming import Groups, find_pairs
-from whorl.hamming.text import lines_of, read_codes
+from whorl.hamming import find_pairs
 
 MOST = 2**64 - 1
 ROUTE_BLIND = [find_all, find_clusters]
@@ -146,38 +142,6 @@ def test_bad_lines(route: str, run: Callable[..., tuple[int, str, str]], line: s
     code, output, messages = run(find_all, f"1\n2\n{line}\n4\n", "-b", "5", "-d", "3")
     assert (code, output) == (9, "")
     assert messages.splitlines()[1:] == [f"F/codes:3: expected a number from 0 to {MOST}, got {shown}"]
-
-
-def test_numbers_as_they_may_come(route: str) -> None:  # noqa: F811
-    """
-    Blanks, a carriage return and zeros before a number do not count.
-    """
-    text = f" 1\t\n2\r\n{MOST}\n{'0' * 5000}7\n0\n"
-    assert read_codes(io.BytesIO(text.encode()), "F").tolist() == [1, 2, MOST, 7, 0]
-
-
-def test_input_is_read_in_pieces(route: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    """
-    Wherever a piece ends, numbers and the numbers of lines are the same.
-    """
-    codes = [10**power for power in range(20)] * 3
-    text = "\n".join(map(str, codes)).encode()
-    for size in (1, 7, 20, 64):
-        monkeypatch.setattr("whorl.hamming.text._CHUNK", size)
-        assert read_codes(io.BytesIO(text), "F").tolist() == codes
-        with pytest.raises(ParameterError, match=r"^F:61: "):
-            read_codes(io.BytesIO(text + b"\nx\n1"), "F")
-
-
-def test_lines(route: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    """
-    Groups are written as Python writes lists, whatever the numbers and however many at a time.
-    """
-    lists = [[0], [10**power for power in range(20)], [], [MOST, 9, 10, 99], [1, 2]]
-    ends = np.cumsum([0, *map(len, lists)])
-    groups = Groups(np.array([code for each in lists for code in each], np.uint64), ends)
-    monkeypatch.setattr("whorl.hamming.text._GROUPS", 2)
-    assert b"".join(lines_of(groups)).decode() == "".join(f"{each}\n" for each in lists)
 
 
 def test_blocks_do_not_matter(run: Callable[..., tuple[int, str, str]]) -> None:

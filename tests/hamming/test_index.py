@@ -10,54 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
+from tests.hamming.plain import MOST, all_pairs, changed, near, neighbourhood, skewed
 from whorl.errors import ParameterError
-from whorl.hamming import Groups, HammingIndex, find_clusters, find_pairs, stream_pairs
-from whorl.hamming.codes import Permutation, blocks_of
-from whorl.hamming.tables import Layout
+from whorl.hamming import HammingIndex, find_clusters, find_pairs
 
-MOST = 2**64 - 1
 both_routes = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
-
-
-def changed(code: int, count: int, chance: random.Random) -> int:
-    for bit in chance.sample(range(64), count):
-        code ^= 1 << bit
-    return code
-
-
-def neighbourhood(count: int, seed: int = 1) -> list[int]:
-    """Return codes of which many lie 1 to 8 bits from another, with the smallest and the largest."""
-    chance = random.Random(seed)
-    codes = [0, 7, MOST, *(chance.getrandbits(64) for _ in range(count // 4))]
-    while len(codes) < count:
-        codes.append(changed(chance.choice(codes), chance.randint(1, 8), chance))
-    return codes
-
-
-def skewed(count: int) -> list[int]:
-    """Return different codes that have all but 20 bits in common."""
-    chance = random.Random(3)
-    return sorted({0xABCDEF << 40 | chance.getrandbits(20) << 7 for _ in range(count)})
-
-
-def near(query: int, codes: set[int], distance: int) -> list[int]:
-    return sorted(code for code in codes if (code ^ query).bit_count() <= distance)
-
-
-def all_pairs(codes: list[int], distance: int) -> np.ndarray:
-    """Compare everything with everything: shape (pairs, 2), ascending."""
-    array = np.unique(np.array(codes, np.uint64))
-    one, other = np.nonzero(np.triu(np.bitwise_count(array[:, None] ^ array) <= distance, 1))
-    return np.stack((array[one], array[other]), axis=1)
-
-
-def components(pairs: list[list[int]]) -> list[list[int]]:
-    """Return what pairs connect, by joining sets one pair at a time."""
-    groups: list[set[int]] = []
-    for pair in pairs:
-        touched = [group for group in groups if group & set(pair)]
-        groups = [group for group in groups if not group & set(pair)] + [set(pair).union(*touched)]
-    return sorted(map(sorted, groups))
 
 
 @pytest.mark.parametrize("distance", range(65))
@@ -74,62 +31,6 @@ def test_every_distance(route: str, distance: int, kind: list[int]) -> None:  # 
     assert index.find_all_bulk(queries).to_lists() == expected
     assert [index.find_first(query) for query in queries] == [next(iter(found), None) for found in expected]
     assert np.array_equal(find_pairs(kind, distance), all_pairs(kind, distance))
-
-
-@pytest.mark.parametrize("distance", [0, 1, 2, 3, 4, 6, 8, 11])
-def test_more_codes_than_a_scan_is_for(route: str, distance: int) -> None:  # noqa: F811
-    """
-    With 30,000 codes every table layout is in use: no radius, a radius of 1 and of 2.
-    """
-    chance = random.Random(4)
-    codes = np.array([*neighbourhood(5000), *(chance.getrandbits(64) for _ in range(25_000))], np.uint64)
-    queries = codes[::1000] ^ np.uint64(0b101 << 30)
-    array = np.unique(codes)
-    is_near = np.bitwise_count(array ^ queries[:, None]) <= distance
-    index = HammingIndex(distance, codes)
-    answers = index.find_all_bulk(queries)
-    assert [each.tolist() for each in answers] == [array[row].tolist() for row in is_near]
-    assert [index.find_all(query) for query in queries.tolist()] == answers.to_lists()
-    first = index.find_first_bulk(queries)
-    assert first.found.tolist() == is_near.any(axis=1).tolist()
-    assert first.codes[first.found].tolist() == [array[row][0] for row in is_near if row.any()]
-
-
-@pytest.mark.parametrize(("distance", "blocks", "radius"), [(0, 1, 0), (3, 4, 0), (6, 4, 1), (10, 4, 2), (64, 1, 0)])
-def test_layouts(distance: int, blocks: int, radius: int) -> None:
-    """
-    Of a million codes: one block more than bits, then fewer blocks and a radius, at last no bucket at all; in each
-    layout the radii sum up to more than the distance.
-    """
-    layout = Layout.choose(distance, 1_000_000)
-    assert (len(layout.lows), layout.radius) == (blocks, radius)
-    assert layout.width == 0 or blocks * (radius + 1) > distance
-
-
-@pytest.mark.parametrize("distance", [1, 3, 5])
-def test_skew_is_searched_again(route: str, distance: int) -> None:  # noqa: F811
-    """
-    Four thousand codes that share 44 bits: runs that are too long are cut by their other bits, and nothing is lost.
-    """
-    codes = skewed(4000)
-    assert np.array_equal(find_pairs(codes, distance), all_pairs(codes, distance))
-
-
-@pytest.mark.parametrize("distance", [1, 2, 3, 5])
-def test_clusters(route: str, distance: int) -> None:  # noqa: F811
-    """
-    Clusters are what the pairs connect, members and clusters in ascending order, without single codes.
-    """
-    codes = neighbourhood(800)
-    assert find_clusters(codes, distance).to_lists() == components(all_pairs(codes, distance).tolist())
-
-
-def test_a_chain_is_one_cluster() -> None:
-    """
-    Neighbours that differ in one bit connect codes that differ in all.
-    """
-    chain = [(1 << bits) - 1 for bits in range(65)]
-    assert find_clusters(chain, 1).to_lists() == [chain]
 
 
 @pytest.mark.parametrize("size", [0, 1, 2])
@@ -152,17 +53,6 @@ def test_equal_codes_are_one(route: str) -> None:  # noqa: F811
     copies = np.full(1_000_000, 5, np.uint64)
     assert find_pairs(copies, 3).size == 0
     assert len(HammingIndex(3, copies)) == 1
-
-
-def test_streamed_pairs_come_once(route: str) -> None:  # noqa: F811
-    """
-    What is streamed is what is found, in pieces, and progress reaches the whole.
-    """
-    codes, told = skewed(3000), list[float]()
-    streamed = np.concatenate(list(stream_pairs(codes, 3, told.append)))
-    assert sorted(streamed.tolist()) == all_pairs(codes, 3).tolist()
-    assert told == sorted(told)
-    assert told[-1] == 1
 
 
 _codes = st.integers(0, MOST) | st.integers(0, 40) | st.sampled_from([0, 1, 3, MOST, MOST - 1, 1 << 63])
@@ -251,17 +141,6 @@ def test_bad_codes(bad: object) -> None:
     assert index.codes().tolist() == [1, 2]
 
 
-@pytest.mark.parametrize(
-    "bad", [np.array([-1]), np.array([1.0]), np.zeros((2, 2), np.uint64), np.array([True]), b"12345678"]
-)
-def test_bad_arrays(bad: np.ndarray) -> None:
-    """
-    Arrays hold whole numbers that are not negative, in one dimension.
-    """
-    with pytest.raises(ParameterError, match="codes are"):
-        find_pairs(bad, 3)
-
-
 @pytest.mark.parametrize("bad", [-1, 65, 1.5, True, None])
 def test_bad_distances(bad: object) -> None:
     """
@@ -295,34 +174,3 @@ def test_other_integers_are_codes() -> None:
     index.insert_bulk([np.int64(3)])
     index.insert_bulk({4})
     assert index.codes().tolist() == [1, 2, 3, 4, MOST]
-
-
-def test_groups_are_counted_from_both_ends() -> None:
-    """
-    Groups are numbered as a list is.
-    """
-    groups = Groups(np.array([1, 2, 3], np.uint64), np.array([0, 2, 2, 3]))
-    assert [groups[0].tolist(), groups[1].tolist(), groups[-1].tolist()] == [[1, 2], [], [3]]
-    assert len(groups) == 3
-    with pytest.raises(IndexError):
-        _ = groups[3]
-
-
-@given(order=st.permutations(range(64)), code=st.integers(0, MOST))
-def test_permutations(order: list[int], code: int) -> None:
-    """
-    Bit by bit as told, one code or many, there and back.
-    """
-    permutation = Permutation(order)
-    expected = sum((code >> source & 1) << place for place, source in zip(range(63, -1, -1), order, strict=True))
-    codes = np.array([code], np.uint64)
-    assert permutation.apply(code) == permutation.apply_all(codes)[0] == expected
-    assert permutation.undo(expected) == permutation.undo_all(permutation.apply_all(codes))[0] == code
-
-
-def test_blocks() -> None:
-    """
-    64 bits in five blocks are 12, 13, 13, 13 and 13 of them, from the lowest on.
-    """
-    assert [mask.bit_count() for mask in blocks_of(MOST, 5)] == [12, 13, 13, 13, 13]
-    assert blocks_of(0b1011_0000, 2) == [0b0001_0000, 0b1010_0000]

@@ -6,23 +6,17 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.decoding import decode
-from whorl.ingest.extraction.html import html_text
 from whorl.ingest.files import Problem, documents_in, files_under
 from whorl.ingest.json_lines import json_document
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
-
-GERMAN = "Müller aß am Donnerstag fünf Äpfel – und das „kostete“ 3 €. Größe ist überall schön, sagte Jürgen."
 
 
 def read(*paths: Path) -> tuple[list[Document], list[Problem]]:
@@ -85,55 +79,6 @@ def test_empty_files_and_folders(tmp_path: Path) -> None:
     assert problems == []
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
-def test_encodings_are_told_apart(encoding: str) -> None:
-    """
-    What announces itself, UTF-8, and a Western text that is none of these give the same characters.
-    """
-    assert decode(GERMAN.encode(encoding)) == GERMAN
-
-
-def test_big_endian_marks() -> None:
-    """
-    A byte order mark is followed and is no part of the text.
-    """
-    assert decode(b"\xfe\xff" + GERMAN.encode("utf-16-be")) == GERMAN
-    assert decode(b"\0\0\xfe\xff" + GERMAN.encode("utf-32-be")) == GERMAN
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        bytes(range(256)) * 8,
-        b"\0\0\0",
-        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(200),
-        b"\xff\xfe" + bytes(range(256)) * 8,
-        b"\xff\xfe\0\0" + bytes(range(256)) * 8,
-        "no mark".encode("utf-16-le"),
-        bytes(range(128, 256)) * 10,
-    ],
-    ids=["bytes", "nul", "png", "like-utf-16", "like-utf-32", "utf-16-without-mark", "high"],
-)
-def test_what_is_not_text_is_refused(raw: bytes) -> None:
-    """
-    Binary files are no documents, also those that begin as a text would.
-    """
-    with pytest.raises(DocumentError, match="this is not text"):
-        decode(raw)
-
-
-def test_a_few_odd_characters_do_not_cost_a_text() -> None:
-    """
-    One NUL in a long text, a text cut in the middle of a character, one that was damaged before: all are read.
-    """
-    assert decode(b"word " * 100 + b"\0") == "word " * 100 + "\0"
-    assert decode((GERMAN * 2).encode("utf-16")[:-1]) == (GERMAN * 2)[:-1] + "\ufffd"
-    assert decode(GERMAN.replace("gen.", "ü").encode()[:-1]) == GERMAN.replace("gen.", "\ufffd")
-    assert decode(b"a\0b c d") == "a\0b c d"
-    damaged = "M\ufffdller a\ufffd"
-    assert decode(damaged.encode()) == decode(damaged.encode("utf-8-sig")) == damaged
-
-
 @pytest.mark.process
 def test_html_is_what_a_reader_sees(tmp_path: Path) -> None:
     """
@@ -145,50 +90,6 @@ def test_html_is_what_a_reader_sees(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert read(tmp_path)[0][0].text.split() == ["Page", "one", "&", "two", "three"]
-
-
-@pytest.mark.parametrize(
-    "markup",
-    [
-        "http://example.org/a.html",
-        "a.html",
-        '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">a.html</html>',
-        "<![if foo a.html",
-        "<!DOCTYPE [<!a.html",
-        "<div>" * 20_000 + "a.html",
-        "&#99999999999; a.html &#xD800;",
-    ],
-    ids=["address", "name", "xhtml", "marked-section", "doctype", "deep", "no-character"],
-)
-def test_odd_html_is_read_without_a_warning(markup: str) -> None:
-    """
-    Pages that the parser would warn of, or that no browser would accept, are texts like others.
-    """
-    assert "a.html" in html_text(markup)
-
-
-def test_the_work_of_html_grows_with_its_length() -> None:
-    """
-    Four times the elements, however deep in each other or many beside each other, take four times the calls.
-    """
-    for piece in ("<div>", "<p>a", "<script></script>", "<template><b>"):
-        assert calls(partial(html_text, piece * 2_000)) < 5 * calls(partial(html_text, piece * 500))
-
-
-def calls(work: Callable[[], object]) -> int:
-    """Count the functions that are called, those written in C as well."""
-    count = 0
-
-    def counted(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(counted)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 @pytest.mark.process

@@ -18,7 +18,7 @@ from types import FrameType
 import pytest
 from click.testing import CliRunner
 
-from tests.made_files import SENTENCES, mail, pdf, pdf_of_stream, sheet, slides, with_addition, with_member, word
+from tests.made_files import SENTENCES, mail, pdf, pdf_of_stream, sheet, slides, with_member, word
 from whorl.cli.main import main
 from whorl.context import deadline
 from whorl.errors import DocumentError
@@ -98,86 +98,6 @@ def test_the_first_bytes_tell_more_than_the_name(reader: Reader, name: str) -> N
     Without a suffix, or with that of a text, it is read as what it is.
     """
     assert words("a", MIXED[name], reader) == words("a.txt", MIXED[name], reader) == words(name, MIXED[name], reader)
-
-
-def test_a_word_parted_at_the_end_of_a_line_is_one(reader: Reader) -> None:
-    """
-    Of a PDF; a hyphen within a line stays.
-    """
-    found = words("a.pdf", pdf("a well-known documen-\ntation of it"), reader)
-    assert found == ["a", "well-known", "documentation", "of", "it"]
-
-
-def test_changes_that_were_tracked(reader: Reader) -> None:
-    """
-    What was inserted counts, what was deleted or moved away does not; a tab and a break part words.
-    """
-    body = (
-        b"<w:p><w:r><w:t>kept</w:t><w:tab/></w:r><w:ins><w:r><w:t>inserted</w:t><w:br/></w:r></w:ins>"
-        b"<w:del><w:r><w:delText>deleted</w:delText></w:r></w:del>"
-        b"<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom><w:r><w:t>non</w:t><w:noBreakHyphen/><w:t>stop</w:t></w:r></w:p>"
-    )
-    made = with_member(
-        word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
-    )
-    assert words("a.docx", made, reader) == ["before", "kept", "inserted", "non-stop", "after"]
-
-
-def test_boxes_controls_and_notes(reader: Reader) -> None:
-    """
-    Text boxes once and where they are anchored, though Word writes them twice; controls; footnotes before endnotes.
-    """
-    body = (
-        b"<w:sdt><w:sdtContent><w:p><w:r><w:t>control</w:t></w:r></w:p></w:sdtContent></w:sdt>"
-        b'<w:p><w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
-        b"<mc:Choice><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Choice>"
-        b"<mc:Fallback><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Fallback></mc:AlternateContent></w:r></w:p>"
-    )
-    made = with_member(
-        word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
-    )
-    for kind in ("endnotes", "footnotes"):
-        relation = (
-            f'<Relationship Id="{kind}" Target="{kind}.xml" '
-            f'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"/></Relationships>'
-        ).encode()
-        made = with_member(
-            made,
-            "word/_rels/document.xml.rels",
-            lambda old, relation=relation: old.replace(b"</Relationships>", relation),
-        )
-        note = f'<w:{kind} xmlns:w="urn:w"><w:p><w:t>{kind}</w:t></w:p></w:{kind}>'
-        made = with_addition(made, f"word/{kind}.xml", note.encode())
-    assert words("a.docx", made, reader) == ["before", "control", "box", "after", "footnotes", "endnotes"]
-
-
-def test_cells(reader: Reader) -> None:
-    """
-    Numbers and dates are as written; empty cells and a sheet's false claim of its size cost nothing.
-    """
-    made = sheet(["a", None, 1, 2.5], [], [True])
-    made = with_member(
-        made, "xl/worksheets/sheet1.xml", lambda old: re.sub(rb'ref="[^"]*"', b'ref="A1:XFD1048576"', old)
-    )
-    assert words("a.xlsx", made, reader) == ["Sheet", "a", "1", "2.5", "True"]
-
-
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        (mail("Grüße", "plain", "<p>page</p>"), "Grüße plain"),
-        (mail("S", html="<p>page<script>unseen</script></p>"), "S page"),
-        (mail("S", "plain", attached=MIXED["a.pdf"]), "S plain"),
-        (b"From: a@example.org\r\nContent-Type: text/plain; charset=unknown-8bit\r\n\r\nGr\xc3\xbc\xc3\x9fe", "Grüße"),
-        (b"Subject: only this\n\n", "only this"),
-    ],
-    ids=["plain", "html", "attachment", "charset", "no-body"],
-)
-def test_mail(reader: Reader, raw: bytes, expected: str) -> None:
-    """
-    The subject and the plain text, else that of the HTML, whatever the charset is called; no attachment.
-    """
-    assert words("a.eml", raw, reader) == expected.split()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,59 @@
+"""All pairs and clusters: those that comparing everything with everything finds, by both routes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
+from tests.hamming.plain import all_pairs, components, neighbourhood, skewed
+from whorl.errors import ParameterError
+from whorl.hamming import find_clusters, find_pairs, stream_pairs
+
+
+@pytest.mark.parametrize("distance", [1, 3, 5])
+def test_skew_is_searched_again(route: str, distance: int) -> None:  # noqa: F811
+    """
+    Four thousand codes that share 44 bits: runs that are too long are cut by their other bits, and nothing is lost.
+    """
+    codes = skewed(4000)
+    assert np.array_equal(find_pairs(codes, distance), all_pairs(codes, distance))
+
+
+@pytest.mark.parametrize("distance", [1, 2, 3, 5])
+def test_clusters(route: str, distance: int) -> None:  # noqa: F811
+    """
+    Clusters are what the pairs connect, members and clusters in ascending order, without single codes.
+    """
+    codes = neighbourhood(800)
+    assert find_clusters(codes, distance).to_lists() == components(all_pairs(codes, distance).tolist())
+
+
+def test_a_chain_is_one_cluster() -> None:
+    """
+    Neighbours that differ in one bit connect codes that differ in all.
+    """
+    chain = [(1 << bits) - 1 for bits in range(65)]
+    assert find_clusters(chain, 1).to_lists() == [chain]
+
+
+def test_streamed_pairs_come_once(route: str) -> None:  # noqa: F811
+    """
+    What is streamed is what is found, in pieces, and progress reaches the whole.
+    """
+    codes, told = skewed(3000), list[float]()
+    streamed = np.concatenate(list(stream_pairs(codes, 3, told.append)))
+    assert sorted(streamed.tolist()) == all_pairs(codes, 3).tolist()
+    assert told == sorted(told)
+    assert told[-1] == 1
+
+
+@pytest.mark.parametrize(
+    "bad", [np.array([-1]), np.array([1.0]), np.zeros((2, 2), np.uint64), np.array([True]), b"12345678"]
+)
+def test_bad_arrays(bad: np.ndarray) -> None:
+    """
+    Arrays hold whole numbers that are not negative, in one dimension.
+    """
+    with pytest.raises(ParameterError, match="codes are"):
+        find_pairs(bad, 3)

@@ -1,0 +1,53 @@
+"""What a file is: by its first bytes, or else by its name."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import pytest
+
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.formats import DOCX, HTML, MAIL, PDF, PPTX, XLSX, Format, format_of
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+@pytest.mark.parametrize(
+    ("raw", "name", "form"),
+    [
+        (b"%PDF-1.7 ...", "a", PDF),
+        (b"%PDF-1.7 ...", "a.txt", PDF),
+        (b"%PDF is how such a file begins", "a.txt", None),
+        (b"%PDF is how such a file begins", "a.pdf", PDF),
+        (b"PK\x03\x04...word/document.xml...", "a.zip", DOCX),
+        (b"PK\x03\x04...ppt/presentation.xml...", "a.docx", PPTX),
+        (b"PK\x03\x04...nothing known...", "A.XLSM", XLSX),
+        (b"<p>page", "a.HTM", HTML),
+        (b"<p>page", "a.txt", None),
+        (b"Subject: mail", "a.eml", MAIL),
+        (b"", "a.docx", DOCX),
+    ],
+)
+def test_bytes_count_before_names(raw: bytes, name: str, form: Format | None) -> None:
+    """
+    A name counts where the bytes do not tell; what is left is plain text.
+    """
+    assert format_of(raw, PurePath(name)) is form
+
+
+@pytest.mark.parametrize(
+    ("raw", "name", "reason"),
+    [
+        (OLE, "a.doc", "the formats of Office before 2007 are not read; save it as DOCX, PPTX, XLSX or PDF"),
+        (OLE, "a.docx", "this DOCX is encrypted with a password, or in the format of Office before 2007"),
+        (OLE, "a.msg", "Outlook's .msg is not read; save it as .eml"),
+        (b"PK\x03\x04", "a.odt", "this is an archive (ZIP), or of a format that is one and is not read"),
+    ],
+)
+def test_formats_that_are_known_and_not_read(raw: bytes, name: str, reason: str) -> None:
+    """
+    The error says what would be read.
+    """
+    with pytest.raises(DocumentError) as caught:
+        format_of(raw, PurePath(name))
+    assert str(caught.value) == reason

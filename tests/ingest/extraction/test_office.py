@@ -1,0 +1,70 @@
+"""The words of DOCX, PPTX and XLSX, as a reader of them sees them."""
+
+from __future__ import annotations
+
+import re
+
+from tests.made_files import sheet, with_addition, with_member, word
+from whorl.ingest.extraction import office
+from whorl.ingest.extraction.formats import DOCX, XLSX, Format
+from whorl.ingest.extraction.pieces import Pieces
+
+
+def words(form: Format, raw: bytes) -> list[str]:
+    text = Pieces(1_000_000)
+    office.read(raw, form.name, 50_000_000, text)
+    return str(text).split()
+
+
+def test_changes_that_were_tracked() -> None:
+    """
+    What was inserted counts, what was deleted or moved away does not; a tab and a break part words.
+    """
+    body = (
+        b"<w:p><w:r><w:t>kept</w:t><w:tab/></w:r><w:ins><w:r><w:t>inserted</w:t><w:br/></w:r></w:ins>"
+        b"<w:del><w:r><w:delText>deleted</w:delText></w:r></w:del>"
+        b"<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom><w:r><w:t>non</w:t><w:noBreakHyphen/><w:t>stop</w:t></w:r></w:p>"
+    )
+    made = with_member(
+        word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
+    )
+    assert words(DOCX, made) == ["before", "kept", "inserted", "non-stop", "after"]
+
+
+def test_boxes_controls_and_notes() -> None:
+    """
+    Text boxes once and where they are anchored, though Word writes them twice; controls; footnotes before endnotes.
+    """
+    body = (
+        b"<w:sdt><w:sdtContent><w:p><w:r><w:t>control</w:t></w:r></w:p></w:sdtContent></w:sdt>"
+        b'<w:p><w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+        b"<mc:Choice><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Choice>"
+        b"<mc:Fallback><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Fallback></mc:AlternateContent></w:r></w:p>"
+    )
+    made = with_member(
+        word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
+    )
+    for kind in ("endnotes", "footnotes"):
+        relation = (
+            f'<Relationship Id="{kind}" Target="{kind}.xml" '
+            f'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"/></Relationships>'
+        ).encode()
+        made = with_member(
+            made,
+            "word/_rels/document.xml.rels",
+            lambda old, relation=relation: old.replace(b"</Relationships>", relation),
+        )
+        note = f'<w:{kind} xmlns:w="urn:w"><w:p><w:t>{kind}</w:t></w:p></w:{kind}>'
+        made = with_addition(made, f"word/{kind}.xml", note.encode())
+    assert words(DOCX, made) == ["before", "control", "box", "after", "footnotes", "endnotes"]
+
+
+def test_cells() -> None:
+    """
+    Numbers and dates are as written; empty cells and a sheet's false claim of its size cost nothing.
+    """
+    made = sheet(["a", None, 1, 2.5], [], [True])
+    made = with_member(
+        made, "xl/worksheets/sheet1.xml", lambda old: re.sub(rb'ref="[^"]*"', b'ref="A1:XFD1048576"', old)
+    )
+    assert words(XLSX, made) == ["Sheet", "a", "1", "2.5", "True"]

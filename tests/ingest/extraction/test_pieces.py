@@ -1,0 +1,29 @@
+"""A text has a limit, whatever it is made of."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.pieces import Pieces
+
+
+@given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 30))
+def test_a_text_is_its_pieces_or_too_long(pieces: list[str], most: int) -> None:
+    """
+    Together they have as many characters as are allowed, or the setting that allows them is named.
+    """
+    text = Pieces(most)
+
+    def add_all() -> None:
+        for piece in pieces:
+            text.add(piece)
+
+    if sum(map(len, pieces)) > most:
+        with pytest.raises(DocumentError, match=f"longer than {most} characters .setting max_file_text."):
+            add_all()
+    else:
+        add_all()
+        assert str(text) == "".join(pieces)

@@ -1,0 +1,40 @@
+"""The process that reads, asked as its parent asks it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.made_files import mail
+from whorl.ingest.extraction import worker
+
+
+@pytest.mark.process
+def test_each_question_gets_one_answer() -> None:
+    """
+    A line of JSON and then bytes, both ways: the text of a file, or why there is none; it ends with its input.
+    """
+    files = [
+        ("HTML", "<p>Grüße".encode()),
+        ("PDF", b"no PDF"),
+        ("e-mail", mail("Subject", "body")),
+        ("HTML", b"x" * 101),
+    ]
+    asked = b"".join(json.dumps({"size": len(raw), "format": name}).encode() + b"\n" + raw for name, raw in files)
+    command = [sys.executable, "-P", "-m", worker.__name__, "60", "1000000000", "100"]
+    rest = subprocess.run(command, input=asked, capture_output=True, check=True).stdout
+    answers = []
+    while rest:
+        line, _, rest = rest.partition(b"\n")
+        told = json.loads(line)
+        answers.append((rest[: told["size"]].decode().split(), told["problem"], told["is_out_of_memory"]))
+        rest = rest[told["size"] :]
+    assert answers == [
+        (["Grüße"], "", False),
+        ([], "this PDF is damaged, or it is none", False),
+        (["Subject", "body"], "", False),
+        ([], "its text is longer than 100 characters (setting max_file_text)", False),
+    ]
