@@ -27,7 +27,7 @@ from tests.query.strategies import (
     words,
 )
 from whorl.errors import ParameterError, QueryError
-from whorl.query import ast
+from whorl.query import ast, literals
 from whorl.query.parser import Operator, parse, unparse
 
 thorough = settings(max_examples=1500, deadline=None)
@@ -177,6 +177,15 @@ def test_the_grammar_has_no_conflicts() -> None:
     """
     grammar = resources.files("whorl.query").joinpath("afts.lark").read_text(encoding="utf-8")
     Lark(grammar, start="query", parser="lalr", lexer=_NoLexer, strict=True)
+
+
+@pytest.mark.parametrize("name", literals.QUALIFIED)
+def test_the_writer_knows_the_fields_whose_values_are_qualified_names(name: str) -> None:
+    """
+    The grammar has them, too.
+    """
+    assert parse(f"{name}:cm:x") == ast.Term("cm:x", name)
+    assert parse(unparse(ast.Term("x", f"{name}:cm"))) == ast.Term("x", f"{name}:cm")
 
 
 A = ast.Term("a")

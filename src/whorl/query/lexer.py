@@ -23,8 +23,12 @@ _ENDS |= {"BOOST", "SIMILARITY", "SLOP"}
 _STARTS = _LEAVES - {"ID"} | FIELDS | {"FINGERPRINT", "FORM", "NOT", "PLUS", "MINUS"}
 
 
-class Watch:
-    """Sees the tokens of a query on their way to the parser, and raises Mistake."""
+class TokenChecks:
+    """Checks the tokens of a query on their way to the parser; `seen` are those that it has taken.
+
+    Raises:
+        Mistake: Where a token has no place, or is one too many.
+    """
 
     def __init__(self, query: str, reading: Reading) -> None:
         self.seen: list[Token] = []
@@ -33,7 +37,7 @@ class Watch:
         self._leaves = 0.0
         self._nots = 0
 
-    def see(self, token: Token) -> None:
+    def take(self, token: Token) -> None:
         """Take the next token of a query."""
         before = self.seen[-1] if self.seen else None
         if before is not None and before.end_pos == token.start_pos and not self._reading.is_strict:

@@ -1,7 +1,7 @@
 """Query text to syntax tree, and back: `parse` and `unparse`.
 
-Lark's contextual lexer and LALR parser read the text by a grammar, afts.lark or Alfresco's own; `Watch` sees each token
-on its way, and `Builder` makes the tree. Nothing here recurses, however deep the query is.
+Lark's contextual lexer and LALR parser read the text by one of two grammars, afts.lark or alfresco.lark. `TokenChecks`
+sees each token on its way, and `Builder` makes the tree. Nothing here recurses, however deep the query is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from whorl.errors import ParameterError, Span, UnsupportedQueryError
 from whorl.query import ast, strict
 from whorl.query.ast import Operator
 from whorl.query.builder import Builder, Values
-from whorl.query.lexer import Watch
+from whorl.query.lexer import TokenChecks
 from whorl.query.limits import MAX_CLAUSES, MAX_LENGTH, QueryLimits, Reading
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
 from whorl.query.messages import Mistake, character, misplaced, span_of, too_deep, unfinished
@@ -87,23 +87,23 @@ def _parse(query: str, reading: Reading) -> ast.Node:
 
 def _read(query: str, reading: Reading, language: _Language) -> Any:
     """Return Lark's parse tree."""
-    watch = Watch(query, reading)
+    checks = TokenChecks(query, reading)
     parser = _lark(language.grammar).parse_interactive(query)
     try:
         for token in parser.iter_parse():
-            watch.see(token)
+            checks.take(token)
         return parser.feed_token(Token("$END", ""))
     except UnexpectedCharacters as error:
-        raise language.no_token(query, error.pos_in_stream or 0, watch.seen) from None
+        raise language.no_token(query, error.pos_in_stream or 0, checks.seen) from None
     except UnexpectedToken as error:
         token = error.token
         if token.type == "$END":
-            raise language.at_end(query, watch.seen) from None
+            raise language.at_end(query, checks.seen) from None
         if token.type in _PARTS:
-            raise language.no_token(query, span_of(token).start, watch.seen) from None
+            raise language.no_token(query, span_of(token).start, checks.seen) from None
         # Either the lexer knows it from elsewhere, and it was not seen, or the parser does not go on with it.
-        was_seen = watch.seen and watch.seen[-1] is token
-        raise language.misplaced(query, token, watch.seen[:-1] if was_seen else watch.seen) from None
+        was_seen = checks.seen and checks.seen[-1] is token
+        raise language.misplaced(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 
 
 def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
