@@ -289,6 +289,20 @@ def test_no_hit_is_told(page: Page) -> None:
     expect(page.locator("#found-warnings")).to_contain_text("'gone'")
 
 
+def test_a_total_that_is_none_is_told(page: Page) -> None:
+    """
+    Where not every candidate was verified, there may be more than were counted.
+    """
+
+    def answer(route: Route) -> None:
+        answered = route.fetch()
+        route.fulfill(response=answered, json={**answered.json(), "total_is_exact": False})
+
+    page.route("**/api/search", answer)
+    ask(page, "FINGERPRINT:lease_20_95")
+    expect(page.locator("#found-told")).to_have_text(re.compile(r"^At least \d+ documents$"))
+
+
 def drop(page: Page, name: str, text: str) -> None:
     """Drop a file on the page."""
     transfer = page.evaluate_handle(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from whorl.context import require_time
 from whorl.duplicates.candidates import AT_ONCE, Crowd, find_candidates
 from whorl.duplicates.clusters import Components
 from whorl.duplicates.question import PairQuestion
@@ -129,6 +130,7 @@ class _Links:
         return some[self._components.find(some) != roots[counts.argmax()]] if counts.max() > 1 else some
 
     def _linked(self, a: Numbers, b: Numbers) -> Pairs:
+        require_time()
         is_open = self._components.find(a) != self._components.find(b)
         pairs = verified(self._sketches, a[is_open], b[is_open], self._question)
         self.note(pairs)

@@ -195,7 +195,8 @@ function showFound(page) {
     return;
   }
   parts.hits.replaceChildren();
-  byId("found-told").textContent = page.total ? counted(page.total, "document") : "No document";
+  byId("found-told").textContent = page.total
+    ? `${page.total_is_exact ? "" : "At least "}${counted(page.total, "document")}` : "No document";
   byId("found-how").textContent = how(page);
   warn(byId("found-warnings"), page.warnings);
   append(page);
