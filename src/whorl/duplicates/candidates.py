@@ -142,8 +142,8 @@ class _Search:
         levels = self._round.home_levels(self._sketches, self._sketches.sizes[places])
         for level in np.unique(levels).tolist():
             is_home = levels == level
-            smallest = self._question.smallest_partner(self._sketches.sizes[places[is_home]]).min()
-            takes_part = is_home | ((levels < level) & (self._sketches.sizes[places] >= smallest))
+            sizes_here = self._sketches.sizes[places]
+            takes_part = self._round.taking_part(sizes_here, levels, level, int(sizes_here[is_home].min()))
             if np.count_nonzero(takes_part) > 1:
                 yield from self._compare(places[takes_part], is_home[takes_part], level)
 
@@ -178,16 +178,14 @@ class _Search:
             self._sketches.hashes[np.minimum(ends, max(0, self._sketches.hashes.size - 1))],
             0,
         )
-        taken = np.zeros_like(members.looked.counts)
+        counted, taken = members.looked.counted(members.is_larger), np.zeros_like(members.looked.counts)
         for part in range(1, parts + 1):
             require_time()
             end = np.uint64(scheme.bound(level) * part // parts - 1)
-            upto = self._sketches.upto(members.places, np.full(taken.shape, end))
+            upto = np.minimum(counted, self._sketches.upto(members.places, np.full(taken.shape, end)))
             hashes, owners = self._sketches.gathered(members.places, taken, upto - taken)
             taken = upto
-            # Of documents that are never the larger one, only what is offered matters.
-            matters = members.is_larger[owners] | (hashes <= last[owners])
-            keys = ((hashes[matters] >> shift) << np.uint64(member_bits)) | owners[matters].astype(np.uint64)
+            keys = ((hashes >> shift) << np.uint64(member_bits)) | owners.astype(np.uint64)
             keys.sort()
             found.append(_meeting(keys, members, last, shift, member_bits))
         return _Entries(

@@ -44,6 +44,14 @@ class Looked(NamedTuple):
     least_offered: Numbers
     least_shared: Numbers
 
+    def counted(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
+        """Return how many hashes of each document are looked at, the smallest ones.
+
+        Args:
+            is_larger: Which documents may be the larger one of a pair; of others only what is offered matters.
+        """
+        return np.where(is_larger, self.counts, self.offered)
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -71,6 +79,18 @@ class Round:
         # There is no way to tell more than the sketches do.
         own = sketches.scheme_levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
+
+    def taking_part(self, sizes: Numbers, homes: Numbers, level: int, smallest_at_home: int) -> npt.NDArray[np.bool_]:
+        """Return which documents are compared at a level.
+
+        Args:
+            sizes: Of the documents; int64 array.
+            homes: The levels at which they are at home.
+            level: Where documents are compared that are at home there, with one another and with smaller ones.
+            smallest_at_home: Size of the smallest document that is at home there.
+        """
+        least = self.question.smallest_partner(np.array([smallest_at_home]))[0]
+        return np.asarray((homes == level) | ((homes < level) & (sizes >= least)))
 
     def looked(self, sketches: Sketches, places: Numbers, level: int) -> Looked:
         """Return what is looked at of some documents at a level."""

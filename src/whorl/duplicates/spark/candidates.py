@@ -170,8 +170,8 @@ class _Search:
 
 def hash_rows(documents: DataFrame, scheme: SketchScheme, one: Round) -> DataFrame:
     """Return a row for each hash that is looked at of each document, at each level that it takes part in."""
-    least = _least_sizes(documents, scheme, one)
-    return stepped(documents, partial(_entries, scheme=scheme, one=one, least_sizes=least), _ENTRIES)
+    smallest = _smallest_at_home(documents, scheme, one)
+    return stepped(documents, partial(_entries, scheme=scheme, one=one, smallest=smallest), _ENTRIES)
 
 
 def _prefixes(entries: DataFrame) -> DataFrame:
@@ -232,14 +232,12 @@ def _place(condition: str, kind: int, size: Column, key: Column, *, sign: int) -
     return f.when(f.col(condition), f.struct(*(part.alias(name) for name, part in parts.items())))
 
 
-def _least_sizes(documents: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
-    """Return the levels at which documents are at home, with the smallest size that takes part in each."""
+def _smallest_at_home(documents: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
+    """Return the levels at which documents are at home, each with the size of the smallest of them."""
     levels = stepped(documents.select("size"), partial(_homes, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
     # There are no more levels than bits in a size.
-    sizes = np.array([row["size"] for row in smallest], np.int64)
-    least = one.question.smallest_partner(sizes).tolist()
-    return {row["level"]: size for row, size in sorted(zip(smallest, least, strict=True))}
+    return dict(sorted((row["level"], row["size"]) for row in smallest))
 
 
 def _homes(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
@@ -250,18 +248,17 @@ def _homes(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
         yield _batch({"level": one.home_levels(sketches, sizes).astype(np.int32), "size": sizes})
 
 
-def _entries(batches: Batches, scheme: SketchScheme, one: Round, least_sizes: Mapping[int, int]) -> Batches:
+def _entries(batches: Batches, scheme: SketchScheme, one: Round, smallest: Mapping[int, int]) -> Batches:
     """Yield a row for each hash that is looked at, level by level."""
     for batch in batches:
         sketches, keys = sketches_in(batch["size"], batch["hashes"], scheme), whole_numbers(batch["key"])
         smallest_partners = one.question.smallest_partner(sketches.sizes)
         homes = one.home_levels(sketches, sketches.sizes)
-        for level, least_size in least_sizes.items():
-            places = np.flatnonzero((homes == level) | ((homes < level) & (sketches.sizes >= least_size)))
+        for level, size in smallest.items():
+            places = np.flatnonzero(one.taking_part(sketches.sizes, homes, level, size))
             looked = one.looked(sketches, places, level)
             is_larger = homes[places] == level
-            # Of documents that are never the larger one, only what is offered matters.
-            counts = np.where(is_larger, looked.counts, looked.offered)
+            counts = looked.counted(is_larger)
             tokens, owners = sketches.gathered(places, np.zeros_like(counts), counts)
             ranks = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
             of = places[owners]
