@@ -27,6 +27,10 @@ from whorl import Document, open_store
 from whorl.query.ast import Fingerprint
 from whorl.query.parser import parse
 
+#: How long a browser may take for a step: how fast it is depends on what else the machine does.
+PATIENCE_MILLISECONDS = 30_000
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
+
 USER, PASSWORD, KEY = "ann", "p\u00e4ss:w\u00f6rd", "a-key"
 LEASE = (CONTRACTS / "lease-2023.txt").read_text(encoding="utf-8")
 RECIPE = (CONTRACTS / "recipe.txt").read_text(encoding="utf-8")
@@ -117,7 +121,7 @@ def opened(browser: Browser, address: str, **context: Any) -> Iterator[Page]:
     """Yield a page in a window of its own; whatever it complains of in its console, a policy or a defect, fails."""
     with browser.new_context(**context) as window:
         page, complaints = window.new_page(), list[str]()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MILLISECONDS)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda told: complaints.append(told.text) if told.type in ("error", "warning") else None)
         page.goto(address)
