@@ -80,16 +80,6 @@ def test_the_parts_are_those_of_the_originals() -> None:
         assert distance(a, b) == expected
 
 
-def test_lookup3_prints_what_its_author_published() -> None:
-    """
-    And what the C of simhash-cpp gives.
-    """
-    for string, primary, secondary, expected in VECTORS["lookup3_published"]:
-        assert f"{lookup3([string.encode()], primary, secondary)[0]:016x}" == expected
-    for string, primary, secondary, expected in VECTORS["lookup3"]:
-        assert lookup3([string.encode()], primary, secondary).tolist() == [expected]
-
-
 # What plain Python gives
 
 

@@ -1,0 +1,31 @@
+"""lookup3 of many strings at once."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.fingerprint.simhash.lookup3 import lookup3
+
+#: Said there: from which originals, run how.
+VECTORS = json.loads((ROOT / "tests" / "vectors" / "simhash.json").read_text(encoding="utf-8"))
+
+
+def test_lookup3_prints_what_its_author_published() -> None:
+    """
+    And what the C of simhash-cpp gives.
+    """
+    for string, primary, secondary, expected in VECTORS["lookup3_published"]:
+        assert f"{lookup3([string.encode()], primary, secondary)[0]:016x}" == expected
+    for string, primary, secondary, expected in VECTORS["lookup3"]:
+        assert lookup3([string.encode()], primary, secondary).tolist() == [expected]
+
+
+@given(st.lists(st.binary(max_size=40), max_size=6))
+def test_many_are_each_what_it_is_alone(strings: list[bytes]) -> None:
+    """
+    Whatever the lengths of the others are.
+    """
+    assert lookup3(strings).tolist() == [lookup3([each])[0] for each in strings]

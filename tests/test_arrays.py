@@ -1,0 +1,47 @@
+"""Runs, distinct numbers and chunks, against what Python's own lists and sets give."""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.arrays import ascending_distinct, chunks, run_starts, sorted_distinct
+
+numbers = st.lists(st.integers(0, 9), max_size=20)
+
+
+@given(numbers)
+def test_runs_are_those_of_groupby(values: list[int]) -> None:
+    """
+    A run begins at its first number.
+    """
+    lengths = [len(list(run)) for _, run in groupby(values)]
+    assert run_starts(np.array(values, np.int64)).tolist() == [sum(lengths[:at]) for at in range(len(lengths))]
+
+
+@given(st.lists(numbers, max_size=4))
+def test_distinct_numbers_are_those_of_a_set(parts: list[list[int]]) -> None:
+    """
+    Of several arrays, or of one that ascends.
+    """
+    arrays = [np.array(part, np.uint64) for part in parts]
+    expected = sorted({number for part in parts for number in part})
+    assert sorted_distinct(arrays).tolist() == expected
+    everything = np.sort(np.concatenate([np.empty(0, np.uint64), *arrays]))
+    assert ascending_distinct(everything).tolist() == expected
+
+
+@given(numbers, st.integers(0, 20), st.none() | st.integers(1, 4))
+def test_chunks_are_as_full_as_may_be(items: list[int], heaviest: int, most: int | None) -> None:
+    """
+    All items in their order; each chunk is light and short enough, and the next item would make it neither.
+    """
+    made = list(chunks(items, int, heaviest, most))
+    assert [item for chunk in made for item in chunk] == items
+    assert all(chunk and (len(chunk) == 1 or sum(chunk) <= heaviest) for chunk in made)
+    assert all(most is None or len(chunk) <= most for chunk in made)
+    for chunk, following in pairwise(made):
+        assert sum(chunk) + following[0] > heaviest or len(chunk) == most
