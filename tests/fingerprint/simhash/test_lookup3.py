@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from whorl.fingerprint.simhash.lookup3 import lookup3
 
 #: Said there: from which originals, run how.
-VECTORS = json.loads((ROOT / "tests" / "vectors" / "simhash.json").read_text(encoding="utf-8"))
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "simhash.json").read_text(encoding="utf-8"))
 
 
 def test_lookup3_prints_what_its_author_published() -> None:
