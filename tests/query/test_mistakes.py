@@ -162,6 +162,7 @@ STRICT = [
     ("a^1e3", " ^", "Alfresco's grammar cannot go on with ^"),
     ("zebra~", "     ^", "Alfresco's grammar cannot go on with ~"),
     ("1..", " ^^", "Alfresco's grammar cannot go on with .."),
+    ("(%(a", "    ^", "this is not the name of a field"),
     ("a.b.c:d", "     ^", "Alfresco's grammar cannot go on with :"),
     ("a NOT", "     ^", "something to search for is missing at the end"),
     ("(a", "^", "this parenthesis is never closed"),

@@ -110,7 +110,9 @@ def _unfinished_part(query: str, at: int, before: Sequence[Token]) -> Mistake | 
         return Mistake("a template is %field or %(field field)", span_of(previous), _AS_TEXT)
     opened = next((token for token in reversed(before) if token.type not in ("REFERENCE", "_COMMA")), previous)
     if opened.type == "TEMPLATE_GROUP":
-        return Mistake("this is not the name of a field", Span(at, query.index(")", at)), "As in %(cm:name cm:title)")
+        end = query.find(")", at)
+        here = Span(at, end if end >= 0 else len(query))
+        return Mistake("this is not the name of a field", here, "As in %(cm:name cm:title)")
     return None
 
 
