@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,6 +66,18 @@ def test_readme_python_block_runs(folder: Path, monkeypatch: pytest.MonkeyPatch)
     code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert code is not None
     exec(compile(code[1], "README.md", "exec"), {})
+
+
+def test_python_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The blocks of docs/python.md run one after the other, and b, which begins with a, is found.
+    """
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text("utf-8"), re.DOTALL):
+        exec(compile(block, "python.md", "exec"), names)
+    assert [each.hit.id for each in names["found"].found] == ["b"]
+    names["store"].close()
 
 
 def table_queries() -> list[str]:

@@ -2,28 +2,76 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import inspect
+import re
 import subprocess
 import sys
+import typing
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import whorl
+from whorl import errors
 
-PUBLIC = {"Document", "Hit", "Page", "Signature", "Store", "WhorlError", "open_store", "parse", "simhash", "simhashes",
-          "unparse"}  # fmt: skip
+CLASSES = [each for name in whorl.__all__ if inspect.isclass(each := getattr(whorl, name))]
+
+
+def ours(hint: Any) -> Iterator[type]:
+    """Yield whorl's own types in an annotation; a query's tree has a module of its own, `whorl.query.ast`."""
+    if inspect.isclass(hint) and hint.__module__.startswith("whorl."):
+        yield hint
+    for part in typing.get_args(hint):
+        for each in part if isinstance(part, list) else [part]:
+            yield from ours(each)
+
+
+def taken_and_returned(public: type) -> Iterator[tuple[str, type]]:
+    """Yield what the public methods of a class take and return, and what the fields of a dataclass hold."""
+    for name, member in inspect.getmembers(public, inspect.isroutine):
+        if not name.startswith("_") and hasattr(member, "__annotations__") and not is_dataclass(public):
+            for hint in typing.get_type_hints(member).values():
+                yield from ((name, each) for each in ours(hint))
+    if is_dataclass(public):
+        hints = typing.get_type_hints(public)
+        for field in fields(public):
+            yield from ((field.name, each) for each in ours(hints[field.name]))
+
+
+@pytest.mark.parametrize("public", CLASSES, ids=lambda public: public.__name__)
+def test_what_is_taken_and_returned_is_public(public: type) -> None:
+    """
+    Whoever reads a signature can import what stands in it.
+    """
+    hidden = {f"{name}: {each.__name__}" for name, each in taken_and_returned(public) if each not in CLASSES}
+    assert hidden == set()
+
+
+def test_every_error_is_public() -> None:
+    """
+    What is raised can be caught by its name.
+    """
+    raised = {name for name, each in vars(errors).items() if inspect.isclass(each) and issubclass(each, Exception)}
+    assert raised <= set(whorl.__all__)
 
 
 def test_all_is_what_is_public() -> None:
     """
-    __all__ names each public name once, in order, each can be had, and no other.
+    __all__ names each public name once, in order, each can be had, type checkers see each, and there is no other.
     """
-    assert set(whorl.__all__) == PUBLIC
-    assert list(whorl.__all__) == sorted(whorl.__all__)
-    assert {name for name in dir(whorl) if not name.startswith("_")} == PUBLIC
-    assert all(getattr(whorl, name).__name__ == name for name in PUBLIC)
+    assert list(whorl.__all__) == sorted(set(whorl.__all__))
+    assert {name for name in dir(whorl) if not name.startswith("_")} == set(whorl.__all__)
+    assert all(getattr(whorl, name).__name__ == name for name in whorl.__all__)
+    tree = ast.parse(Path(whorl.__file__).read_text(encoding="utf-8"))
+    checked = [each for each in tree.body if isinstance(each, ast.If)]
+    seen = {alias.name for node in ast.walk(checked[0]) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == set(whorl.__all__)
     with pytest.raises(AttributeError, match="no attribute 'open_stores'"):
         _ = whorl.open_stores
 
@@ -38,13 +86,15 @@ def test_importing_the_package_imports_little() -> None:
     assert run.stdout.strip() == "['whorl']"
 
 
-def test_every_public_name_is_documented() -> None:
+@pytest.mark.parametrize("name", whorl.__all__)
+def test_every_public_name_is_documented(name: str) -> None:
     """
-    Each has a docstring, and the package's own docstring names it.
+    Each has a docstring, the package's own docstring names it, and docs/python.md does.
     """
-    for name in PUBLIC:
-        assert inspect.getdoc(getattr(whorl, name)), name
-        assert name in (whorl.__doc__ or ""), name
+    page = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
+    assert inspect.getdoc(getattr(whorl, name))
+    assert re.search(rf"\b{name}\b", whorl.__doc__ or "")
+    assert re.search(rf"\b{name}\b", page)
 
 
 def test_types_ship() -> None:

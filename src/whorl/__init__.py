@@ -1,56 +1,187 @@
-"""Find the documents that share content with a document.
+"""Find the documents that share content with a document. docs/python.md shows all of this at work.
+
+A store:
 
 open_store      a Solr collection by URL, or a folder on disk, as a Store
-Store           index, search, explain, compare, delete, signature
-Document        a text under an id, with a name and properties
-Hit, Page       what a search gives back
-Signature       a document's tokens
+Store           index, search, similar, compare, explain, delete, signature
+Settings        what variables and whorl.toml say; FieldNames, what a Solr collection calls its fields
+Conventions     how queries are read where they do not say it: Operator, QueryLimits
+PreparedQuery   a query that is read once, to search, count, measure and explain
+Explanation     what a query does
+
+What goes in and comes out:
+
+Document        a text under an id, with a name and properties; Stored, what is stored of it; Indexed, how many were
+Hit, Page       what a search gives back, sorted by Order, which knows the Kind of a field's values
+Found, Similar  what a search for similar documents gives back; SketchPlan, Branch and MinHashPlan, how it searched
+Measured        what a hit shares with a query's source
+Comparison      two texts compared exactly, with each Passage that both have and the Size of both
+Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
+Signature       a document's MinHash fingerprint, under a Scheme, in a Spelling
+Sketch          what calibrated search compares, under a SketchScheme
+
+Duplicates:
+
+duplicates_in, duplicates_among   those of a store, or of documents that are in none, as Duplicates
+ask_pairs       the question
+superfluous     the members of clusters that could go
+Pair, Cluster, Member             what is found
+
+Without a store:
+
+compare         two texts compared exactly
 parse, unparse  the query language, text to tree and back
 simhash         a text as one 64-bit code of which near-duplicates differ in few bits; simhashes of many texts
-WhorlError      the base of every error raised on purpose (the tree is in whorl.errors)
+
+Errors: WhorlError is the base of all. QueryError (QuerySyntaxError, UnsupportedQueryError, FieldError) has a Span;
+ParameterError (UnknownDocumentError), DocumentError, StoreError, StoppedError, SchemeMismatchError, and EngineError
+(EngineUnavailableError, EngineResponseError, SchemaError).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whorl.errors import WhorlError
+    from whorl.duplicates.gathering import duplicates_among, duplicates_in
+    from whorl.duplicates.question import ask_pairs
+    from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, superfluous
+    from whorl.engine.solr.schema import FieldNames
+    from whorl.errors import (
+        DocumentError,
+        EngineError,
+        EngineResponseError,
+        EngineUnavailableError,
+        FieldError,
+        ParameterError,
+        QueryError,
+        QuerySyntaxError,
+        SchemaError,
+        SchemeMismatchError,
+        Span,
+        StoppedError,
+        StoreError,
+        UnknownDocumentError,
+        UnsupportedQueryError,
+        WhorlError,
+    )
+    from whorl.fingerprint.minhash.codec import Spelling
     from whorl.fingerprint.minhash.signature import Signature
+    from whorl.fingerprint.passages import Comparison, Passage, Size, compare
+    from whorl.fingerprint.scheme import Scheme
     from whorl.fingerprint.simhash.simhash import simhash, simhashes
-    from whorl.model import Document, Hit, Page
+    from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+    from whorl.fingerprint.statistics.estimate import Estimate
+    from whorl.fingerprint.statistics.metric import Metric, Shares
+    from whorl.model import Document, Hit, Indexed, Order, Page, Stored
+    from whorl.planning.clauses import Kind
+    from whorl.planning.options import Conventions
+    from whorl.prepared import Explanation, PreparedQuery
+    from whorl.query.ast import Operator
+    from whorl.query.limits import QueryLimits
     from whorl.query.parser import parse, unparse
+    from whorl.settings.settings import Settings
+    from whorl.similar.hits import Found, Similar
+    from whorl.similar.measured import Measured
+    from whorl.similar.minhash_plan import MinHashPlan
+    from whorl.similar.plan import Branch, SketchPlan
     from whorl.store import Store, open_store
 
     __version__: str
 
 __all__ = [
+    "Branch",
+    "Cluster",
+    "Comparison",
+    "Conventions",
     "Document",
+    "DocumentError",
+    "Duplicates",
+    "EngineError",
+    "EngineResponseError",
+    "EngineUnavailableError",
+    "Estimate",
+    "Explanation",
+    "FieldError",
+    "FieldNames",
+    "Found",
     "Hit",
+    "Indexed",
+    "Kind",
+    "Measured",
+    "Member",
+    "Metric",
+    "MinHashPlan",
+    "Operator",
+    "Order",
     "Page",
+    "Pair",
+    "ParameterError",
+    "Passage",
+    "PreparedQuery",
+    "QueryError",
+    "QueryLimits",
+    "QuerySyntaxError",
+    "SchemaError",
+    "Scheme",
+    "SchemeMismatchError",
+    "Settings",
+    "Shares",
     "Signature",
+    "Similar",
+    "Size",
+    "Sketch",
+    "SketchPlan",
+    "SketchScheme",
+    "Span",
+    "Spelling",
+    "StoppedError",
     "Store",
+    "StoreError",
+    "Stored",
+    "UnknownDocumentError",
+    "UnsupportedQueryError",
     "WhorlError",
+    "ask_pairs",
+    "compare",
+    "duplicates_among",
+    "duplicates_in",
     "open_store",
     "parse",
     "simhash",
     "simhashes",
+    "superfluous",
     "unparse",
 ]
 
-#: Where a name is imported from when it is first asked for: a command that needs few of them starts sooner.
-_HOMES = {
-    "Document": "whorl.model",
-    "Hit": "whorl.model",
-    "Page": "whorl.model",
-    "Signature": "whorl.fingerprint.minhash.signature",
-    "Store": "whorl.store",
-    "WhorlError": "whorl.errors",
-    "open_store": "whorl.store",
-    "parse": "whorl.query.parser",
-    "simhash": "whorl.fingerprint.simhash.simhash",
-    "simhashes": "whorl.fingerprint.simhash.simhash",
-    "unparse": "whorl.query.parser",
+_NAMES = {
+    "duplicates.gathering": "duplicates_among duplicates_in",
+    "duplicates.question": "ask_pairs",
+    "duplicates.result": "Cluster Duplicates Member Pair superfluous",
+    "engine.solr.schema": "FieldNames",
+    "fingerprint.minhash.codec": "Spelling",
+    "fingerprint.minhash.signature": "Signature",
+    "fingerprint.passages": "Comparison Passage Size compare",
+    "fingerprint.scheme": "Scheme",
+    "fingerprint.simhash.simhash": "simhash simhashes",
+    "fingerprint.sketch.sketch": "Sketch SketchScheme",
+    "fingerprint.statistics.estimate": "Estimate",
+    "fingerprint.statistics.metric": "Metric Shares",
+    "model": "Document Hit Indexed Order Page Stored",
+    "planning.clauses": "Kind",
+    "planning.options": "Conventions",
+    "prepared": "Explanation PreparedQuery",
+    "query.ast": "Operator",
+    "query.limits": "QueryLimits",
+    "query.parser": "parse unparse",
+    "settings.settings": "Settings",
+    "similar.hits": "Found Similar",
+    "similar.measured": "Measured",
+    "similar.minhash_plan": "MinHashPlan",
+    "similar.plan": "Branch SketchPlan",
+    "store": "Store open_store",
 }
+#: Where a name is imported from when it is first asked for: a command that needs few of them starts sooner.
+_HOMES = {name: f"whorl.{home}" for home, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -58,8 +189,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         value: Any = version("whorl")
-    elif name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
+    elif name in __all__:
+        value = getattr(import_module(_HOMES.get(name, "whorl.errors")), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
