@@ -22,7 +22,7 @@ def main() -> None:
 
         page = store.search("FINGERPRINT:lease-2023_5 AND NOT content:lentils", with_shared=True)
         for hit in page.hits:
-            print(f"{hit.id}: {hit.shared} of {page.asked} tokens shared")
+            print(f"{hit.id}: {hit.shared_tokens} of {page.source_tokens} tokens shared")
 
         signature = store.signature("recipe")
         assert signature is not None

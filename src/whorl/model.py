@@ -127,13 +127,13 @@ class Hit:
         id: The document's id in its store.
         name: What people know it by, or "".
         score: The matching tokens (or bands), see `whorl.planning.build`.
-        shared: Tokens shared with the query's only source, repeats counted, where that was asked for.
+        shared_tokens: Tokens shared with the query's only source, repeats counted, where that was asked for.
     """
 
     id: str
     name: str
     score: float
-    shared: int | None = None
+    shared_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class Page:
         total: Documents that match.
         hits: Those on this page.
         warnings: What the user should know beside them.
-        asked: The tokens of the query's only source, where the hits' shared tokens were counted.
+        source_tokens: The tokens of the query's only source, where the hits' shared tokens were counted.
         is_total_exact: False where there may be more hits than the total says, since not every candidate of a
             FINGERPRINT was verified.
     """
@@ -183,7 +183,7 @@ class Page:
     total: int
     hits: tuple[Hit, ...]
     warnings: tuple[str, ...] = ()
-    asked: int | None = None
+    source_tokens: int | None = None
     is_total_exact: bool = True
 
 

@@ -266,9 +266,10 @@ class PreparedQuery:
             return page
         found = self._engine.signatures({hit.id: False for hit in page.hits})
         hits = tuple(
-            replace(hit, shared=shared_tokens(own, found[hit.id])) if hit.id in found else hit for hit in page.hits
+            replace(hit, shared_tokens=shared_tokens(own, found[hit.id])) if hit.id in found else hit
+            for hit in page.hits
         )
-        return replace(page, asked=len(own), hits=hits)
+        return replace(page, source_tokens=len(own), hits=hits)
 
 
 def _unpromised(search: SimilarSearch) -> list[str]:

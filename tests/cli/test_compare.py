@@ -111,7 +111,7 @@ def test_json() -> None:
             "name": "b.txt", "kind": "file", "words": 10, "shingles": 6, "shared_words": 6, "coverage": 0.6,
         },
         "scheme": "minhash1-icu74-w5-b512",
-        "shared": 2,
+        "shared_shingles": 2,
         "jaccard": 0.222222,
         "a_in_b": 0.4,
         "b_in_a": 0.333333,
@@ -214,7 +214,7 @@ def test_a_pipe_is_a_file() -> None:
     done = subprocess.run(
         ["bash", "-c", f"'{WHORL}' compare --json <(cat a.txt) b.txt"], capture_output=True, check=True
     )
-    assert json.loads(done.stdout)["shared"] == 2
+    assert json.loads(done.stdout)["shared_shingles"] == 2
 
 
 def test_a_page_is_read_without_its_tags(folder: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_scheme(folder: Path) -> None:
     --scheme says how words break and how many a shingle holds.
     """
     (folder / "c.txt").write_text("url:http", encoding="utf-8")
-    assert told("--scheme", "minhash1-icu74-w2-b512", "c.txt", "c.txt")["shared"] == 1
+    assert told("--scheme", "minhash1-icu74-w2-b512", "c.txt", "c.txt")["shared_shingles"] == 1
     assert told("--scheme", "minhash1-icu77-w1-b512", "c.txt", "c.txt")["a"]["words"] == 1
     done = whorl("--scheme", "nosuch", "a.txt", "b.txt")
     assert (done.returncode, done.stdout) == (2, "")
@@ -400,7 +400,7 @@ def test_compare_of_a_store(store: str) -> None:
     """
     with open_store(store) as opened:
         found = opened.compare("4242", "second")
-        assert (found.shared, found.shares.jaccard, found.scheme) == (2, 2 / 9, opened.engine.scheme)
+        assert (found.shared_shingles, found.shares.jaccard, found.scheme) == (2, 2 / 9, opened.engine.scheme)
         assert opened.compare("first", "source", source=SECOND) == found
         assert opened.compare("mine", "yours", source={"mine": FIRST, "yours": SECOND}) == found
         assert (opened.text("first"), opened.text("nosuch"), opened.text("empty")) == (FIRST, None, None)

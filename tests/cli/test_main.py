@@ -134,9 +134,9 @@ def test_json_has_one_shape(notes: Path) -> None:
     first, second = told["hits"]  # type: ignore[misc]
     assert list(told) == ["query", "total", "total_is_exact", "warnings", "hits"]
     assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:notes/a.txt", 2, [])
-    assert first == {"id": "notes/a.txt", "name": "a.txt", "score": 512.0, "shared": 512}
+    assert first == {"id": "notes/a.txt", "name": "a.txt", "score": 512.0, "shared_tokens": 512}
     assert list(second) == ["id", "name", "score", "shared"]
-    assert 0 < second["shared"] == second["score"] < 512
+    assert 0 < second["shared_tokens"] == second["score"] < 512
 
 
 def test_to_the_letter(notes: Path) -> None:
@@ -624,7 +624,7 @@ def test_a_text_that_is_not_in_the_store(notes: Path) -> None:
         result = CliRunner().invoke(main, [*query, *arguments], input=piped)
         told = json.loads(result.stdout)
         assert ids(told) == ["notes/a.txt", "notes/b.txt"]
-        assert told["hits"][0]["shared"] == 512
+        assert told["hits"][0]["shared_tokens"] == 512
     assert "at least 154 of its 512 tokens" in whorl(
         "explain", "--store", "store", "FINGERPRINT:source_30", "--source", "notes/a.txt"
     ).stdout  # fmt: skip

@@ -153,7 +153,7 @@ def test_what_hits_share(store: Store) -> None:
     measured = store.prepare("FINGERPRINT:f6-0").measured(["f6-0", "f6-half", "words-2", "gone"])
     assert measured.keys() == {"f6-0", "f6-half"}
     own, half = measured["f6-0"], measured["f6-half"]
-    assert (own.shared, own.tokens) == (512, 512)
+    assert (own.shared_tokens, own.source_tokens) == (512, 512)
     assert own.estimate is not None
     assert half.estimate is not None
     assert own.estimate.shares.jaccard == 1.0

@@ -88,7 +88,12 @@ def test_a_document_is_its_own_best_match(store: Store) -> None:
     The source comes first, with all its tokens.
     """
     page = store.search("FINGERPRINT:f4-0_20", with_shared=True)
-    assert (page.hits[0].id, page.hits[0].score, page.hits[0].shared, page.asked) == ("f4-0", 512.0, 512, 512)
+    assert (page.hits[0].id, page.hits[0].score, page.hits[0].shared_tokens, page.source_tokens) == (
+        "f4-0",
+        512.0,
+        512,
+        512,
+    )
 
 
 @pytest.mark.parametrize("reference", ["4242", NODE, f"workspace://SpacesStore/{NODE}", '"a node"'])

@@ -35,7 +35,7 @@ def test_two_sentences() -> None:
     other = "So: THE QUICK, brown fox jumps over a lazy dog."
     found = compare(FOX, other)
     assert (found.a, found.b) == (Size(9, 5, 6), Size(10, 6, 6))
-    assert found.shared == 2  # the quick brown fox jumps, quick brown fox jumps over
+    assert found.shared_shingles == 2  # the quick brown fox jumps, quick brown fox jumps over
     assert astuple(found.shares) == (2 / 9, 2 / 5, 2 / 6)
     assert found.passages == (Passage((0, 30), (4, 35), 6),)
     assert texts_of(found, FOX, other) == [("The quick brown fox jumps over", "THE QUICK, brown fox jumps over")]
@@ -90,7 +90,7 @@ def test_a_text_shorter_than_a_shingle_is_in_no_other(a: str, b: str) -> None:
     found = compare(a, b)
     assert 0 in (found.a.shingles, found.b.shingles)
     assert astuple(found.shares) == (0, 0, 0)
-    assert (found.a.coverage, found.b.coverage, found.shared, found.passages) == (0, 0, 0, ())
+    assert (found.a.coverage, found.b.coverage, found.shared_shingles, found.passages) == (0, 0, 0, ())
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_a_scheme_decides() -> None:
     Words and shingle size are the scheme's; a profile that is not there is an error.
     """
     assert compare("a b c", "b c d", Scheme(shingle_size=2)).shares.jaccard == 1 / 3
-    assert compare("x url:http", "x url http", Scheme("icu70", 1)).shared == 1
-    assert compare("x url:http", "x url http", Scheme("icu74", 1)).shared == 3
+    assert compare("x url:http", "x url http", Scheme("icu70", 1)).shared_shingles == 1
+    assert compare("x url:http", "x url http", Scheme("icu74", 1)).shared_shingles == 3
     with pytest.raises(ParameterError, match="icu99"):
         compare("a", "b", Scheme("icu99"))
 
@@ -142,7 +142,7 @@ def test_counts_are_those_of_sets(a: str, b: str, size: int, profile: str) -> No
     within = {at + n for at, each in enumerate(shingles(a)) if each in of_b for n in range(size)}
     assert found.a == Size(len(tokens(a, profile)), len(of_a), len(within)) == mirrored.b
     assert found.b == mirrored.a
-    assert found.shared == len(of_a & of_b) == mirrored.shared
+    assert found.shared_shingles == len(of_a & of_b) == mirrored.shared_shingles
     assert found.shares.jaccard == (len(of_a & of_b) / len(of_a | of_b) if of_a | of_b else 0)
     assert found.shares.a_in_b == mirrored.shares.b_in_a
 

@@ -81,8 +81,8 @@ def test_search(client: TestClient) -> None:
     assert list(told) == ["query", "sources", "total", "total_is_exact", "warnings", "hits"]
     assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:a_20", 2, [])
     first = told["hits"][0]
-    assert {name: first[name] for name in ("id", "name", "score", "shared")} == {
-        "id": "a", "name": "A", "score": 512.0, "shared": 512,
+    assert {name: first[name] for name in ("id", "name", "score", "shared_tokens")} == {
+        "id": "a", "name": "A", "score": 512.0, "shared_tokens": 512,
     }  # fmt: skip
     assert first["measured"]["jaccard"] == 1.0
     assert [hit["id"] for hit in told["hits"]] == ["a", "b"]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import click
 
 from whorl.cli.options import AFTS, EXPLAIN, PLAN, ROWS, SOURCE, START, STORE
-from whorl.cli.render.console import console, explanation, page_json, page_table
+from whorl.cli.render.console import console, explanation, page_table
 from whorl.ingest.files import source_text
 from whorl.planning.options import Conventions
 from whorl.prepared import PreparedQuery
 from whorl.store import Store, open_store
+from whorl.wire.page import page_values
+from whorl.wire.text import as_json as json_text
 from whorl.wire.text import counted, printable
 
 
@@ -85,7 +87,7 @@ def show_page(query: str, prepared: PreparedQuery, *, start: int, rows: int, as_
         click.echo(explanation(told.plan, told.request), err=as_json)
     page = prepared.search(start=start, rows=rows, with_shared=True)
     if as_json:
-        click.echo(page_json(query, page))
+        click.echo(json_text(page_values(query, page)))
         return
     for warning in page.warnings:
         click.echo(f"note: {printable(warning)}", err=True)

@@ -92,20 +92,20 @@ class Comparison:
         scheme: What the words and the shingles depend on.
         a: The first text's size.
         b: The second's.
-        shared: The different shingles that both have.
+        shared_shingles: The distinct shingles that both have.
         passages: The longest first, equally long ones in the order of the first text. They may overlap in either text.
     """
 
     scheme: Scheme
     a: Size
     b: Size
-    shared: int
+    shared_shingles: int
     passages: tuple[Passage, ...]
 
     @property
     def shares(self) -> Shares:
         """What they share, of all shingles and of each text's."""
-        return Shares.of_counts(self.shared, self.a.shingles, self.b.shingles)
+        return Shares.of_counts(self.shared_shingles, self.a.shingles, self.b.shingles)
 
 
 def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Comparison:

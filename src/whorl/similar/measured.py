@@ -17,13 +17,13 @@ class Measured:
     """What a hit shares with a source.
 
     Args:
-        shared: Tokens of the source that the hit has, repeats counted.
-        tokens: Those that the source has.
+        shared_tokens: Tokens of the source that the hit has, repeats counted.
+        source_tokens: Those that the source has.
         estimate: The shares of shingles, each with its 95 % interval; None where the tokens tell too little.
     """
 
-    shared: int
-    tokens: int
+    shared_tokens: int
+    source_tokens: int
     estimate: Estimate | None
 
 

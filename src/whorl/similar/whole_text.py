@@ -152,6 +152,8 @@ class Reader:
 
     def _compared(self, own: str, found: Found, text: str) -> Found | None:
         question, told = self._question, compare(own, text, self._engine.scheme)
-        if told.shared < least_overlap(question.metric, question.threshold, told.a.shingles, told.b.shingles):
+        if told.shared_shingles < least_overlap(question.metric, question.threshold, told.a.shingles, told.b.shingles):
             return None
-        return scored(found.hit, exact_estimate(told.a.shingles, told.b.shingles, told.shared), question.metric)
+        return scored(
+            found.hit, exact_estimate(told.a.shingles, told.b.shingles, told.shared_shingles), question.metric
+        )

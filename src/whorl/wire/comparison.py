@@ -59,7 +59,7 @@ def comparison_values(
         "a": _side(a, found.a, texts == "whole"),
         "b": _side(b, found.b, texts == "whole"),
         "scheme": found.scheme.name,
-        "shared": found.shared,
+        "shared_shingles": found.shared_shingles,
         **shares_values(found.shares, found.shares, found.shares, is_exact=True),
         "warnings": warnings(found),
         "passages": [passage(each) for each in found.passages],

@@ -31,7 +31,7 @@ def estimate_values(estimate: Estimate) -> dict[str, object]:
     """Return an estimate as JSON values: the shares, and what was counted."""
     return {
         **shares_values(estimate.shares, estimate.low, estimate.high, is_exact=estimate.is_exact),
-        "shared": estimate.shared,
-        "asked": estimate.asked,
+        "shared_hashes": estimate.shared_hashes,
+        "source_hashes": estimate.source_hashes,
         "shingles": estimate.hit_size,
     }

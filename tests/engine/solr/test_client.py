@@ -475,4 +475,4 @@ def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> N
             found = [hit.id for hit in store.search("*", rows=10_000).hits]
             assert found == [f"d{number:04}" for number in range(killed.count)]
             assert store.count() == killed.count
-            assert store.search("FINGERPRINT:d0000_100", with_shared=True).hits[0].shared == 512
+            assert store.search("FINGERPRINT:d0000_100", with_shared=True).hits[0].shared_tokens == 512

@@ -66,7 +66,7 @@ def test_by_hand() -> None:
     assert source.size == round(4 * 3 / 2.25)
     found, same = estimate_buckets(overlaps)
     assert (found.shares.a_in_b, found.shares.b_in_a, found.shares.jaccard) == (1 / 2, 1 / 3, 1 / 4)
-    assert (same.shares.a_in_b, same.shares.jaccard, same.shared, same.asked) == (1.0, 1.0, 3, 3)
+    assert (same.shares.a_in_b, same.shares.jaccard, same.shared_hashes, same.source_hashes) == (1.0, 1.0, 3, 3)
 
 
 def test_unknown_buckets_count_on_neither_side() -> None:

@@ -34,7 +34,13 @@ def test_by_hand() -> None:
     assert found.shares.jaccard == pytest.approx(4 / 26)
     # With 2 shared both would be found in 10 of 45 draws, with 7 or 8 shared 2 of 5 in 21 and 10 of 252 ..
     assert (found.low.a_in_b, found.high.a_in_b) == (0.2, 0.7)
-    assert (found.shared, found.asked, found.source_size, found.hit_size, found.is_exact) == (2, 5, 10, 20, False)
+    assert (found.shared_hashes, found.source_hashes, found.source_size, found.hit_size, found.is_exact) == (
+        2,
+        5,
+        10,
+        20,
+        False,
+    )
 
 
 def test_all_asked_is_exact() -> None:
@@ -43,7 +49,7 @@ def test_all_asked_is_exact() -> None:
     """
     for found in counted(10, 20, list(range(11)), 10):
         assert found.is_exact
-        assert found.shares.a_in_b == found.low.a_in_b == found.high.a_in_b == found.shared / 10
+        assert found.shares.a_in_b == found.low.a_in_b == found.high.a_in_b == found.shared_hashes / 10
 
 
 def test_nothing_asked_says_nothing() -> None:

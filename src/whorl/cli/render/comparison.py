@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from rich.console import Console
 from rich.text import Text
 
+from whorl.cli.render.console import share_bar
 from whorl.errors import EngineError, ParameterError, StoreError
 from whorl.fingerprint.passages import Comparison, Size
 from whorl.fingerprint.scheme import Scheme
@@ -19,7 +20,6 @@ from whorl.wire.comparison import Lines, Read
 from whorl.wire.numbers import percent
 from whorl.wire.text import counted, printable
 
-_BAR_WIDTH = 20
 #: Characters of a passage that are shown: of a longer one its beginning and its end.
 _BEGINNING, _END = 220, 110
 _INDENT = "   "
@@ -101,10 +101,10 @@ def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Co
     yield _side("A", a, found.a, found.scheme)
     yield _side("B", b, found.b, found.scheme)
     yield Text()
-    together = found.a.shingles + found.b.shingles - found.shared
-    yield _share("jaccard", found.shares.jaccard, f"{found.shared:,} of the {together:,} shingles of both")
-    yield _share("A in B", found.shares.a_in_b, f"{found.shared:,} of the {found.a.shingles:,} of A")
-    yield _share("B in A", found.shares.b_in_a, f"{found.shared:,} of the {found.b.shingles:,} of B")
+    together = found.a.shingles + found.b.shingles - found.shared_shingles
+    yield _share("jaccard", found.shares.jaccard, f"{found.shared_shingles:,} of the {together:,} shingles of both")
+    yield _share("A in B", found.shares.a_in_b, f"{found.shared_shingles:,} of the {found.a.shingles:,} of A")
+    yield _share("B in A", found.shares.b_in_a, f"{found.shared_shingles:,} of the {found.b.shingles:,} of B")
     yield Text()
     passages = found.passages
     if not passages:
@@ -134,9 +134,7 @@ def _side(side: str, text: Read, size: Size, scheme: Scheme) -> Text:
 
 
 def _share(name: str, share: float, told: str) -> Text:
-    full = round(share * _BAR_WIDTH)
-    bar = Text(f"{name:<9}").append("█" * full, style="green").append("░" * (_BAR_WIDTH - full), style="dim")
-    return bar.append(f" {percent(share):>6}  {told}")
+    return Text(f"{name:<9}").append_text(share_bar(share)).append(f" {percent(share):>6}  {told}")
 
 
 def shortened(text: str, start: int, end: int) -> str:

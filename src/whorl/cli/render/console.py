@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from whorl.model import Page
-from whorl.wire.text import as_json, printable
+from whorl.wire.numbers import percent
+from whorl.wire.text import printable
 
 _BAR_WIDTH = 20
 #: Problems shown in full; the rest are counted.
@@ -37,7 +38,7 @@ def page_table(page: Page) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("id", overflow="fold", ratio=3)
     table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
-    if page.asked:
+    if page.source_tokens:
         table.add_column("shared tokens", justify="right")
         table.add_column("overlap", no_wrap=True)
     else:
@@ -45,30 +46,26 @@ def page_table(page: Page) -> Table:
     for hit in page.hits:
         # Text objects: brackets in ids and names are not markup.
         row = [Text(printable(hit.id)), Text(printable(hit.name))]
-        if page.asked:
-            row += [Text("–" if hit.shared is None else str(hit.shared)), _bar(hit.shared or 0, page.asked)]
+        if page.source_tokens:
+            row += [
+                Text("–" if hit.shared_tokens is None else str(hit.shared_tokens)),
+                _bar(hit.shared_tokens or 0, page.source_tokens),
+            ]
         else:
             row.append(Text(f"{hit.score:g}"))
         table.add_row(*row)
     return table
 
 
-def _bar(shared: int, asked: int) -> Text:
-    fraction = min(1.0, shared / asked)
-    full = round(fraction * _BAR_WIDTH)
-    bar = Text("█" * full, style="green")
-    # Rounded down: only all of the tokens are 100 %.
-    return bar.append("░" * (_BAR_WIDTH - full), style="dim").append(f" {int(fraction * 100):3}%", style="none")
+def _bar(shared: int, of_source: int) -> Text:
+    share = min(1.0, shared / of_source)
+    return share_bar(share).append(f" {percent(share):>6}", style="none")
 
 
-def page_json(query: str, page: Page) -> str:
-    """Return a page as JSON: query, total and whether it is exact, warnings, hits of id, name, score, shared."""
-    hits: list[dict[str, object]] = []
-    for hit in page.hits:
-        told: dict[str, object] = {"id": hit.id, "name": hit.name, "score": hit.score}
-        hits.append(told if hit.shared is None else {**told, "shared": hit.shared})
-    told = {"query": query, "total": page.total, "total_is_exact": page.is_total_exact}
-    return as_json({**told, "warnings": list(page.warnings), "hits": hits})
+def share_bar(share: float) -> Text:
+    """Return a share in [0, 1] as a bar."""
+    full = round(share * _BAR_WIDTH)
+    return Text("█" * full, style="green").append("░" * (_BAR_WIDTH - full), style="dim")
 
 
 def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from whorl.cli.render.console import share_bar
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.similar.hits import Similar
 from whorl.similar.question import METRICS
 from whorl.wire.numbers import percent, percent_interval
 from whorl.wire.text import printable
-
-_BAR_WIDTH = 20
 
 
 def similar_table(page: Similar) -> Table:
@@ -25,8 +24,7 @@ def similar_table(page: Similar) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for found in page.found:
         estimate = found.estimate
-        full = round(found.hit.score / 100 * _BAR_WIDTH)
-        bar = Text("█" * full, style="green").append("░" * (_BAR_WIDTH - full), style="dim")
+        bar = share_bar(found.hit.score / 100)
         shares = (_percentage(estimate, each) for each in METRICS)
         size = Text(f"{estimate.hit_size:,}")
         table.add_row(Text(printable(found.hit.id)), Text(printable(found.hit.name)), bar, *shares, size)

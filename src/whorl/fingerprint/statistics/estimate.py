@@ -42,8 +42,8 @@ class Estimate:
         shares: The likeliest shares.
         low: The lower ends of their intervals; the shares themselves where these are exact.
         high: The upper ends.
-        shared: Hashes seen in both.
-        asked: Hashes of the source that were looked for in the hit.
+        shared_hashes: Hashes seen in both.
+        source_hashes: Hashes of the source that were looked for in the hit.
         source_size: Distinct shingles of the source.
         hit_size: Those of the hit.
         is_exact: Whether the values are no estimates: all hashes were compared.
@@ -52,8 +52,8 @@ class Estimate:
     shares: Shares
     low: Shares
     high: Shares
-    shared: int
-    asked: int
+    shared_hashes: int
+    source_hashes: int
     source_size: int
     hit_size: int
     is_exact: bool
@@ -210,8 +210,8 @@ def _estimates(
             Shares.of_counts(likeliest, source_size, size),
             Shares.of_counts(least, source_size, size),
             Shares.of_counts(largest, source_size, size),
-            shared=common,
-            asked=counted,
+            shared_hashes=common,
+            source_hashes=counted,
             source_size=source_size,
             hit_size=size,
             is_exact=least == largest,

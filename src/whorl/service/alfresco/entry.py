@@ -133,7 +133,11 @@ class _Node:
 
 
 def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
-    told: dict[str, Any] = {"source": reference, "sharedTokens": measured.shared, "tokens": measured.tokens}
+    told: dict[str, Any] = {
+        "source": reference,
+        "sharedTokens": measured.shared_tokens,
+        "tokens": measured.source_tokens,
+    }
     if estimate := measured.estimate:
         told |= shares_values(estimate.shares, estimate.low, estimate.high, is_exact=estimate.is_exact)
     return told

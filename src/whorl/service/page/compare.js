@@ -109,12 +109,12 @@ async function run() {
 }
 
 function showCompared(told) {
-  const both = told.a.shingles + told.b.shingles - told.shared;
+  const both = told.a.shingles + told.b.shingles - told.shared_shingles;
   fill(
     byId("shares"),
-    stat("Similarity (Jaccard)", told.jaccard, `${whole(told.shared)} of the ${whole(both)} shingles of both`, "first"),
-    stat("A in B", told.a_in_b, `${whole(told.shared)} of the ${whole(told.a.shingles)} of A`, "second"),
-    stat("B in A", told.b_in_a, `${whole(told.shared)} of the ${whole(told.b.shingles)} of B`, "second"),
+    stat("Jaccard", told.jaccard, `${whole(told.shared_shingles)} of the ${whole(both)} shingles of both`, "first"),
+    stat("A in B", told.a_in_b, `${whole(told.shared_shingles)} of the ${whole(told.a.shingles)} of A`, "second"),
+    stat("B in A", told.b_in_a, `${whole(told.shared_shingles)} of the ${whole(told.b.shingles)} of B`, "second"),
   );
   warn(byId("compare-warnings"), told.warnings);
   byId("compared").hidden = false;

@@ -9,11 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from whorl.service.errors import Json
 from whorl.settings.settings import MAX_ROWS
-from whorl.similar.measured import Measured
 from whorl.similar.question import SimilarWord
 from whorl.store import Store
-from whorl.wire.plan import plan_lines
-from whorl.wire.similar import estimate_values
+from whorl.wire.page import explanation_values, measured_page_values
 
 
 class QueryRequest(BaseModel):
@@ -65,17 +63,7 @@ def search_routes(store: Store) -> APIRouter:
         prepared = store.prepare(asked.query, source=asked.source, calibrated=asked.is_calibrated, metric=asked.metric)
         page = prepared.search(start=asked.start, rows=asked.rows)
         measured = prepared.measured([hit.id for hit in page.hits])
-        return {
-            "query": asked.query,
-            "sources": list(prepared.references),
-            "total": page.total,
-            "total_is_exact": page.is_total_exact,
-            "warnings": list(page.warnings),
-            "hits": [
-                {"id": hit.id, "name": hit.name, "score": hit.score, **_measured(measured.get(hit.id))}
-                for hit in page.hits
-            ],
-        }
+        return measured_page_values(asked.query, page, prepared.references, measured)
 
     @router.get("/api/explain", summary="Explain")
     def explain_by_address(asked: Annotated[QueryParameters, Query()]) -> dict[str, Any]:
@@ -93,21 +81,6 @@ def search_routes(store: Store) -> APIRouter:
             calibrated=asked.is_calibrated,
             metric=asked.metric,
         )
-        return {
-            "query": asked.query,
-            "plan": list(explained.plan),
-            "fingerprints": [
-                {"source": name, "plan": list(plan_lines(plan))} for name, plan in explained.fingerprints.items()
-            ],
-            "warnings": list(explained.warnings),
-            "request": dict(explained.request),
-        }
+        return explanation_values(asked.query, explained)
 
     return router
-
-
-def _measured(measured: Measured | None) -> dict[str, object]:
-    if measured is None:
-        return {"shared": None, "measured": None}
-    estimate = measured.estimate
-    return {"shared": measured.shared, "measured": None if estimate is None else estimate_values(estimate)}

@@ -1,0 +1,63 @@
+"""A page of hits, and what a query does, as JSON: for the command line and the service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from whorl.model import Hit, Page
+from whorl.prepared import Explanation
+from whorl.similar.measured import Measured
+from whorl.wire.plan import plan_lines
+from whorl.wire.similar import estimate_values
+
+
+def page_values(query: str, page: Page) -> dict[str, object]:
+    """Return a page as JSON values; hits have `shared_tokens` where these were counted."""
+    return {
+        "query": query,
+        "total": page.total,
+        "total_is_exact": page.is_total_exact,
+        "warnings": list(page.warnings),
+        "hits": [_hit(hit) for hit in page.hits],
+    }
+
+
+def measured_page_values(
+    query: str, page: Page, sources: tuple[str, ...], measured: Mapping[str, Measured]
+) -> dict[str, object]:
+    """Return a page as JSON values, with the sources of the query and what each hit shares with the only one.
+
+    Args:
+        query: Its text.
+        page: Its hits.
+        sources: What its FINGERPRINTs name.
+        measured: What hits share with the source, by id; others have null for it.
+    """
+    hits = [{**_hit(hit), **_measured(measured.get(hit.id))} for hit in page.hits]
+    told = page_values(query, page)
+    return {"query": told.pop("query"), "sources": list(sources), **told, "hits": hits}
+
+
+def explanation_values(query: str, explained: Explanation) -> dict[str, object]:
+    """Return what a query does as JSON values; `fingerprints` has how calibrated ones find their documents."""
+    plans = explained.fingerprints.items()
+    return {
+        "query": query,
+        "plan": list(explained.plan),
+        "fingerprints": [{"source": name, "plan": list(plan_lines(plan))} for name, plan in plans],
+        "warnings": list(explained.warnings),
+        "request": dict(explained.request),
+    }
+
+
+def _hit(hit: Hit) -> dict[str, object]:
+    told: dict[str, object] = {"id": hit.id, "name": hit.name, "score": hit.score}
+    return told if hit.shared_tokens is None else {**told, "shared_tokens": hit.shared_tokens}
+
+
+def _measured(measured: Measured | None) -> dict[str, object]:
+    if measured is None:
+        return {"shared_tokens": None, "measured": None}
+    estimate = measured.estimate
+    values = None if estimate is None else estimate_values(estimate)
+    return {"shared_tokens": measured.shared_tokens, "measured": values}
