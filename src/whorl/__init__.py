@@ -35,7 +35,7 @@ simhash         a text as one 64-bit code of which near-duplicates differ in few
 
 Errors: WhorlError is the base of all. QueryError (QuerySyntaxError, UnsupportedQueryError, FieldError) has a Span;
 ParameterError (UnknownDocumentError), DocumentError, StoreError, StoppedError, SchemeMismatchError, and EngineError
-(EngineUnavailableError, EngineResponseError, SchemaError).
+(EngineUnavailableError, EngineResponseError, SchemaError, NoSketchesError).
 """
 
 from importlib import import_module
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         EngineResponseError,
         EngineUnavailableError,
         FieldError,
+        NoSketchesError,
         ParameterError,
         QueryError,
         QuerySyntaxError,
@@ -111,6 +112,7 @@ __all__ = [
     "Member",
     "Metric",
     "MinHashPlan",
+    "NoSketchesError",
     "Operator",
     "Order",
     "Page",

@@ -169,7 +169,7 @@ def test_a_table_shows_tokens_and_share(notes: Path) -> None:
     """
     lines = whorl("search", "--store", "store", "FINGERPRINT:notes/a.txt").stdout.splitlines()
     assert lines[0].split() == ["id", "name", "shared", "tokens", "overlap"]
-    assert lines[1].split() == ["notes/a.txt", "a.txt", "512", "█" * 20, "100%"]
+    assert lines[1].split() == ["notes/a.txt", "a.txt", "512", "█" * 20, "100.0%"]
     assert lines[-1] == "2 documents"
 
 
