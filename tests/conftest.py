@@ -44,6 +44,8 @@ BEGINNINGS: tuple[tuple[object, str], ...] = (
 _reasons = pytest.StashKey[set[str]]()
 
 
+# Before xdist reads the groups.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what a test needs; several workers share the tests out by file, and by server."""
     servers: dict[Path, str] = {}
