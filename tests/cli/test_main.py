@@ -128,14 +128,14 @@ def test_help_imports_nothing_that_takes_time() -> None:
 
 def test_json_has_one_shape(notes: Path) -> None:
     """
-    query, total, warnings, hits of id, name, score and, with one source, shared; nothing else.
+    query, total, warnings, hits of id, name, score and, with one source, shared_tokens; nothing else.
     """
     told = asked("FINGERPRINT:notes/a.txt")
     first, second = told["hits"]  # type: ignore[misc]
     assert list(told) == ["query", "total", "total_is_exact", "warnings", "hits"]
     assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:notes/a.txt", 2, [])
     assert first == {"id": "notes/a.txt", "name": "a.txt", "score": 512.0, "shared_tokens": 512}
-    assert list(second) == ["id", "name", "score", "shared"]
+    assert list(second) == ["id", "name", "score", "shared_tokens"]
     assert 0 < second["shared_tokens"] == second["score"] < 512
 
 
