@@ -15,14 +15,14 @@ demo: .venv/installed ## Index real text of this machine and ask three questions
 	@$(BIN)/whorl demo
 
 quick: .venv/developing ## Run the tests that need nothing but Python: no Solr, no other process (under a minute)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile \
 		-m "not (solr or cloud or spark or browser or clients or process or slow)"
 
 test: .venv/developing ## Run the whole suite, on real Solrs that it starts itself
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 coverage: .venv/developing ## Run the whole suite and list the lines and branches that no test reaches
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered
 
 check: .venv/developing ## Lint, format and type checks
 	$(BIN)/ruff check .

@@ -32,8 +32,6 @@ BROUGHT_BY = {
     "solr": {"solr_standalone_url", "solr_cloud_url", "solr_cache"},
     "process": {"start"},
 }
-#: Servers that are started once: with several workers, one of them runs all files with tests of each, these first.
-SHARED = ("solr", "spark", "browser")
 #: How processes and servers begin: what a test without a mark must not do.
 BEGINNINGS: tuple[tuple[object, str], ...] = (
     (subprocess.Popen, "__init__"),
@@ -44,22 +42,13 @@ BEGINNINGS: tuple[tuple[object, str], ...] = (
 _reasons = pytest.StashKey[set[str]]()
 
 
-# Before xdist reads the groups.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what a test needs; several workers share the tests out by file, and by server."""
-    servers: dict[Path, str] = {}
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what a test needs."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         for mark, names in BROUGHT_BY.items():
             if names & fixtures or (mark == "solr" and item.get_closest_marker("cloud")):
                 item.add_marker(mark)
-        for mark in filter(item.get_closest_marker, SHARED):
-            servers.setdefault(item.path, mark)
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(servers.get(item.path) or str(item.path)))
-    if config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.path not in servers)
 
 
 @pytest.hookimpl(wrapper=True)
