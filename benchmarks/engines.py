@@ -45,8 +45,8 @@ from engine_requests import Answer, ByHand, found, recorded
 from engine_solr import MeasuredSolr, own_solr
 from engine_timing import compared, interleaved
 from whorl import Document, Page, Store, WhorlError, open_store, unparse
+from whorl.ingest.indexing import DEFAULT_BATCH
 from whorl.query import ast
-from whorl.store import DEFAULT_BATCH
 
 RESULTS = Path(__file__).resolve().parent / "results" / "engines.csv"
 ROWS = 10

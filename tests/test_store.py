@@ -9,7 +9,8 @@ import pytest
 
 from whorl.errors import UnknownDocumentError
 from whorl.model import Document
-from whorl.store import Store, open_store
+from whorl.opening import open_store
+from whorl.store import Store
 
 ONE, OTHER = "one two three four five six seven", "one two three four five six eight"
 

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from whorl.fingerprint.statistics.estimate import Estimate
     from whorl.fingerprint.statistics.metric import Metric, Shares
     from whorl.model import Document, Hit, Indexed, Order, Page, Stored
+    from whorl.opening import open_store
     from whorl.planning.clauses import Kind
     from whorl.planning.options import Conventions
     from whorl.prepared import Explanation, PreparedQuery
@@ -85,7 +86,7 @@ if TYPE_CHECKING:
     from whorl.similar.measured import Measured
     from whorl.similar.minhash_plan import MinHashPlan
     from whorl.similar.plan import Branch, SketchPlan
-    from whorl.store import Store, open_store
+    from whorl.store import Store
 
     __version__: str
 
@@ -180,7 +181,8 @@ _NAMES = {
     "similar.measured": "Measured",
     "similar.minhash_plan": "MinHashPlan",
     "similar.plan": "Branch SketchPlan",
-    "store": "Store open_store",
+    "opening": "open_store",
+    "store": "Store",
 }
 #: Where a name is imported from when it is first asked for: a command that needs few of them starts sooner.
 _HOMES = {name: f"whorl.{home}" for home, names in _NAMES.items() for name in names.split()}

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
-from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from whorl.context import trace
 from whorl.engine.protocol import Engine
-from whorl.errors import DocumentError, ParameterError, StoreError
+from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.passages import Comparison, compare
 from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
+from whorl.ingest.indexing import DEFAULT_BATCH, index_documents
 from whorl.model import Document, Indexed, Order, Page, Stored
 from whorl.planning.bind import bind
 from whorl.planning.build import BoundPlan, MatchAll, references
 from whorl.planning.options import Conventions
 from whorl.prepared import Explanation, Filter, PreparedQuery, QueryReader
 from whorl.query.limits import QueryLimits
-from whorl.settings.settings import MAX_ROWS, Settings
+from whorl.settings.settings import MAX_ROWS
 from whorl.similar.hits import AT_ONCE, Similar, SimilarPlan
 from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, Question, ask
 from whorl.similar.search import SimilarSearch, find_similar, look_ups, search_for
 from whorl.similar.sources import Sources
 
-#: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
-DEFAULT_BATCH = 256
-#: Characters of text in a batch, about: one request then takes seconds, not minutes.
-BATCH_CHARACTERS = 4_000_000
 #: What a query calls a text that is given beside it.
 SOURCE = "source"
-_HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 
 
 class Store:
@@ -84,38 +76,7 @@ class Store:
         Returns:
             What was done; everything in it is searchable.
         """
-        if batch < 1:
-            raise ParameterError(f"batch must be at least 1, got {batch}")
-        done = Indexed()
-        remaining = iter(documents)
-        try:
-            # The last of several documents with one id in a batch is the one that counts.
-            while group := _group(remaining, batch):
-                there = {} if again else self.engine.digests(group)
-                fresh = [document for document in group.values() if there.get(document.id) != document.digest]
-                stored = self._index(fresh, on_refused)
-                done = Indexed(done.stored + stored, done.unchanged + len(group) - len(fresh))
-                if progress:
-                    progress(done)
-        finally:
-            # Also when reading stopped half-way: what was acknowledged can be found.
-            if done.stored:
-                self.engine.refresh()
-        return done
-
-    def _index(self, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None) -> int:
-        """Store documents and return how many; where one is refused, the others are stored one by one."""
-        try:
-            self.engine.index(documents)
-            trace().stored += len(documents)
-        except DocumentError as error:
-            if on_refused is None:
-                raise
-            if len(documents) > 1:
-                return sum(self._index([document], on_refused) for document in documents)
-            on_refused(documents[0], error)
-            return 0
-        return len(documents)
+        return index_documents(self.engine, documents, batch, again, progress, on_refused)
 
     def prepare(
         self,
@@ -328,62 +289,10 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def _given(source: str | Mapping[str, str] | None) -> Mapping[str, str]:
     """Return the texts given beside a query, by the names that it has for them."""
     return {SOURCE: source} if isinstance(source, str) else source or {}
-
-
-def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
-    """Take the next documents, by id: at most so many, and no more once they are long enough together."""
-    group: dict[str, Document] = {}
-    characters = 0
-    for document in islice(documents, most):
-        group[document.id] = document
-        characters += len(document.text)
-        if characters >= BATCH_CHARACTERS:
-            break
-    return group
-
-
-def open_store(store: str | Path | None = None, settings: Settings | None = None, *, create: bool = True) -> Store:
-    """Open a store by name.
-
-    Args:
-        store: An http(s) URL of a Solr core or collection, or the path of a folder, which is made when it is not
-            there. None means the configured one: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
-        settings: Field names, time limits and credentials; read from the environment where None.
-        create: Whether to make a folder that is not there; without it, that is an error.
-
-    Raises:
-        ParameterError: The URL is not one of a core or collection.
-        StoreError: The folder cannot be used, or is not there.
-    """
-    settings = settings or Settings.load()
-    name = str(store) if store is not None else settings.store
-    if not name or _HOST_AND_PORT.match(name):
-        raise ParameterError(f"a store is a Solr URL (http://localhost:8983/solr/NAME) or a folder, got {name!r}")
-    if "://" in name:
-        from whorl.engine.solr.client import SolrClient
-        from whorl.engine.solr.engine import SolrEngine
-
-        client = SolrClient(
-            name, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth, link=settings.solr_link
-        )
-        return _over(SolrEngine(client, settings.fields), settings)
-    from whorl.engine.embedded.engine import EmbeddedEngine
-
-    try:
-        folder = Path(name).expanduser()
-    except RuntimeError as error:
-        raise StoreError(f"{name} cannot be used as a store: {error}") from error
-    return _over(EmbeddedEngine(folder, create=create), settings)
-
-
-def _over(engine: Engine, settings: Settings) -> Store:
-    return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whorl.cli.options import STORE
-from whorl.store import open_store
+from whorl.opening import open_store
 
 
 @click.command()

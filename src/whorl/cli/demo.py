@@ -21,7 +21,8 @@ from whorl.cli.render.console import console, page_table
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.decoding import decode
 from whorl.model import Document
-from whorl.store import Store, open_store
+from whorl.opening import open_store
+from whorl.store import Store
 from whorl.wire.text import counted
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")

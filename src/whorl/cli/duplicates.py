@@ -239,8 +239,8 @@ def _in_store(
     progress: Progress,
 ) -> Iterator[Duplicates]:
     from whorl.duplicates import duplicates_in
+    from whorl.opening import open_store
     from whorl.settings.settings import Settings
-    from whorl.store import open_store
 
     settings = Settings.load()
     origin = re.sub("//.*@", "//", store or settings.store, flags=re.DOTALL)

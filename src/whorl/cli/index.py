@@ -13,7 +13,7 @@ from whorl.cli.render.console import problem_lines, progress_bar
 from whorl.errors import DocumentError, WhorlError
 from whorl.ingest.files import Problem, documents_in, files_under
 from whorl.model import Document, Indexed
-from whorl.store import open_store
+from whorl.opening import open_store
 from whorl.wire.text import counted
 
 

@@ -7,9 +7,10 @@ import click
 from whorl.cli.options import AFTS, EXPLAIN, PLAN, ROWS, SOURCE, START, STORE
 from whorl.cli.render.console import console, explanation, page_table
 from whorl.ingest.files import source_text
+from whorl.opening import open_store
 from whorl.planning.options import Conventions
 from whorl.prepared import PreparedQuery
-from whorl.store import Store, open_store
+from whorl.store import Store
 from whorl.wire.page import page_values
 from whorl.wire.text import as_json as json_text
 from whorl.wire.text import counted, printable

@@ -12,7 +12,8 @@ from whorl.cli.render.similar import similar_table
 from whorl.cli.search import show_page
 from whorl.errors import ParameterError
 from whorl.ingest.files import source_text
-from whorl.store import SOURCE, open_store
+from whorl.opening import open_store
+from whorl.store import SOURCE
 from whorl.wire.plan import plan_lines, promise
 from whorl.wire.similar import similar_values
 from whorl.wire.text import as_json as json_text

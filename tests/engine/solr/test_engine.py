@@ -6,7 +6,7 @@ import pytest
 
 from whorl import Document, open_store
 from whorl.errors import DocumentError
-from whorl.store import BATCH_CHARACTERS
+from whorl.ingest.indexing import BATCH_CHARACTERS
 
 #: Longer than Lucene lets a term of a string field be.
 TOO_LONG = "x" * 40_000

@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from whorl import Document, Store, open_store
+from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.service import uploads
 from whorl.service.app import create_app
@@ -128,23 +129,24 @@ def test_explain(service: TestClient) -> None:
     assert service.get("/api/explain", params={"q": "("}).status_code == 400
 
 
-class Watched(Store):
-    """A store whose batches are seen, and which may fail."""
+class WatchedEngine:
+    """An engine whose batches are seen, and which may fail, or refuse a document."""
 
-    def __init__(self, store: Store, fails_at: int | None = None) -> None:
-        super().__init__(store.engine)
+    def __init__(self, engine: Engine, fails_at: int | None = None, refuses: str | None = None) -> None:
+        self.engine, self.fails_at, self.refuses = engine, fails_at, refuses
         self.batches: list[int] = []
-        self.fails_at = fails_at
-        self.refused: set[str] = set()
 
-    def _index(self, documents: list[Document], on_refused: Any) -> int:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def index(self, documents: Iterable[Document]) -> None:
+        some = list(documents)
         if len(self.batches) == self.fails_at:
             raise EngineUnavailableError("no Solr answers")
-        self.batches.append(len(documents))
-        for document in documents:
-            if document.id in self.refused:
-                on_refused(document, DocumentError("Solr refuses it"))
-        return super()._index([each for each in documents if each.id not in self.refused], on_refused)
+        if any(document.id == self.refuses for document in some):
+            raise DocumentError("Solr refuses it")
+        self.engine.index(some)
+        self.batches.append(len(some))
 
 
 @pytest.fixture
@@ -160,11 +162,10 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
     taken = [0]
     behind: list[int] = []
 
-    class Counting(Watched):
-        def _index(self, documents: list[Document], on_refused: Any) -> int:
-            done = super()._index(documents, on_refused)
+    class Counting(WatchedEngine):
+        def index(self, documents: Iterable[Document]) -> None:
+            super().index(documents)
             behind.append(taken[0] - sum(self.batches))
-            return done
 
     def body() -> Iterator[bytes]:
         for number in range(2000):
@@ -183,7 +184,7 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
     memory = BodyMemory(10_000)
 
     async def take() -> Report:
-        made = Uploads(Counting(store), Settings(), Room(1, Load(), 0), memory)
+        made = Uploads(Store(cast(Engine, Counting(store.engine))), Settings(), Room(1, Load(), 0), memory)
         return await made.take(chunks())
 
     monkeypatch.setattr(uploads, "PART_LINES", 256)
@@ -199,7 +200,9 @@ def test_a_store_that_fails_on_the_way(store: Store) -> None:
     """
     503, with what was stored until then, which is there.
     """
-    service = TestClient(create_app(Watched(store, fails_at=2)), raise_server_exceptions=False)
+    service = TestClient(
+        create_app(Store(cast(Engine, WatchedEngine(store.engine, fails_at=2)))), raise_server_exceptions=False
+    )
     some = sent({"id": f"d{number}", "text": "x"} for number in range(1000))
     answer = service.post("/api/documents", content=some, headers=LINES)
     assert answer.status_code == 503
@@ -215,9 +218,7 @@ def test_what_the_engine_refuses_is_told_by_its_line(store: Store) -> None:
     """
     As a line that cannot be read is.
     """
-    watched = Watched(store)
-    watched.refused = {"d3"}
-    service = TestClient(create_app(watched))
+    service = TestClient(create_app(Store(cast(Engine, WatchedEngine(store.engine, refuses="d3")))))
     told = service.post(
         "/api/documents", content=sent({"id": f"d{number}", "text": "x"} for number in range(5)), headers=LINES
     ).json()

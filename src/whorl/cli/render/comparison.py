@@ -14,8 +14,9 @@ from whorl.errors import EngineError, ParameterError, StoreError
 from whorl.fingerprint.passages import Comparison, Size
 from whorl.fingerprint.scheme import Scheme
 from whorl.ingest.files import source_text
+from whorl.opening import open_store
 from whorl.settings.settings import Settings
-from whorl.store import Store, open_store
+from whorl.store import Store
 from whorl.wire.comparison import Lines, Read
 from whorl.wire.numbers import percent
 from whorl.wire.text import counted, printable

@@ -1,0 +1,81 @@
+"""Documents into an engine, batch by batch: what is there unchanged is left alone, and what is reported is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from whorl.context import trace
+from whorl.engine.protocol import Engine
+from whorl.errors import DocumentError, ParameterError
+from whorl.model import Document, Indexed
+
+#: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
+DEFAULT_BATCH = 256
+#: Characters of text in a batch, about: one request then takes seconds, not minutes.
+BATCH_CHARACTERS = 4_000_000
+
+
+def index_documents(
+    engine: Engine,
+    documents: Iterable[Document],
+    batch: int = DEFAULT_BATCH,
+    again: bool = False,
+    progress: Callable[[Indexed], None] | None = None,
+    on_refused: Callable[[Document, DocumentError], None] | None = None,
+) -> Indexed:
+    """Store documents, as `Store.index` says.
+
+    Raises:
+        ParameterError: A batch of no documents.
+    """
+    if batch < 1:
+        raise ParameterError(f"batch must be at least 1, got {batch}")
+    done = Indexed()
+    remaining = iter(documents)
+    try:
+        # The last of several documents with one id in a batch is the one that counts.
+        while group := _group(remaining, batch):
+            there = {} if again else engine.digests(group)
+            fresh = [document for document in group.values() if there.get(document.id) != document.digest]
+            stored = _stored(engine, fresh, on_refused)
+            done = Indexed(done.stored + stored, done.unchanged + len(group) - len(fresh))
+            if progress:
+                progress(done)
+    finally:
+        # Also when reading stopped half-way: what was acknowledged can be found.
+        if done.stored:
+            engine.refresh()
+    return done
+
+
+def _stored(
+    engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
+) -> int:
+    """Store documents and return how many; where one is refused, the others are stored one by one."""
+    try:
+        engine.index(documents)
+        trace().stored += len(documents)
+    except DocumentError as error:
+        if on_refused is None:
+            raise
+        if len(documents) > 1:
+            return sum(_stored(engine, [document], on_refused) for document in documents)
+        on_refused(documents[0], error)
+        return 0
+    return len(documents)
+
+
+def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
+    """Take the next documents, by id: at most so many, and no more once they are long enough together.
+
+    Nothing is taken beyond the batch, as `arrays.chunks` does: whoever sends documents may wait for these to be safe.
+    """
+    group: dict[str, Document] = {}
+    characters = 0
+    for document in islice(documents, most):
+        group[document.id] = document
+        characters += len(document.text)
+        if characters >= BATCH_CHARACTERS:
+            break
+    return group
