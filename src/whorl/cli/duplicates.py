@@ -319,18 +319,15 @@ def _opened(output: Path | None) -> Iterator[TextIO]:
 @contextmanager
 def _progress() -> Iterator[Progress]:
     """Show what is being done on a terminal, nothing elsewhere."""
-    from rich.console import Console
+    from whorl.cli.render.console import progress_bar
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda doing, count: None
-        return
-    with console.status("reading") as status:
+    with progress_bar() as bar:
+        task = bar.add_task("reading", total=None)
 
         def tell(doing: str, count: int) -> None:
             if doing:
-                status.update(f"{doing}: {count:,}")
+                bar.update(task, description=doing, completed=count)
             else:
-                status.stop()
+                bar.stop()
 
         yield tell

@@ -43,8 +43,8 @@ def index(paths: tuple[Path, ...], store: str | None, batch: int, again: bool) -
 
         files = list(files_under(paths, problems.append))
         try:
-            with progress_bar("indexing", "files") as bar:
-                read = bar.track(files, total=len(files))
+            with progress_bar("files") as bar:
+                read = bar.track(files, total=len(files), description="indexing")
                 documents = (document for file in read for document in documents_in(file, problems.append))
                 opened.index(documents, batch=batch, again=again, progress=note, on_refused=refused)
         except (WhorlError, KeyboardInterrupt):

@@ -125,7 +125,7 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
         click.echo(f"{counted(total, 'document')} would be {'looked at' if repair else 'given a sketch'}")
         return
     done = Backfilled(0)
-    with progress_bar("making sketches", "documents") as bar:
+    with progress_bar("documents") as bar:
         task = bar.add_task("making sketches", total=None)
 
         def note(so_far: Backfilled) -> None:

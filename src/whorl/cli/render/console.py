@@ -83,9 +83,9 @@ def problem_lines(problems: Sequence[object], what: str) -> list[str]:
     return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
 
 
-def progress_bar(doing: str, of: str) -> Progress:
-    """Return a bar on standard error; it shows nothing where that is no terminal."""
+def progress_bar(of: str = "") -> Progress:
+    """Return a bar on standard error for tasks that count something; it shows nothing where that is no terminal."""
     return Progress(
-        TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
         disable=not (sys.stderr and sys.stderr.isatty()), transient=True,
     )  # fmt: skip
