@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import click
 import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
@@ -147,7 +148,8 @@ def test_the_command_is_one_of_whorl():
     assert instruction("ENTRYPOINT") == ['["whorl"]']
     assert PROJECT["scripts"]["whorl"] == "whorl.cli.main:main"
     (command,) = map(yaml.safe_load, instruction("CMD"))
-    options = {name for option in main.commands[command[0]].params for name in option.opts}
+    named = main.get_command(click.Context(main), command[0])
+    options = {name for option in named.params for name in option.opts}
     assert {word for word in command if word.startswith("--")} <= options
 
 
