@@ -255,7 +255,8 @@ class Store:
 
     def _texts(self, references: Collection[str]) -> Mapping[str, str]:
         ids = self.engine.resolve(references) if references else {}
-        found = self.engine.texts(list(ids.values())) if ids else {}
+        # Asked of no document as well: a store that keeps no texts says so.
+        found = self.engine.texts(list(ids.values())) if references else {}
         return {reference: found[document_id] for reference, document_id in ids.items() if document_id in found}
 
     def compare(self, a: str, b: str, *, source: str | Mapping[str, str] | None = None) -> Comparison:

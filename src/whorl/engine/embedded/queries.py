@@ -103,7 +103,7 @@ class _Translator:
                 query = _combined([_sized(plan.smallest_size, plan.largest_size)], tokens, (), minimum)
                 described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
                 sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
-                return _Part(query, {"sampled_tokens": {**described, **sizes}}, None)
+                return _Part(query, {"sketch_tokens": {**described, **sizes}}, None)
             case Chosen(groups=groups):
                 chosen = [Query.const_score_query(_ids(ids), score) for score, ids in groups]
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}

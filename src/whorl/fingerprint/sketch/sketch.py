@@ -7,7 +7,7 @@ them for most larger ones, so that a short text is still met inside a long one; 
 Two sketches are comparable at the larger of their levels: each has, of its document, just the hashes below the same
 bound. Because hashes are uniform and the level does not depend on them, the hashes below the bound are, given their
 number, a uniform choice of the document's shingles, and so are the m smallest of them; whence the hypergeometric
-laws in `calibration` and `estimate`.
+laws of `statistics.hypergeometric`.
 
 A shingle is known by the top `sketch_bits` bits of its 64-bit hash, in the size n as in the sketch, so that all
 counts are of the same things on both sides. Two sets of 12,500 hashes at level 3 that share nothing have on average

@@ -57,8 +57,8 @@ def search_routes(store: Store) -> APIRouter:
     def search(asked: QueryRequest) -> dict[str, Any]:
         """One page of the documents that a query matches, each with what it shares with the query's only source.
 
-        `shared` counts tokens. `measured` has the three shares, and where they are estimates the ends of their 95 %
-        intervals. Both are null where the query has no FINGERPRINT, or those of several documents.
+        `shared_tokens` counts tokens. `measured` has the three shares, and where they are estimates the ends of their
+        95 % intervals. Both are null where the query has no FINGERPRINT, or those of several documents.
         """
         prepared = store.prepare(asked.query, source=asked.source, calibrated=asked.is_calibrated, metric=asked.metric)
         page = prepared.search(start=asked.start, rows=asked.rows)

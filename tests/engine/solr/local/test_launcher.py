@@ -135,7 +135,7 @@ def test_a_java_that_refuses_its_options_is_quoted(solr_cache, tmp_path):
     """
     A JVM that ends at once is noticed at once, not at the deadline.
     """
-    with pytest.raises(EngineUnavailableError, match=r"exit status 1\).*\n.*Invalid maximum heap size"):
+    with pytest.raises(EngineUnavailableError, match=r"(?s)exit status 1\).*Invalid maximum heap size"):
         start_standalone(tmp_path, {}, heap="much", cache=solr_cache)
 
 
