@@ -132,7 +132,7 @@ class PreparedQuery:
         reader: Reads it, and the filters.
         sources: The documents and texts that its FINGERPRINTs name.
         query: Its text.
-        filters: Queries that choose and score nothing.
+        filters: Queries that choose and score nothing; or one.
         metric: What the overlap of a FINGERPRINT is a share of, if it means what `Store.similar` finds; None if it
             means the tokens and bands that Alfresco and Solr count.
     """
@@ -144,7 +144,7 @@ class PreparedQuery:
         self._engine, self._length = sources.engine, len(query)
         plan, warnings = reader.query(query)
         self._references = tuple(references(plan))
-        chosen = [reader.filter(each) for each in filters]
+        chosen = [reader.filter(each) for each in ([filters] if isinstance(filters, str) else filters)]
         self._plan: ResolvedPlan = Bool(must=(plan, *(each for each, _ in chosen))) if chosen else plan
         used = references(self._plan)
         unused = [
@@ -260,8 +260,9 @@ class PreparedQuery:
         return self._searches[key]
 
     def _with_shared(self, page: Page) -> Page:
-        wanted = references(self._plan)
-        own = self._sources.signatures(wanted).get(next(iter(wanted))) if len(wanted) == 1 else None
+        if len(self._references) != 1:
+            return page
+        own = self._sources.signatures({self._references[0]: True}).get(self._references[0])
         if own is None:
             return page
         found = self._engine.signatures({hit.id: False for hit in page.hits})

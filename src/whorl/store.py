@@ -98,7 +98,7 @@ class Store:
                 that `similar` finds, by their percentage; an overlap that is not given is then 20, a probability 95.
             metric: What the overlap of a calibrated FINGERPRINT is a share of, as in `similar`.
             conventions: What the query and the filters leave unsaid.
-            filters: Queries that choose and score nothing; of several in one, any is to match.
+            filters: Queries that choose and score nothing, or one; of several in one, any is to match.
 
         Raises:
             QueryError: The query cannot be run; the message shows the place.

@@ -170,8 +170,31 @@ def test_a_filter_and_the_stock_plan(folder: Path) -> None:
     """
     assert set(hits(similar(folder, "whole", "--json", "--filter", "kind:passa", "--threshold", "1"))) == {"passage"}
     stock = json.loads(similar(folder, "whole", "--plan", "stock", "--threshold", "50", "--json").stdout)
-    assert stock["query"] == 'FINGERPRINT:"whole"_50_95'
+    assert stock["query"] == "FINGERPRINT:whole_50_95"
     assert stock["hits"][0]["id"] == "whole"
+
+
+@pytest.mark.parametrize(
+    ("threshold", "recall", "query"),
+    [("1", "0.5", "_0.01_0.005"), ("1.5", "100", "_1.5_100"), ("70", "95", "_70_95")],
+)
+def test_percentages_of_the_stock_plan(folder: Path, threshold: str, recall: str, query: str) -> None:
+    """
+    They are percentages as with the calibrated plan, whatever the query's text reads as a fraction.
+    """
+    asked = ("--plan", "stock", "--threshold", threshold, "--recall", recall, "--json")
+    assert json.loads(similar(folder, "whole", *asked).stdout)["query"] == f"FINGERPRINT:whole{query}"
+
+
+@pytest.mark.parametrize("option", ["--threshold", "--recall"])
+@pytest.mark.parametrize("value", ["1 OR *", "", "0", "101", "1e-300", "1/3"])
+def test_the_stock_plan_takes_numbers_alone(folder: Path, option: str, value: str) -> None:
+    """
+    What is no percentage is refused; it cannot become a part of the query.
+    """
+    result = similar(folder, "whole", "--plan", "stock", option, value)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "must be" in result.stderr
 
 
 def test_a_filter_stays_a_filter(folder: Path) -> None:

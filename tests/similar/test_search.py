@@ -97,6 +97,19 @@ def test_exact_is_bounded_in_characters(store: Store, engine: Watched, monkeypat
     assert any(f"{len(unread)} of the hits were not read" in warning for warning in page.warnings)
 
 
+def test_exact_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A hit whose text was not fetched for want of means was not read; it is not said to have none.
+    """
+    monkeypatch.setattr(whole_text, "MOST_READ", 13)
+    page = store.similar("whole", threshold=20, exact=True, rows=30)
+    read = [each for each in engine.asked if each.startswith("text of copy")]
+    unread = [found for found in page.found if not found.estimate.is_exact]
+    assert (len(read), len(unread)) == (13, 17)
+    assert [warning for warning in page.warnings if "stored text" in warning] == []
+    assert any("17 of the hits were not read" in warning for warning in page.warnings)
+
+
 def test_a_candidate_that_moves_counts_once(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     While somebody writes, a candidate can come on two pages; it is one hit.

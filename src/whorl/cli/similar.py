@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -11,8 +12,12 @@ from whorl.cli.render.console import console, explanation
 from whorl.cli.render.similar import similar_table
 from whorl.cli.search import show_page
 from whorl.errors import ParameterError
+from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.files import source_text
 from whorl.opening import open_store
+from whorl.query.ast import Fingerprint
+from whorl.query.literals import EXACT, write_fingerprint
+from whorl.similar.question import ask
 from whorl.store import SOURCE
 from whorl.wire.plan import plan_lines, promise
 from whorl.wire.similar import similar_values
@@ -102,6 +107,14 @@ def similar(
 
 
 def _stock_query(reference: str, threshold: str, recall: str) -> str:
-    """Return the query that asks Alfresco's question about a document."""
-    quoted = reference.replace("\\", "\\\\").replace('"', '\\"')
-    return f'FINGERPRINT:"{quoted}"_{threshold}_{recall}'
+    """Return the query that asks Alfresco's question about a document.
+
+    Raises:
+        ParameterError: A number is no percentage above 0, or has too many digits.
+    """
+    # As with the calibrated plan 1 is one percent, which the query's text writes as a fraction.
+    asked = ask(Metric.JACCARD, threshold, recall)
+    overlap, probability = (
+        EXACT.divide(Decimal(share.numerator), Decimal(share.denominator)) for share in (asked.threshold, asked.recall)
+    )
+    return write_fingerprint(Fingerprint(reference, overlap, probability))

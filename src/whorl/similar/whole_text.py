@@ -132,7 +132,8 @@ class Reader:
             lacking = end - len(known)
             if lacking <= 0 and known[end - 1].hit.score >= 100 * unread[0].estimate.high.by(metric):
                 break
-            wanted = unread[: min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE)]
+            most = min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, MOST_READ - self._read)
+            wanted = unread[:most]
             group = next(read_together(wanted, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE))
             del unread[: len(group)]
             texts = self._texts(group)
