@@ -58,14 +58,15 @@ class Explanation:
 
     Args:
         plan: In words and numbers, line by line.
-        fingerprints: How the calibrated FINGERPRINTs find their documents, by their sources.
+        fingerprints: The calibrated FINGERPRINTs in the order of the query, each its source and how it finds its
+            documents; one source may have several.
         warnings: What the user should know.
         request: What the engine is asked, as JSON values; where FINGERPRINTs are calibrated, what it is asked for their
             candidates.
     """
 
     plan: tuple[str, ...]
-    fingerprints: Mapping[str, SimilarPlan]
+    fingerprints: tuple[tuple[str, SimilarPlan], ...]
     warnings: tuple[str, ...]
     request: Mapping[str, object]
 
@@ -202,20 +203,21 @@ class PreparedQuery:
         if self._metric is None or not any(isinstance(leaf, FingerprintClause) for leaf in leaves(self._plan)):
             bound = self.bound
             request = self._engine.explain(bound, start=start, rows=rows)
-            return Explanation(tuple(describe(bound.root)), {}, bound.warnings, request)
+            return Explanation(tuple(describe(bound.root)), (), bound.warnings, request)
         warnings = list[str]()
-        requests: dict[str, object] = {}
-        plans: dict[str, SimilarPlan] = {}
+        requests = list[dict[str, object]]()
+        plans = list[tuple[str, SimilarPlan]]()
         for clause in (leaf for leaf in leaves(self._plan) if isinstance(leaf, FingerprintClause)):
             search = self._search_of(clause)
             if isinstance(search, str):
                 warnings.append(search)
                 continue
             warnings += [*search.warnings, *_unpromised(search)]
-            plans[clause.reference] = search.plan
-            requests[clause.reference] = self._engine.explain(look_ups(search), start=0, rows=AT_ONCE)
+            plans.append((clause.reference, search.plan))
+            request = self._engine.explain(look_ups(search), start=0, rows=AT_ONCE)
+            requests.append({"source": clause.reference, "request": request})
         told = tuple(dict.fromkeys((*warnings, *self._warnings)))
-        return Explanation(tuple(describe(self._plan)), plans, told, {"candidates": requests})
+        return Explanation(tuple(describe(self._plan)), tuple(plans), told, {"candidates": requests})
 
     def _bind(self, plan: ResolvedPlan) -> BoundPlan:
         if self._metric is None:

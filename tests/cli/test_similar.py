@@ -258,3 +258,17 @@ def test_explain_with_a_calibrated_plan(folder: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     assert "found and verified, by their percentage" in result.stdout
+
+
+@pytest.mark.parametrize("command", [("explain",), ("search", "--explain")], ids=" ".join)
+def test_what_calibrated_fingerprints_find_is_told(folder: Path, command: tuple[str, ...]) -> None:
+    """
+    Each with its threshold and its promise, also where both name one source.
+    """
+    query = "FINGERPRINT:whole_50 OR FINGERPRINT:whole_80_90"
+    result = CliRunner().invoke(main, [*command, "--store", str(folder), "--plan", "calibrated", query])
+    assert result.exit_code == 0, result.output
+    for share, recall in ((50, 95), (80, 90)):
+        assert f"find documents that share at least {share} % of what both have together" in result.stdout
+        assert f"at least {recall} of 100 documents just at the threshold are found" in result.stdout
+    assert result.stdout.count("FINGERPRINT of 'whole':\n") == 2

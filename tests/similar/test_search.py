@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,10 +147,27 @@ def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
     prepared = store.prepare("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
     explained = prepared.explain()
     assert engine.asked == []
-    assert explained.fingerprints["whole"].source_size > WORDS - 50
-    assert "engine" in explained.request["candidates"]["whole"]  # type: ignore[index]
+    [(source, plan)] = explained.fingerprints
+    assert (source, plan.source_size > WORDS - 50) == ("whole", True)
+    requests: Any = explained.request["candidates"]
+    assert [each["source"] for each in requests] == ["whole"]
+    assert "engine" in requests[0]["request"]
     assert prepared.search(rows=3).total == prepared.count("*") == 30
     assert engine.asked == ["candidates"]
+
+
+def test_every_fingerprint_is_explained(store: Store) -> None:
+    """
+    Two that name one source are two, each with its own threshold and its own request.
+    """
+    explained = store.explain("FINGERPRINT:whole_80 OR FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
+    assert [(source, float(plan.threshold)) for source, plan in explained.fingerprints] == [
+        ("whole", 0.8),
+        ("whole", 0.2),
+    ]
+    requests: Any = explained.request["candidates"]
+    assert len(requests) == 2
+    assert requests[0] != requests[1]
 
 
 def test_a_source_that_nobody_asks_for(store: Store) -> None:

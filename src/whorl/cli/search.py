@@ -9,9 +9,10 @@ from whorl.cli.render.console import console, explanation, page_table
 from whorl.ingest.files import source_text
 from whorl.opening import open_store
 from whorl.planning.options import Conventions
-from whorl.prepared import PreparedQuery
+from whorl.prepared import Explanation, PreparedQuery
 from whorl.store import Store
 from whorl.wire.page import page_values
+from whorl.wire.plan import plan_lines
 from whorl.wire.text import as_json as json_text
 from whorl.wire.text import counted, printable
 
@@ -69,7 +70,15 @@ def explain(
         told = _prepared(opened, query, source_file, plan, afts).explain(start=start, rows=rows)
     for warning in told.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
-    click.echo(explanation(told.plan, told.request))
+    click.echo(_told(told))
+
+
+def _told(explained: Explanation) -> str:
+    """Return what a query does, with how each calibrated FINGERPRINT finds its documents."""
+    lines = list(explained.plan)
+    for source, plan in explained.fingerprints:
+        lines += [f"FINGERPRINT of {source!r}:", *(f"  {line}" for line in plan_lines(plan))]
+    return explanation(lines, explained.request)
 
 
 def _prepared(opened: Store, query: str, source_file: str | None, plan: str, afts: str) -> PreparedQuery:
@@ -85,7 +94,7 @@ def show_page(query: str, prepared: PreparedQuery, *, start: int, rows: int, as_
     """Print a page of a query's hits, and what it does before that if so wanted."""
     if explained:
         told = prepared.explain(start=start, rows=rows)
-        click.echo(explanation(told.plan, told.request), err=as_json)
+        click.echo(_told(told), err=as_json)
     page = prepared.search(start=start, rows=rows, with_shared=True)
     if as_json:
         click.echo(json_text(page_values(query, page)))

@@ -40,11 +40,10 @@ def measured_page_values(
 
 def explanation_values(query: str, explained: Explanation) -> dict[str, object]:
     """Return what a query does as JSON values; `fingerprints` has how calibrated ones find their documents."""
-    plans = explained.fingerprints.items()
     return {
         "query": query,
         "plan": list(explained.plan),
-        "fingerprints": [{"source": name, "plan": list(plan_lines(plan))} for name, plan in plans],
+        "fingerprints": [{"source": name, "plan": list(plan_lines(plan))} for name, plan in explained.fingerprints],
         "warnings": list(explained.warnings),
         "request": dict(explained.request),
     }
