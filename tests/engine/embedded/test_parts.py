@@ -202,3 +202,22 @@ def test_merges_go_on_beside_uploads(small, path, monkeypatch):
         other.index([document("f", "s")])
         other.refresh()
         assert len(found(other)) == 9 + 3 + 9 + 1
+
+
+def test_no_thread_for_the_merges(small, path, monkeypatch):
+    """
+    Where the system gives no more threads, merges are waited for; the lock is let go of, and closing ends.
+    """
+
+    def start(thread):
+        raise RuntimeError("can't start new thread")
+
+    engine = opened(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        engine.index([document(f"d{number}", "s") for number in range(9)])
+        engine.refresh()
+    with opened(path, wait_seconds=0.0) as other:
+        other.index([document("e", "s")])
+    assert len(found(engine)) == 10
+    engine.close()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.engine.embedded.store_process import document, state_after
 from tests.engine.embedded.stores import assert_state, fill, found, opened
+from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.folder import INDEX, RECORDS
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.model import Document
@@ -234,16 +235,95 @@ def test_a_read_only_store_whose_writer_died(path, locked, start):
         assert_state(engine, state_after(6))
 
 
+def let_others_read(path):
+    for each in [path, *path.rglob("*")]:
+        each.chmod(0o555 if each.is_dir() else 0o444)
+    for each in path.parents:
+        if not each.stat().st_mode & 0o005:
+            each.chmod(each.stat().st_mode | 0o055)
+
+
 def test_another_user_searches(path, start):
     """
     A process without any right to write.
     """
     fill(path)
-    for each in [path, *path.rglob("*")]:
-        each.chmod(0o555 if each.is_dir() else 0o444)
-    parents = [each for each in path.parents if not each.stat().st_mode & 0o005]
-    for each in parents:
-        each.chmod(each.stat().st_mode | 0o055)
+    let_others_read(path)
     output, errors = start("visit", path).communicate(timeout=60)
     assert errors == ""
     assert output.splitlines() == [f"found {len(state_after(8))}", "StoreError"]
+
+
+def test_a_log_that_another_user_cannot_apply(path, start):
+    """
+    Who only reads is not told of writing, but who can help.
+    """
+    fill(path, 5)
+    start("crash", path, "commit", "before", 5).wait(timeout=60)
+    (path / f"{RECORDS}-shm").unlink()
+    let_others_read(path)
+    output, errors = start("deny", path).communicate(timeout=60)
+    assert errors == ""
+    assert re.search(
+        r"^StoreError .*records.db has a log that must be applied first.*open it once as its owner", output
+    )
+
+
+@pytest.fixture
+def reader(monkeypatch):
+    """
+    Open a store as somebody who may only read it.
+    """
+
+    def read_only(path):
+        with monkeypatch.context() as patch:
+            patch.setattr(embedded, "is_read_only", lambda _: True)
+            return opened(path, create=False)
+
+    return read_only
+
+
+def assert_tells_to_open_again(engine):
+    """
+    Nothing that was written meanwhile is called damage, or mixed with what was there before.
+    """
+    ids = [f"d{number}" for number in range(60)]
+    uses = [engine.count, engine.refresh, engine.largest_size, engine.fields, lambda: list(engine.scan())]
+    uses += [lambda: found(engine), lambda: engine.texts(ids), lambda: engine.digests(ids), lambda: engine.resolve(ids)]
+    for use in uses:
+        with pytest.raises(StoreError, match=r"records.db was written to since it was opened; open it again"):
+            use()
+
+
+@pytest.mark.parametrize("task", [("index", 5, "new"), ("write", 8)], ids=["finished", "going on"])
+def test_a_read_only_store_is_written_to(path, start, reader, task):
+    """
+    What its owner does is told, but not when the owner only reads; opened again, all is there.
+    """
+    fill(path)
+    with reader(path) as engine:
+        owner = start("count", path)
+        assert owner.communicate("\n", timeout=60) == (f"open\n{len(state_after(8))}\n", "")
+        assert_state(engine, state_after(8))
+        owner = start(task[0], path, *task[1:])
+        assert owner.stdout.readline() in ("open\n", "8\n")
+        if task[0] == "index":
+            owner.communicate(timeout=60)
+        assert_tells_to_open_again(engine)
+        owner.kill()
+        owner.wait()
+    with reader(path) as engine:
+        assert len(found(engine)) == engine.count() > 0
+
+
+def test_a_read_only_store_beside_its_writer(path, reader):
+    """
+    Opened while there is a log, records and index are of one time, too.
+    """
+    with opened(path) as owner:
+        owner.index([document("d1", "s1")])
+        owner.refresh()
+        with reader(path) as engine:
+            assert found(engine) == ["d1"]
+            owner.index([document("d1", "s2"), document("d2", "s2")])
+            assert_tells_to_open_again(engine)

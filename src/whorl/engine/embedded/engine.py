@@ -51,7 +51,8 @@ class EmbeddedEngine:
 
     Threads may share one. Processes may open the same folder: any number search while one writes. Documents are
     safe when `index` returns, and found by all after `refresh`; until then this engine keeps other writers waiting.
-    A folder that may not be written to is searched as it was when it was opened.
+    A folder that may not be written to is searched as it was when it was opened; once its owner writes to it,
+    every use is a StoreError that says to open it again.
 
     Args:
         path: The folder.
@@ -215,7 +216,11 @@ class EmbeddedEngine:
         self._commit(writer)
         if merged := writer.close():
             self._merged.clear()
-            threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
+            try:
+                threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
+            except RuntimeError:
+                # The system gives no more threads; somebody has to end the merges, or `close` waits for ever.
+                self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
         """Wait for the merges of the main part; other engines may write after them, this one goes on meanwhile."""
@@ -497,3 +502,4 @@ class EmbeddedEngine:
             raise StoreError(f"the store {self.path} is closed; open it again")
         if os.getpid() != self._process:
             raise StoreError(f"the store {self.path} was opened in another process; open it in each that uses it")
+        self._records.require_unchanged()

@@ -13,7 +13,7 @@ import threading
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.context import require_time
+from whorl.engine.embedded.folder import is_read_only as may_only_be_read
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.scheme import Scheme
@@ -89,11 +90,13 @@ class Records:
         is_read_only: bool = False,
     ) -> None:
         self._path, self._reading, self._sketch_scheme = path, threading.Lock(), sketch_scheme
+        self._opened_as = _state(path) if is_read_only else None
         connect = _connect_read_only if is_read_only else _connect
         with _failures(path):
             self._writer = connect(path, wait_seconds)
             try:
-                self.store = self._identify(scheme)
+                with self._unchanged():
+                    self.store = self._identify(scheme)
                 self._reader = connect(path, wait_seconds)
             except BaseException:
                 self._writer.close()
@@ -132,6 +135,22 @@ class Records:
                     f"{name}; open it with its own scheme, or index into a new folder"
                 )
         return str(meta.get("store"))
+
+    def require_unchanged(self) -> None:
+        """Raise StoreError where only reading is allowed and somebody has written since this was opened."""
+        if self._opened_as is not None and self._opened_as != _state(self._path):
+            raise StoreError(
+                f"{self._path} was written to since it was opened; open it again (a folder that may not be written to "
+                f"is searched as it was when it was opened)"
+            )
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        # Afterwards, since pages may change during the reading; an error in them is then no damage.
+        try:
+            yield
+        finally:
+            self.require_unchanged()
 
     def close(self) -> None:
         """Close both connections."""
@@ -294,7 +313,7 @@ class Records:
             yield from self._read(f"SELECT id, {column} FROM document WHERE id IN ({marks})", chunk)
 
     def _read(self, statement: str, values: Sequence[str | int] = ()) -> list[tuple[Any, ...]]:
-        with self._reading, _failures(self._path):
+        with self._reading, _failures(self._path), self._unchanged():
             return self._reader.execute(statement, values).fetchall()
 
     def _opened(self, label: str, sealed: object) -> bytes:
@@ -305,6 +324,7 @@ class Records:
 
     def refuse(self, detail: str) -> NoReturn:
         """Raise the StoreError that tells of damage."""
+        self.require_unchanged()
         raise StoreError(_damaged(self._path, detail))
 
 
@@ -358,9 +378,25 @@ def _connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
 
 def _connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
     # Without a log beside it nobody is writing, and SQLite need not make one; one that is there has to be read.
-    is_quiet = not path.with_name(f"{path.name}-wal").exists()
+    is_quiet = not _log(path).exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * is_quiet}"
     return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)
+
+
+def _log(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _state(path: Path) -> list[tuple[int, int, int]]:
+    """Return what is different after every commit: inode, time of change in ns and bytes of the file and of its log."""
+    found = []
+    for file in (path, _log(path)):
+        with suppress(OSError):
+            stat = file.stat()
+            # Who only reads makes an empty log.
+            if stat.st_size > 0:
+                found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+    return found
 
 
 def _sealed(label: str, blob: bytes) -> bytes:
@@ -399,6 +435,11 @@ def _explained(path: Path, error: sqlite3.Error) -> str:
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return _damaged(path, str(error))
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            if may_only_be_read(path.parent) and _log(path).exists():
+                return (
+                    f"{path} has a log that must be applied first, and its folder may not be written to ({error}); "
+                    f"open it once as its owner"
+                )
             return f"{path} cannot be opened for writing ({error}); see who owns the folder and its files"
     if "decode" in str(error):
         return _damaged(path, str(error))
