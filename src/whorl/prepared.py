@@ -188,11 +188,13 @@ class PreparedQuery:
         page = replace(page, is_total_exact=self._is_whole)
         return self._with_shared(page) if with_shared and page.hits and self._metric is None else page
 
-    def count(self, chosen: Filter) -> int:
-        """Return how many of the documents that match a further filter lets through."""
-        plan, _ = self._reader.filter(chosen)
-        root: BoundNode = Bool(must=(self.bound.root, self._bind(plan).root))
-        return self._engine.search(BoundPlan(root), start=0, rows=0).total
+    def count(self, chosen: Filter) -> tuple[int, tuple[str, ...]]:
+        """Return how many of the documents that match a further filter lets through, and what to know about it."""
+        plan, warnings = self._reader.filter(chosen)
+        bound = self._bind(plan)
+        root: BoundNode = Bool(must=(self.bound.root, bound.root))
+        total = self._engine.search(BoundPlan(root), start=0, rows=0).total
+        return total, tuple(dict.fromkeys((*bound.warnings, *warnings)))
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
         """Return what hits share with the query's source, by id; nothing unless it has just one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from whorl.errors import UnknownDocumentError
 from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.planning.build import (
@@ -42,7 +43,9 @@ def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature]) -> BoundPlan:
 def _bound(clause: FingerprintClause, signatures: Mapping[str, Signature], warnings: list[str]) -> BoundLeaf:
     signature = signatures.get(clause.reference)
     if signature is None or not len(signature):
-        reason = _no_source(clause.reference) if signature is None else no_tokens(clause.reference, signature)
+        reason = (
+            str(UnknownDocumentError(clause.reference)) if signature is None else no_tokens(clause.reference, signature)
+        )
         warnings.append(reason)
         return Nothing(reason)
     if not signature.is_exact:
@@ -57,10 +60,6 @@ def _bound(clause: FingerprintClause, signatures: Mapping[str, Signature], warni
         return SharedTokens(clause.reference, signature.integers, minimum, clause.weight)
     rows = band_rows(len(signature), clause.overlap, clause.probability)
     return SharedBands(clause.reference, wrapped_bands(signature.integers, rows), clause.weight)
-
-
-def _no_source(reference: str) -> str:
-    return f"no document {reference!r} in this store, so nothing can share content with it"
 
 
 def no_tokens(reference: str, signature: Signature) -> str:

@@ -329,6 +329,16 @@ def test_warnings_are_told(service: TestClient) -> None:
     assert "'gone'" in told["context"]["warnings"][0]
 
 
+def test_warnings_of_facet_queries_are_told(service: TestClient) -> None:
+    """
+    A count of nothing says why, and once.
+    """
+    facets = [{"query": "FINGERPRINT:gone", "label": "a"}, {"query": "FINGERPRINT:gone_20", "label": "b"}]
+    context = search(service, ANY, facetQueries=facets)["context"]
+    assert [each["count"] for each in context["facetQueries"]] == [0, 0]
+    assert context["warnings"] == ["the store has no document 'gone'"]
+
+
 def test_names_of_whorl_toml(embedded_contracts: Store) -> None:
     """
     Entries read properties by the names that the settings give them.

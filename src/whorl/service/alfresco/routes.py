@@ -6,6 +6,7 @@ differs, and why.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -88,12 +89,16 @@ def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
     paging, filters = asked.paging, [each.alternatives for each in asked.filter_queries]
     prepared = store.prepare(asked.query.query, conventions=asked.conventions, filters=filters)
     page = prepared.search(start=paging.skip_count, rows=paging.max_items, order=[key.order for key in asked.sort])
-    counts = []
+    counts = list[int]()
+    warnings = list(page.warnings)
     for facet in asked.facet_queries:
         left = seconds_left()
         if left is not None and left <= 0:
             raise HTTPException(503, "there was no time for all of the facetQueries; try again, or ask fewer at once")
-        counts.append(prepared.count(facet.query))
+        count, told = prepared.count(facet.query)
+        counts.append(count)
+        warnings += told
+    page = replace(page, warnings=tuple(dict.fromkeys(warnings)))
     until = paging.skip_count + len(page.hits)
     return {
         "pagination": {
