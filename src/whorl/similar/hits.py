@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -111,22 +111,3 @@ def exact_estimate(source_size: int, hit_size: int, shared: int) -> Estimate:
     """Return what is known of two documents whose shingles were all compared."""
     shares = Shares.of_counts(shared, source_size, hit_size)
     return Estimate(shares, shares, shares, shared, source_size, source_size, hit_size, is_exact=True)
-
-
-def read_together(hits: Iterable[Found], most: int, most_shingles: int) -> Iterator[list[Found]]:
-    """Yield hits in groups whose texts are fetched at once: few, or one that is long.
-
-    Args:
-        hits: In the order in which they are read.
-        most: Hits in a group.
-        most_shingles: About how many shingles those of a group may have together.
-    """
-    group, shingles = list[Found](), 0
-    for found in hits:
-        if group and (len(group) == most or shingles + found.estimate.hit_size > most_shingles):
-            yield group
-            group, shingles = [], 0
-        group.append(found)
-        shingles += found.estimate.hit_size
-    if group:
-        yield group

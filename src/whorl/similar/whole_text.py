@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import chunks
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.batch import text_hashes
@@ -14,7 +15,7 @@ from whorl.fingerprint.passages import compare
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
-from whorl.similar.hits import Found, best_first, exact_estimate, read_together, scored
+from whorl.similar.hits import Found, best_first, exact_estimate, scored
 from whorl.similar.question import Question
 from whorl.similar.sources import Source
 
@@ -92,7 +93,7 @@ class Reader:
         return self._own
 
     def _hashes(self, is_open: list[Found], sketch: Sketch) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
-        for group in read_together(is_open, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE):
+        for group in chunks(is_open, _shingles, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE):
             if not self._has_means:
                 return
             for document_id, text in self._texts(group).items():
@@ -134,7 +135,7 @@ class Reader:
                 break
             most = min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, MOST_READ - self._read)
             wanted = unread[:most]
-            group = next(read_together(wanted, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE))
+            group = next(chunks(wanted, _shingles, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE))
             del unread[: len(group)]
             texts = self._texts(group)
             without_text += [found for found in group if found.hit.id not in texts]
@@ -158,3 +159,7 @@ class Reader:
         return scored(
             found.hit, exact_estimate(told.a.shingles, told.b.shingles, told.shared_shingles), question.metric
         )
+
+
+def _shingles(found: Found) -> int:
+    return found.estimate.hit_size
