@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests import plain_clauses
 from tests.engine.embedded.store_process import SCHEME
 from whorl.context import deadline, new_request
 from whorl.engine.embedded import clauses
 from whorl.engine.embedded.clauses import MOST_LOOK_UPS
-from whorl.engine.embedded.contents import Contents
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.matching import distance, is_ordered_span, is_sloppy_phrase
-from whorl.engine.embedded.terms import between, compiled, expression, sortable
+from whorl.engine.embedded.terms import compiled
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
 from whorl.planning.build import Bool, BoundPlan
@@ -25,74 +20,6 @@ from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Pa
 from whorl.query.ast import Joker
 
 ANY, ONE = Joker.ANY, Joker.ONE
-LETTERS = "ab\\-]^.*\ud7ff\ue000\U0010ffff\0"
-
-
-@given(*(st.text(LETTERS, max_size=4) for _ in range(3)), st.booleans(), st.booleans(), st.integers(0, 3))
-def test_ranges_of_texts(low: str, high: str, text: str, low_in: bool, high_in: bool, opened: int) -> None:
-    """
-    The expression for a range fits the texts of the range, by code point, and no others.
-    """
-    ends = (None if opened == 1 else low), (None if opened == 2 else high)
-    wanted = between(*ends, includes_low=low_in, includes_high=high_in)
-    is_in = (ends[0] is None or low < text or (low_in and low == text)) and (
-        ends[1] is None or text < high or (high_in and text == high)
-    )
-    assert bool(wanted is not None and re.fullmatch(wanted, text)) == is_in
-
-
-@given(st.lists(st.sampled_from([ANY, ONE, "a", "b.", "*"]), min_size=1, max_size=4), st.text("ab.*\n", max_size=6))
-def test_patterns(pieces: list[str | Joker], text: str) -> None:
-    """
-    A joker stands for any characters or for one, line ends as well, and nothing else is one.
-    """
-
-    def fits(pieces: list[str | Joker], text: str) -> bool:
-        if not pieces:
-            return not text
-        match pieces[0]:
-            case Joker.ANY:
-                return any(fits(pieces[1:], text[at:]) for at in range(len(text) + 1))
-            case Joker.ONE:
-                return bool(text) and fits(pieces[1:], text[1:])
-            case literal:
-                return text.startswith(literal) and fits(pieces[1:], text[len(literal) :])
-
-    assert bool(re.fullmatch(expression(tuple(pieces)), text)) == fits(pieces, text)
-    assert bool(compiled(tuple(pieces)).fullmatch(text)) == fits(pieces, text)
-
-
-@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=2), st.lists(st.floats(allow_nan=False), min_size=2))
-def test_spellings_are_in_order(whole: list[int], broken: list[float]) -> None:
-    """
-    Numbers are in the order of their spellings.
-    """
-    assert sorted(whole) == sorted(whole, key=lambda number: sortable(Kind.INTEGER, number))
-    floats = [number + 0.0 for number in broken]
-    assert sorted(floats) == sorted(floats, key=lambda number: sortable(Kind.FLOAT, number))
-
-
-@given(st.text("abc", max_size=6), st.text("abc", max_size=6))
-def test_distances(one: str, other: str) -> None:
-    """
-    The number of edits is what trying them all gives.
-    """
-    assert distance(one, other) == plain_clauses.distance(one, other)
-
-
-@given(
-    st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size=2),
-    st.lists(st.sampled_from("abc"), min_size=1, max_size=4),
-    st.sampled_from([0, 1, 2, 4, 99, 101, 110]),
-)
-def test_rows_of_words(values: list[list[str]], wanted: list[str], slop: int) -> None:
-    """
-    Words in order, and words moved, are what trying all of their places gives, through the gap between values.
-    """
-    placed = plain_clauses.places(values)
-    patterns = [re.compile(word) for word in wanted]
-    assert is_ordered_span(values, patterns, slop) == plain_clauses.stand(placed, patterns, slop)
-    assert is_sloppy_phrase(values, wanted, slop) == plain_clauses.stand_within(placed, patterns, slop)
 
 
 @pytest.fixture(scope="module")
@@ -338,26 +265,3 @@ def test_work_ends_when_nobody_waits(filled, test: Test) -> None:
             engine.search(plan, start=0, rows=9)
     with deadline(0.0), pytest.raises(StoppedError):
         engine.search(plan, start=0, rows=9)
-
-
-def test_no_time_for_all(filled, monkeypatch) -> None:
-    """
-    What would take longer than the time that is left is not begun: tantivy cannot be stopped.
-    """
-    engine = filled(Document("a", "", properties={"v": "a"}))
-    contents = Contents(engine._index, engine._records, engine._words)
-    monkeypatch.setattr(contents, "_rehearsed_seconds", 3600.0)
-    with deadline(60.0), pytest.raises(StoppedError, match="too short for the patterns"):
-        contents.require_time_for_all()
-    with deadline(60.0):
-        assert engine.search(many(Like("v", (ANY, "a", ANY)), 5), start=0, rows=9).total == 1
-
-
-@pytest.mark.parametrize("count", [12, 2000])
-def test_phrases_of_one_word(count: int) -> None:
-    """
-    A phrase that repeats its word more often than a text does is told in no time, however long it is.
-    """
-    wanted = ["a"] * count
-    assert not is_sloppy_phrase([["a"] * (count - 1)], wanted, 4000)
-    assert is_sloppy_phrase([["a"] * count], wanted, 4000)

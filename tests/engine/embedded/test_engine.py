@@ -1,6 +1,5 @@
 """The embedded engine's answers: every page as the oracle has it, fields, references and what is said about them."""
 
-import json
 import random
 from fractions import Fraction
 
@@ -8,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.engine.embedded.corpus import FIELDS, WORDS, documents, plans
+from tests.engine.embedded.store_process import SCHEME
 from tests.oracle import Oracle
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
-from whorl.fingerprint.minhash.banding import wrapped_bands
 from whorl.fingerprint.minhash.codec import Spelling, integers, read
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
@@ -20,27 +20,7 @@ from whorl.planning.bind import bind
 from whorl.planning.build import Bool, BoundPlan, FingerprintClause, MatchAll, Nothing, SharedBands, SharedTokens
 from whorl.planning.clauses import Kind, Words
 
-SCHEME = Scheme(shingle_size=2, bucket_count=16)
-WORDS = ["red", "green", "blue", "Straße", "東京", "don't", "3.14", "naïve", "x_y", "\N{HANGUL FILLER}"]
-FIELDS = ["kind", "with space", "emoji 😀", "DBID", "ns:name", "name2"]
 UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
-
-
-def documents(seed, count):
-    chosen = random.Random(seed)
-
-    def text(most):
-        return " ".join(chosen.choices(WORDS, k=chosen.randrange(most + 1)))
-
-    return [
-        Document(
-            f"{chosen.choice('abÄ😀￿')}{number}",
-            text(30),
-            text(3),
-            {field: [text(4) for _ in range(chosen.randrange(3))] for field in chosen.sample(FIELDS, 2)},
-        )
-        for number in range(count)
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -61,34 +41,6 @@ def corpus(tmp_path_factory):
         for document_id in gone:
             del kept[document_id]
         yield engine, Oracle(kept.values(), SCHEME), list(kept.values())
-
-
-def texts():
-    return st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
-
-
-def plans():
-    """
-    Plans over the corpus; weights are such that floats add up exactly.
-    """
-    weights = st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.0, 3.0])
-    signed = [signature for each in documents(1, 150) if len(signature := sign(each.text, SCHEME))]
-    sources = st.integers(0, len(signed) - 1).map(lambda number: signed[number].integers)
-    fields = st.sampled_from([None, None, "content", "text", "TEXT", "name", "id", "unheard of", *FIELDS])
-    leaves = st.one_of(
-        st.builds(MatchAll, weights),
-        st.builds(Nothing, st.just("no")),
-        st.builds(Words, texts(), fields, weights),
-        st.builds(Words, st.sampled_from([d.id for d in documents(1, 150)]), st.just("id"), weights),
-        st.builds(SharedTokens, st.just("s"), sources, st.integers(0, 17), weights),
-        st.builds(SharedBands, st.just("s"), st.builds(wrapped_bands, sources, st.integers(1, 16)), weights),
-    )
-
-    def bools(children):
-        some = st.lists(children, max_size=3).map(tuple)
-        return st.builds(Bool, some, some, some, st.integers(0, 3))
-
-    return st.recursive(leaves, bools, max_leaves=12)
 
 
 def ask(engine, plan, start=0, rows=10):
@@ -363,54 +315,20 @@ def test_digests(corpus):
     assert engine.digests(asked) == {each.id: each.digest for each in some}
 
 
-def test_explain_is_json_without_tokens(corpus):
+def test_explain(corpus):
     """
-    The explanation shows numbers of tokens, is what JSON can hold, and does not run anything.
+    Beside the query stand the store, the page and the order.
     """
-    engine, _, some = corpus
-    signature = next(each for each in (sign(document.text, SCHEME) for document in some) if len(each))
-    bands = SharedBands("a", wrapped_bands(signature.integers, 5))
-    root = Bool(
-        must=(SharedTokens("a", signature.integers, 4), Words("red blue"), Words("x", "id")),
-        should=(bands, MatchAll(), Nothing("why")),
-        must_not=(Words("red", "kind"), Words("...")),
-    )
-    explained = engine.explain(BoundPlan(root), start=2, rows=5)
-    assert json.loads(json.dumps(explained)) == explained
-    assert (explained["engine"], explained["start"], explained["rows"]) == ("embedded", 2, 5)
-    assert explained["query"]["bool"] == {
-        "must": [
-            {
-                "shared_tokens": {
-                    "source": "a",
-                    "tokens": 16,
-                    "distinct": len(set(signature.tokens)),
-                    "min_should_match": 4,
-                    "weight": 1.0,
-                }
-            },
-            {"words": ["red", "blue"], "fields": ["name", "content"], "weight": 1.0},
-            {"id": "x", "weight": 1.0},
-        ],
-        "should": [
-            {"shared_bands": {"source": "a", "bands": 4, "rows": 5, "weight": 1.0}},
-            {"everything": {"weight": 0.0}},
-            {"nothing": "why"},
-        ],
-        "must_not": [
-            {"words": ["red"], "fields": ["kind"], "weight": 1.0},
-            {"nothing": "there is no word in '...', so it matches nothing"},
-        ],
-        "min_should_match": 0,
+    explained = corpus[0].explain(BoundPlan(Words("red", "kind")), start=2, rows=5)
+    assert explained == {
+        "engine": "embedded",
+        "store": str(corpus[0].path),
+        "scheme": SCHEME.name,
+        "query": {"words": ["red"], "fields": ["kind"], "weight": 1.0},
+        "start": 2,
+        "rows": 5,
+        "order": ["score descending", "id ascending"],
     }
-
-
-def test_a_plan_is_bound_before_it_is_run(corpus):
-    """
-    An engine does not fetch sources by itself.
-    """
-    with pytest.raises(TypeError, match="bound"):
-        ask(corpus[0], FingerprintClause("a"))
 
 
 def test_properties_survive_a_rebuild(tmp_path):

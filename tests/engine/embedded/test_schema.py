@@ -1,0 +1,54 @@
+"""What tantivy is given of a document, as its own analyzer and documents show it."""
+
+from __future__ import annotations
+
+import tantivy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.engine.embedded.schema import Entry, fill, words_analyzer
+from whorl.engine.embedded.terms import BETWEEN_WORDS, presence, term, value_term
+from whorl.planning.clauses import Kind
+
+ANALYZER = words_analyzer()
+
+
+def filled(entry: Entry) -> dict[str, list[object]]:
+    document = tantivy.Document()
+    fill(document, entry)
+    return dict(document.to_dict())
+
+
+@given(st.text("k \N{NO-BREAK SPACE}", min_size=1), st.lists(st.text("aÄ\x1e\x1f \n\0😀"), max_size=6))
+def test_words_are_split_where_they_were_joined(field: str, words: list[str]) -> None:
+    """
+    Whatever is in a word, blanks and control characters as well, it is one term, in its place.
+    """
+    terms = [term(field, word) for word in words]
+    assert ANALYZER.analyze(BETWEEN_WORDS.join(terms)) == terms
+
+
+def test_everything_is_indexed() -> None:
+    """
+    Tokens, sketch, size, words and whole values, each in the field that queries ask.
+    """
+    wholes = (("k", Kind.KEYWORD, "red"), ("n", Kind.INTEGER, 7))
+    told = filled(Entry("a", [5, (1 << 64) - 1], [9], 3, [("k", ["red", "car"]), ("k", ["blue"])], wholes))
+    values = told.pop("values")
+    assert told == {
+        "id": ["a"],
+        "MINHASH": [5, (1 << 64) - 1],
+        "sketch": [9],
+        "size": [3],
+        "words": [BETWEEN_WORDS.join([term("k", "red"), term("k", "car")]), term("k", "blue")],
+    }
+    present = [presence("k", Kind.TEXT), presence("k", Kind.KEYWORD), presence("n", Kind.INTEGER)]
+    assert sorted(map(str, values)) == sorted(present + [value_term(*each) for each in wholes])
+
+
+def test_values_without_words_are_there() -> None:
+    """
+    A text of punctuation has no term to be found by, and the document has something in the field all the same.
+    """
+    told = filled(Entry("a", [], [], 0, [("k", [])]))
+    assert told == {"id": ["a"], "size": [0], "values": [presence("k", Kind.TEXT)]}
