@@ -6,6 +6,7 @@ Each text is indexed into a real Solr 9 (started here where none is named), its 
 tokens and how often each stands in the fingerprint are compared with those that whorl makes from the text. Shorter
 texts go through /analysis/field as well, which gives the tokens in order (and prints every stage of the analysis,
 a thousand times the text, which is why longer ones do not; nor do lone surrogates, which only JSON can bring in).
+Last, each text that has tokens is searched for by FINGERPRINT:id_100, and must be found by all of its tokens.
 Prints a line for each corpus and the first texts that differ; the exit status is 1 when any does.
 """
 
@@ -26,8 +27,10 @@ from hypothesis import strategies as st
 
 from analysed import analysed
 from hostile import TEXTS
+from whorl import Store
 from whorl.engine.solr.answer import vectors
 from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.local.launcher import configset_directory, start_standalone
 from whorl.engine.solr.request import vector_parameters
 from whorl.engine.solr.schema import Collection, FieldNames, inspect
@@ -49,7 +52,7 @@ class Comparison:
     """Compares texts with a collection, and keeps count."""
 
     def __init__(self, client: SolrClient) -> None:
-        self._client = client
+        self._client, self._store = client, Store(SolrEngine(client))
         self._collection: Collection = inspect(client, FieldNames())
         self.compared, self.ordered, self.differing, self.known = 0, 0, list[str](), 0
 
@@ -65,11 +68,16 @@ class Comparison:
             indexed = vectors(answer, "MINHASH")
             for each, (name, text) in ids.items():
                 tokens = sign(text, self._collection.scheme).tokens
-                if indexed.get(each, {}) != Counter(tokens) or not self._has_order(text, tokens):
+                is_same = indexed.get(each, {}) == Counter(tokens) and self._finds_itself(each, len(tokens))
+                if not is_same or not self._has_order(text, tokens):
                     self.differing.append(name)
                     self.known += any(mark in text for mark in _SOUND_MARKS)
             self.compared += len(ids)
             self._client.post("update", {"delete": list(ids)})
+
+    def _finds_itself(self, document_id: str, token_count: int) -> bool:
+        hits = self._store.search(f"FINGERPRINT:{document_id}_100", rows=_AT_ONCE).hits
+        return any((hit.id, hit.score) == (document_id, token_count) for hit in hits) or not token_count
 
     def _has_order(self, text: str, tokens: tuple[str, ...]) -> bool:
         if len(text) > _ORDERED or text != well_formed(text):

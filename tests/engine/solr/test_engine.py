@@ -1,11 +1,15 @@
-"""Documents that Solr refuses: told one by one, and no reason to stop."""
+"""Documents on their way into Solr, of which it refuses some, and their tokens on theirs."""
 
 from __future__ import annotations
+
+import random
 
 import pytest
 
 from whorl import Document, open_store
 from whorl.errors import DocumentError
+from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.scheme import Scheme
 from whorl.ingest.indexing import BATCH_CHARACTERS
 
 #: Longer than Lucene lets a term of a string field be.
@@ -58,3 +62,24 @@ def test_long_documents_make_small_batches(solr_standalone_url: str) -> None:
         finally:
             store.delete([each.id for each in documents])
     assert seen == [2, 4, 5]
+
+
+def test_every_token_reaches_solr_whole(solr_standalone_url: str) -> None:
+    """
+    Texts of which a token ends in a tilde, as one in 128 does: each finds itself by all of its 512 tokens.
+    """
+    texts = {seed: random.Random(seed) for seed in (154, 274, 300, 399)}
+    documents = [
+        Document(f"tilde-{seed}", " ".join(f"w{chance.randrange(10**6)}" for _ in range(2000)))
+        for seed, chance in texts.items()
+    ]
+    assert all(any(token.endswith("~") for token in sign(each.text, Scheme()).tokens) for each in documents)
+    with open_store(solr_standalone_url) as store:
+        try:
+            store.index(documents)
+            for each in documents:
+                assert [(hit.id, hit.score) for hit in store.search(f"FINGERPRINT:{each.id}_100").hits] == [
+                    (each.id, 512.0)
+                ]
+        finally:
+            store.delete([each.id for each in documents])

@@ -1,11 +1,14 @@
 """What is sent to Solr, checked against a plain restatement of what Solr's MinHash parser computes."""
 
 import math
+import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from whorl.engine.solr.request import Names, band_parameters, overlap_similarity, search_request
+from whorl.engine.solr.request import Names, band_parameters, joined, overlap_similarity, search_request
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.codec import integers, read
 from whorl.planning.build import Bool, BoundPlan, MatchAll, Nothing, SharedBands, SharedTokens
@@ -60,13 +63,24 @@ def test_user_text_is_an_argument_of_a_parser() -> None:
     assert clause == [{"field": {"f": "name", "query": hostile}}]
 
 
-def test_a_separator_that_no_token_holds() -> None:
+@given(st.lists(st.text("~%@=!,;:a\ufffd\U0001f600", min_size=1, max_size=9), min_size=1, max_size=40))
+def test_tokens_are_cut_where_they_were_joined(tokens: list[str]) -> None:
     """
-    Tokens may hold any character, so the separator is chosen for them.
+    Tokens of any length, of the separators' own letters too; Java's String.split takes the leftmost match first, and
+    then the next one behind it, as Python's does.
     """
-    request = body(SharedTokens("a", integers(read(["~~~x", "b%%%"]))))
-    separator = request["query"]["min_hash"]["sep"]  # type: ignore[index]
-    assert separator == "@@@"
+    text, separator = joined(tokens)
+    assert text.split(separator) == tokens
+    assert re.split(separator, text) == tokens
+
+
+def test_a_token_that_ends_as_a_separator_begins() -> None:
+    """
+    Of `a~` and `b` with `~~~` between them Java makes `a` and `~b`.
+    """
+    request = body(SharedTokens("a", integers(read(["abc~", "defg"]))))
+    asked = request["query"]["min_hash"]  # type: ignore[index]
+    assert asked["query"].split(asked["sep"]) == ["abc~", "defg"]
 
 
 @pytest.mark.parametrize(("fingerprints", "apart"), [(1, 0), (2, 0), (3, 2)], ids=["one", "two of 512", "three of 512"])

@@ -57,6 +57,8 @@ _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, Chosen)
 #: Names that mean nothing but a field where Solr reads what to sort by.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
+#: What mean themselves in a regular expression.
+_MARKS = "~%@=!,;:"
 #: No id holds a control character; commas and blanks it may.
 _BETWEEN_IDS = "\x1f"
 
@@ -352,14 +354,14 @@ class _Builder:
 
 
 def _min_hash(field: str, tokens: Sequence[str], similarity: float, probability: float) -> dict[str, Any]:
-    separator = _separator(tokens)
+    text, separator = joined(tokens)
     return {
         "min_hash": {
             "field": field,
             "sep": separator,
             "sim": repr(similarity),
             "tp": repr(probability),
-            "query": separator.join(tokens),
+            "query": text,
         }
     }
 
@@ -376,10 +378,26 @@ def _decimal(number: float) -> str:
     return f"{Decimal(repr(number)):f}"
 
 
-def _separator(tokens: Sequence[str]) -> str:
-    """Return a separator that no token holds and that means itself in a regular expression."""
-    joined = "\n\n\n\n".join(tokens)
-    return next(mark for mark in ("~~~", "%%%", "@@@", "=====", "~~~%%%@@@") if mark not in joined)
+def joined(tokens: Sequence[str]) -> tuple[str, str]:
+    """Return tokens in one text, and the separator at which Java's `String.split` cuts it into just these again.
+
+    A character that no token holds is one. Where none is left, `%` with as many `~` as the longest token has letters:
+
+    - It is longer than any token, so wherever it stands in the text it meets a separator that was put there.
+    - None of its beginnings is one of its ends (each begins with `%`, and no end but the whole holds one), so two that
+      meet are one and the same.
+
+    Args:
+        tokens: None of them empty.
+
+    Returns:
+        The text and the separator, which means itself in a regular expression.
+    """
+    together = "".join(tokens)
+    separator = next((mark for mark in _MARKS if mark not in together), None)
+    if separator is None:
+        separator = "%" + "~" * max(map(len, tokens))
+    return separator.join(tokens), separator
 
 
 def overlap_similarity(token_count: int, minimum: int) -> float:
