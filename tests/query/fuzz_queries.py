@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.query import test_afts, test_mistakes, test_parser
+from tests.query import test_builder, test_messages, test_parser
 from tests.query.strategies import ALPHABET, PIECES, SIGNS, answer, near_queries, nodes
 from whorl.errors import ParameterError, QueryError
 from whorl.query.ast import Node
@@ -36,8 +36,8 @@ COUNTS = {
 #: One query of a line or two, and one of 65,536 characters, in milliseconds of processor time.
 MOST, MOST_LONG = 100.0, 2_000.0
 
-_RIGHT = [query for query, _ in test_parser.GOLDEN + test_afts.GOLDEN]
-_SEEDS = _RIGHT + [row[0] for row in test_mistakes.SYNTAX + test_mistakes.CONSTRUCTS]
+_RIGHT = [query for query, _ in test_parser.GOLDEN + test_builder.GOLDEN]
+_SEEDS = _RIGHT + [row[0] for row in test_messages.SYNTAX + test_messages.CONSTRUCTS]
 
 
 class Tally:

@@ -27,7 +27,7 @@ from tests.query.strategies import (
     words,
 )
 from whorl.errors import ParameterError, QueryError
-from whorl.query import ast, literals
+from whorl.query import ast
 from whorl.query.parser import Operator, parse, unparse
 
 thorough = settings(max_examples=1500, deadline=None)
@@ -177,102 +177,3 @@ def test_the_grammar_has_no_conflicts() -> None:
     """
     grammar = resources.files("whorl.query").joinpath("afts.lark").read_text(encoding="utf-8")
     Lark(grammar, start="query", parser="lalr", lexer=_NoLexer, strict=True)
-
-
-@pytest.mark.parametrize("name", literals.QUALIFIED)
-def test_the_writer_knows_the_fields_whose_values_are_qualified_names(name: str) -> None:
-    """
-    The grammar has them, too.
-    """
-    assert parse(f"{name}:cm:x") == ast.Term("cm:x", name)
-    assert parse(unparse(ast.Term("x", f"{name}:cm"))) == ast.Term("x", f"{name}:cm")
-
-
-A = ast.Term("a")
-
-
-def must_and_may(node: ast.Node) -> ast.Clauses:
-    return ast.Clauses((ast.Clause(ast.Occur.MUST, A), ast.Clause(ast.Occur.SHOULD, node)))
-
-
-@pytest.mark.parametrize(
-    "tree",
-    [
-        ast.Term("//x", "http"),
-        ast.Term("x", "FINGERPRINT:1"),
-        ast.Term("AND", "type"),
-        ast.Or((A, ast.Everything(), A)),
-        ast.Boost(ast.Boost(A, Decimal(2)), Decimal(3)),
-        ast.Or((ast.Or((A, A)), A)),
-        ast.Term("a", "TYPE:cm"),
-        ast.Term("cm:content", "TYPE"),
-        ast.Term("a", "_x0041_"),
-        ast.Term("TO", "[x"),
-        ast.Range(ast.Bound("*"), ast.Bound("MAX", is_inclusive=False)),
-        ast.Range(ast.Bound(""), None, "f"),
-        ast.Wildcard((ast.Joker.ANY,), form=ast.Form.EXACT),
-        ast.Wildcard(("a*", ast.Joker.ANY), is_phrase=True),
-        ast.Proximity(("or", "*", "a..b"), 100, "f"),
-        ast.Clauses(
-            (ast.Clause(ast.Occur.MUST, A), ast.Clause(ast.Occur.SHOULD, ast.Term("2", form=ast.Form.TOKENISED)))
-        ),
-        ast.Clauses((ast.Clause(ast.Occur.MUST, A), ast.Clause(ast.Occur.SHOULD, ast.Wildcard((ast.Joker.ANY,), "f")))),
-        ast.Fuzzy("a", Decimal(0)),
-        ast.Phrase("", slop=0),
-        ast.Term("a", "0A", ast.Form.TOKENISED),
-        ast.Or((A, ast.Term("ANd!"))),
-        ast.Wildcard(("or'", ast.Joker.ANY)),
-    ],
-)
-def test_a_tree_that_could_be_misread_is_not(tree: ast.Node) -> None:
-    assert parse(unparse(tree)) == tree
-
-
-@pytest.mark.parametrize(
-    "tree",
-    [
-        ast.Term(""),
-        ast.Term("\ud800"),
-        ast.Phrase("\udfff"),
-        ast.Term("a", ""),
-        ast.Term("a", "FINGERPRINT"),
-        ast.Phrase("a", "fingerprint"),
-        ast.Fingerprint(""),
-        ast.Fingerprint("a", None, Decimal("0.5")),
-        ast.Fingerprint("a", Decimal(0)),
-        ast.Fingerprint("a", Decimal("1.01")),
-        ast.Fingerprint("a", Decimal("NaN")),
-        ast.Fingerprint("a", Decimal(1) / 3),
-        ast.Boost(A, Decimal(0)),
-        ast.Boost(A, Decimal("1000.1")),
-        ast.Boost(A, Decimal("1E-30")),
-        ast.Wildcard(("a",)),
-        ast.Wildcard(("a", "b", ast.Joker.ANY)),
-        ast.Wildcard(("", ast.Joker.ANY)),
-        ast.Wildcard((ast.Joker.ANY,)),
-        ast.Fuzzy("a", Decimal("-0.1")),
-        ast.Fuzzy("a", Decimal(101)),
-        ast.Phrase("a", slop=-1),
-        ast.Proximity(("a",)),
-        ast.Proximity(("a", "")),
-        ast.Proximity(("a", "b"), -3),
-        ast.Range(ast.Bound("\ud800"), None),
-        ast.Boost(A, Decimal(-2)),
-        ast.And((A,)),
-        ast.Or(()),
-        ast.Clauses((ast.Clause(ast.Occur.MUST, A),)),
-        ast.Clauses((ast.Clause(ast.Occur.SHOULD, A), ast.Clause(ast.Occur.SHOULD, A))),
-    ],
-)
-def test_a_tree_that_no_query_gives_is_refused(tree: ast.Node) -> None:
-    with pytest.raises(ParameterError):
-        unparse(tree)
-
-
-def test_a_tree_too_deep_to_be_read_is_refused() -> None:
-    tree: ast.Node = A
-    for _ in range(ast.MAX_DEPTH):
-        tree = ast.Not(tree)
-    assert parse(unparse(tree)) == tree
-    with pytest.raises(ParameterError, match="at most 100 levels"):
-        unparse(ast.Not(tree))

@@ -9,16 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.query import fuzz_queries, test_afts, test_fingerprint, test_mistakes, test_parser, test_templates
+from tests.query import (
+    fuzz_queries,
+    test_builder,
+    test_literals,
+    test_messages,
+    test_parser,
+    test_strict,
+    test_templates,
+)
 from tests.query.differences import ALL
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "afts.md").read_text(encoding="utf-8")
 
-PAIRS = len(test_parser.GOLDEN) + len(test_afts.GOLDEN) + len(test_afts.AND_MODE) + len(test_afts.STRICT)
+PAIRS = len(test_parser.GOLDEN) + len(test_builder.GOLDEN) + len(test_builder.AND_MODE) + len(test_strict.READ)
 REFUSALS: list[Sequence[object]] = [
-    *(test_mistakes.SYNTAX, test_mistakes.CONSTRUCTS, test_mistakes.STRICT),
-    *(test_templates.REFUSED, test_fingerprint.MISTAKES),
+    *(test_messages.SYNTAX, test_messages.CONSTRUCTS, test_strict.REFUSED),
+    *(test_templates.REFUSED, test_literals.MISTAKES),
 ]
 COUNTS = [
     ("queries beside their trees, by hand", PAIRS + len(test_templates.TEMPLATES)),

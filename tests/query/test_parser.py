@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from typing import TypeAlias
 
 import pytest
 
+from tests.query.trees import A, B, C, D, Pairs, clauses
 from whorl.query import ast
-from whorl.query.ast import And, Boost, Clause, Clauses, Everything, Fingerprint, Node, Not, Occur, Or, Phrase, Term
+from whorl.query.ast import And, Boost, Everything, Fingerprint, Node, Not, Or, Phrase, Term
 from whorl.query.parser import parse, unparse
-
-Pairs: TypeAlias = list[tuple[str, Node]]
-
-A, B, C, D = Term("a"), Term("b"), Term("c"), Term("d")
-
-
-def clauses(*members: tuple[str, Node]) -> Clauses:
-    return Clauses(tuple(Clause(Occur(sign), child) for sign, child in members))
-
 
 TERMS: Pairs = [
     ("word", Term("word")),
@@ -220,34 +212,6 @@ def test_tree_survives_being_written(query: str, tree: Node) -> None:
     assert parse(unparse(tree)) == tree
 
 
-CANONICAL = [
-    ("a b", "a OR b"),
-    ("a || b && ! c", "a OR b AND NOT c"),
-    ("((a))", "a"),
-    ("(a or b) and c", "(a OR b) AND c"),
-    ("+a -(b c) d", "+a -(b OR c) d"),
-    ("a -b OR c", "a -b OR c"),
-    ("'it is'", '"it is"'),
-    ("@cm:name: run", "cm:name:run"),
-    ("*", "*:*"),
-    ("a^2.50", "a^2.5"),
-    ("a^1000.0", "a^1000"),
-    (r"\or", r"\or"),
-    (r"\u0000", r"\u0000"),
-    ("FINGERPRINT:1_0.2_0.8", "FINGERPRINT:1_20_80"),
-    ("FINGERPRINT:1_1", "FINGERPRINT:1_100"),
-    ("FINGERPRINT:1_0.005", "FINGERPRINT:1_0.005"),
-    ('FINGERPRINT:"1_20"', "FINGERPRINT:1_20"),
-    (r"FINGERPRINT:my\_doc", r'FINGERPRINT:"my\_doc"'),
-    (r"FINGERPRINT:my\_doc_20", 'FINGERPRINT:"my_doc"_20'),
-]
-
-
-@pytest.mark.parametrize(("query", "canonical"), CANONICAL)
-def test_canonical_text(query: str, canonical: str) -> None:
-    assert unparse(parse(query)) == canonical
-
-
 SPANS = [
     ("type:pdf", ["type:pdf"]),
     ("  a  ", ["a"]),
@@ -263,3 +227,9 @@ SPANS = [
 @pytest.mark.parametrize(("query", "parts"), SPANS)
 def test_spans_cover_what_was_typed(query: str, parts: list[str]) -> None:
     assert [query[node.span.start : node.span.end] for node in ast.walk(parse(query))] == parts
+
+
+def test_threads_share_the_parser() -> None:
+    queries = [f"a{number} AND FINGERPRINT:{number}_20 -c" for number in range(200)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(parse, queries)) == [parse(query) for query in queries]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from whorl.query.ast import Joker
+from whorl.query.ast import Pattern
 
 
 class Kind(Enum):
@@ -22,8 +22,6 @@ class Kind(Enum):
 
 #: A value as a field keeps it whole; a date in milliseconds since 1970.
 Value: TypeAlias = str | int | float | bool
-#: What a word or a whole value looks like: text, and characters that stand for others.
-Pattern: TypeAlias = tuple[str | Joker, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +100,3 @@ class Present:
 
 #: A clause that is no fingerprint: it chooses documents, and scores its weight.
 Test: TypeAlias = Words | InOrder | Near | Equal | Like | Between | Present
-
-
-def spelled(pattern: Pattern) -> str:
-    """Return a pattern as it is typed, without escapes."""
-    return "".join(piece.value if isinstance(piece, Joker) else piece for piece in pattern)

@@ -14,8 +14,9 @@ from whorl.planning.build import (
     SharedTokens,
     SketchTokens,
 )
-from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Value, Words, spelled
+from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Value, Words
 from whorl.planning.dates import written
+from whorl.query.ast import as_typed
 
 
 def describe(plan: BoundLeaf | ResolvedLeaf | Bool[BoundLeaf | ResolvedLeaf]) -> list[str]:
@@ -79,14 +80,14 @@ def describe_test(test: Test) -> str:
         case Words(text=text, slop=slop):
             return f"{text!r}{f' give or take {slop} moves' if slop else ''} in {where}"
         case InOrder(words=words, slop=slop):
-            row = " ".join(map(spelled, words))
+            row = " ".join(map(as_typed, words))
             return f"{row!r}{f' with at most {slop} words among them' if slop else ''} in {where}"
         case Near(word=word, edits=edits):
             return f"words {edits} edit{'s' * (edits > 1)} from {word!r} in {where}"
         case Equal(kind=kind, value=value):
             return f"the value {_valued(value, kind)} in {where}"
         case Like(pattern=pattern):
-            return f"values like {spelled(pattern)!r} in {where}"
+            return f"values like {as_typed(pattern)!r} in {where}"
         case Between(kind=kind, low=low, high=high):
             ends = (
                 f"{'from' if test.includes_low else 'above'} {_valued(low, kind)}" if low is not None else "",

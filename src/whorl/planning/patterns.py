@@ -7,8 +7,7 @@ from decimal import Decimal
 
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.words.tokenizer import tokens_and_spans
-from whorl.planning.clauses import Pattern
-from whorl.query.ast import Joker
+from whorl.query.ast import Joker, Pattern
 
 #: Lucene's automata go no further.
 MOST_EDITS = 2

@@ -61,6 +61,10 @@ class Joker(Enum):
     ONE = "?"
 
 
+#: What a word or a whole value looks like: text, and characters that stand for others.
+Pattern: TypeAlias = tuple[str | Joker, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Wildcard:
     """`wh*t?`: literal pieces and jokers, at least one of these; pieces are never empty, and never two in a row.
@@ -68,7 +72,7 @@ class Wildcard:
     A number behind it, as in `wh*t~0.8`, is the fuzziness, which Alfresco reads and nothing runs.
     """
 
-    pattern: tuple[str | Joker, ...]
+    pattern: Pattern
     field: str | None = None
     form: Form = Form.DEFAULT
     is_phrase: bool = False
@@ -204,6 +208,11 @@ class Boost:
     child: Node
     factor: Decimal
     span: Span = _span()
+
+
+def as_typed(pattern: Pattern) -> str:
+    """Return a pattern as it is typed, without escapes."""
+    return "".join(piece.value if isinstance(piece, Joker) else piece for piece in pattern)
 
 
 Leaf: TypeAlias = Term | Phrase | Wildcard | Fuzzy | Range | Proximity | Everything | Fingerprint | Template

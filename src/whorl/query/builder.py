@@ -12,8 +12,9 @@ from lark import Token, Tree
 
 from whorl.errors import Span, UnsupportedQueryError
 from whorl.query import ast
+from whorl.query.ast import Pattern, as_typed
 from whorl.query.limits import Reading
-from whorl.query.literals import DEFAULT_SLOP, PREFIX, Pattern, Typed, cut, literal, read_fingerprint
+from whorl.query.literals import DEFAULT_SLOP, PREFIX, Typed, cut, read_fingerprint
 from whorl.query.messages import (
     FIELDS,
     Mistake,
@@ -212,7 +213,7 @@ class Builder:
             return self._leaf(
                 self._wildcard(ast.Wildcard(pattern, field, form, fuzziness=similarity, span=span), behind)
             )
-        text = literal(pattern)
+        text = as_typed(pattern)
         if similarity is not None:
             return self._leaf(ast.Fuzzy(text, similarity, field, span))
         return self._leaf(ast.Term(text, field, form, span))
@@ -232,7 +233,7 @@ class Builder:
                     ast.Wildcard(pattern, field, form, True, None if slop is None else Decimal(slop), span), behind
                 )
             )
-        return self._leaf(ast.Phrase(literal(pattern), field, form, slop, span))
+        return self._leaf(ast.Phrase(as_typed(pattern), field, form, slop, span))
 
     def _wildcard(self, node: ast.Wildcard, behind: Token | None) -> ast.Wildcard:
         if behind is not None and not self._reading.is_strict:
@@ -272,7 +273,7 @@ class Builder:
         else:
             _check_proximity(words, patterns, stars, slops)
         span = span_of(tokens[0], tokens[-1])
-        return self._leaf(ast.Proximity(tuple(map(literal, patterns)), slops[0], lead.field, span))
+        return self._leaf(ast.Proximity(tuple(map(as_typed, patterns)), slops[0], lead.field, span))
 
     def _distance(self, star: Token) -> int:
         digits = re.search(r"\d+", star)

@@ -16,6 +16,7 @@ _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
 # Alfresco's words are of up to five of these; how many leaves they make, the builder counts.
 _PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
+_PIECES_OF_A_WORD = 5
 _JOINS = frozenset({"DOTDOT", "NEAR"})
 _FINGERPRINT_ENDS = frozenset({"ID", "OVERLAP", "PROBABILITY"})
 _ENDS = _WORDS | _FINGERPRINT_ENDS | {"QUALIFIED_NAME", "RANGE_END", "EVERYTHING", "REFERENCE"}
@@ -34,7 +35,7 @@ class TokenChecks:
         self.seen: list[Token] = []
         self._query, self._reading = query, reading
         self._open: list[Operator] = []
-        self._leaves = 0.0
+        self._pieces = 0
         self._nots = 0
 
     def take(self, token: Token) -> None:
@@ -50,10 +51,10 @@ class TokenChecks:
     def _check_limits(self, token: Token, before: Token | None) -> None:
         limits = self._reading.limits
         if self._reading.is_strict:
-            self._leaves += 0.2 if token.type in _PIECES else token.type == "PHRASE"
+            self._pieces += 1 if token.type in _PIECES else _PIECES_OF_A_WORD * (token.type == "PHRASE")
         else:
-            self._leaves += (token.type in _LEAVES) - (token.type in _JOINS)
-        if self._leaves > limits.clauses:
+            self._pieces += _PIECES_OF_A_WORD * ((token.type in _LEAVES) - (token.type in _JOINS))
+        if self._pieces > _PIECES_OF_A_WORD * limits.clauses:
             raise too_many(span_of(token), limits.clauses)
         if token.type == "LPAR":
             is_field = before is not None and before.type in FIELDS

@@ -19,13 +19,13 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from decimal import Context, Decimal
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from lark import Token
 
 from whorl.errors import ParameterError, Span
 from whorl.query import ast
-from whorl.query.ast import Joker
+from whorl.query.ast import Joker, Pattern
 from whorl.query.messages import Mistake, id_missing, shorten, span_of
 
 #: Fields whose values are qualified names, so that in TYPE:cm:content the field is TYPE alone.
@@ -34,8 +34,6 @@ QUALIFIED = (
     *("PRIMARYASSOCTYPEQNAME", "ISNULL", "ISNOTNULL", "ISUNSET", "EXISTS"),
 )
 URI = r"\{[A-Za-z0-9\-._~\[\]@!$&'()*+,;=:/?#]*\}"
-
-Pattern: TypeAlias = tuple[str | Joker, ...]
 
 _ESCAPE = re.compile(
     r"\\u(?P<high>d[89ab][0-9a-f]{2})\\u(?P<low>d[c-f][0-9a-f]{2})"
@@ -89,11 +87,6 @@ def read_word(token: Token) -> Pattern:
     if token.type == "PHRASE":
         return read_pattern(token[1:-1], start + 1)
     return read_pattern(token, start, is_url=token.type == "ADDRESS")
-
-
-def literal(pattern: Pattern) -> str:
-    """Return a pattern's text, jokers as they are typed."""
-    return "".join(part.value if isinstance(part, Joker) else part for part in pattern)
 
 
 def read_field(typed: str, start: int) -> str:

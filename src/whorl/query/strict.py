@@ -10,7 +10,8 @@ from decimal import Decimal
 from lark import Token
 
 from whorl.errors import Span
-from whorl.query.literals import MAX_NUMBER_LENGTH, OPEN_ENDS, Pattern, literal, read_field, read_pattern
+from whorl.query.ast import Pattern, as_typed
+from whorl.query.literals import MAX_NUMBER_LENGTH, OPEN_ENDS, read_field, read_pattern
 from whorl.query.messages import Mistake, bracket, misplaced, shorten, span_of, unfinished
 
 _DIGITS_OR_DOT = re.compile(r"[+-]?[0-9]+|\.")
@@ -83,7 +84,7 @@ def read_name(typed: str, start: int) -> str:
 
 def read_bound(token: Token) -> str | None:
     """Return the text of one end of a range, None where it is open; quotes make no difference."""
-    text = literal(read_word(token))
+    text = as_typed(read_word(token))
     return None if text in OPEN_ENDS else text
 
 

@@ -16,8 +16,8 @@ from whorl.engine.embedded.terms import compiled
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
 from whorl.planning.build import Bool, BoundPlan
-from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Pattern, Present, Test, Words, spelled
-from whorl.query.ast import Joker
+from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
+from whorl.query.ast import Joker, Pattern, as_typed
 
 ANY, ONE = Joker.ANY, Joker.ONE
 
@@ -204,7 +204,7 @@ def test_look_ups_of_a_query_are_bounded(filled, test: Test) -> None:
     for ask in (engine.search, engine.explain):
         with pytest.raises(UnsupportedQueryError, match=r"(?s)fuzzy words and ranges.*Ask with fewer") as e:
             ask(many(test, MOST_LOOK_UPS + 1), start=0, rows=9)
-        named = spelled(test.pattern) if isinstance(test, Like) else e.value.query
+        named = as_typed(test.pattern) if isinstance(test, Like) else e.value.query
         assert named in e.value.message
 
 

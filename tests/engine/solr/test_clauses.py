@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from whorl.engine.solr.clauses import clause
 from whorl.engine.solr.request import Names, search_request
 from whorl.planning.build import BoundPlan
-from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Pattern, Present, Test, Words
-from whorl.query.ast import Joker
+from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
+from whorl.query.ast import Joker, Pattern
 
 ANY, ONE = Joker.ANY, Joker.ONE
 CLAUSES: list[tuple[Test, dict[str, Any]]] = [

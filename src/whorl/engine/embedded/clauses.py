@@ -36,13 +36,12 @@ from whorl.planning.clauses import (
     Kind,
     Like,
     Near,
-    Pattern,
     Present,
     Test,
     Words,
-    spelled,
 )
 from whorl.planning.describe import describe_test
+from whorl.query.ast import Pattern, as_typed
 
 #: Where words are looked for when no field is named.
 DEFAULT_FIELDS = ("name", "content")
@@ -124,14 +123,14 @@ class ClauseQueries:
                 described = {"words": words, "fields": list(_fields(field)), "weight": weight}
                 return {**described, "slop": slop} if slop else described
             case InOrder(words=patterns, slop=slop, field=field, weight=weight):
-                row = [spelled(pattern) for pattern in patterns]
+                row = [as_typed(pattern) for pattern in patterns]
                 return {"in_order": row, "slop": slop, "fields": list(_fields(field)), "weight": weight}
             case Near(word=word, edits=edits, field=field, weight=weight):
                 return {"near": word, "edits": edits, "fields": list(_fields(field)), "weight": weight}
             case Equal(field=field, value=value, weight=weight):
                 return {"value": value, "field": field, "weight": weight}
             case Like(field=field, pattern=pattern, weight=weight):
-                return {"like": spelled(pattern), "field": field, "weight": weight}
+                return {"like": as_typed(pattern), "field": field, "weight": weight}
             case Between(field=field, low=low, high=high, weight=weight):
                 included = {"includes_low": test.includes_low, "includes_high": test.includes_high}
                 return {"low": low, "high": high, **included, "field": field, "weight": weight}
@@ -190,7 +189,7 @@ class ClauseQueries:
         return self._verified(found, fields, is_match)
 
     def _like(self, place: tuple[str, str], pattern: Pattern) -> Query:
-        wanted, what = expression(pattern), spelled(pattern)
+        wanted, what = expression(pattern), as_typed(pattern)
         literal = pattern[0] if pattern and isinstance(pattern[0], str) else ""
         return self._matching(
             place, wanted, literal, lambda text: bool(compiled(pattern).fullmatch(text)), what, len(wanted)

@@ -13,9 +13,9 @@ import struct
 from collections.abc import Mapping
 from functools import lru_cache
 
-from whorl.planning.clauses import Kind, Pattern, Value
+from whorl.planning.clauses import Kind, Value
 from whorl.planning.values import whole
-from whorl.query.ast import Joker
+from whorl.query.ast import Joker, Pattern
 
 BETWEEN_WORDS, _AFTER_FIELD = "\x1e", "\x1f"
 #: tantivy drops terms of 64 KB without a word. Of a longer field or word its beginning is kept, and a digest of all.

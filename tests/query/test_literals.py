@@ -1,4 +1,4 @@
-"""The FINGERPRINT literal: ids of every kind, numbers, and what is said when one is wrong."""
+"""Values in tokens: FINGERPRINTs with ids of every kind and numbers, names, and what is written of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from decimal import Decimal
 import pytest
 
 from whorl.errors import QuerySyntaxError
+from whorl.query import ast
 from whorl.query.ast import And, Fingerprint, Or, Term
-from whorl.query.parser import parse
+from whorl.query.literals import QUALIFIED
+from whorl.query.parser import parse, unparse
 
 F20, F80 = Decimal("0.2"), Decimal("0.8")
 UUID = "2d5d2e4b-0f6c-4a53-9c6f-3f0f0d1a9b70"
@@ -288,3 +290,12 @@ def test_mistake(query: str, caret: str, message: str, hint: str) -> None:
     assert caught.value.message == message
     assert str(caught.value).splitlines()[2] == "  " + caret
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("name", QUALIFIED)
+def test_the_writer_knows_the_fields_whose_values_are_qualified_names(name: str) -> None:
+    """
+    The grammar has them, too.
+    """
+    assert parse(f"{name}:cm:x") == ast.Term("cm:x", name)
+    assert parse(unparse(ast.Term("x", f"{name}:cm"))) == ast.Term("x", f"{name}:cm")

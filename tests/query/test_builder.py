@@ -1,27 +1,21 @@
-"""Every construct of AFTS beside the tree that it makes: golden pairs that a reader can check by hand."""
+"""Every construct of AFTS beside the tree that is built of it: golden pairs that a reader can check by hand."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TypeAlias
 
 import pytest
 
+from tests.query.trees import ANY, EXACT, ONE, TOKENISED, A, B, C, D, Pairs, between, clauses
 from whorl.query import ast
 from whorl.query.ast import (
     And,
     Boost,
-    Bound,
-    Clause,
-    Clauses,
     Everything,
     Fingerprint,
-    Form,
     Fuzzy,
-    Joker,
     Node,
     Not,
-    Occur,
     Or,
     Phrase,
     Proximity,
@@ -31,25 +25,7 @@ from whorl.query.ast import (
 )
 from whorl.query.parser import Operator, parse, unparse
 
-Pairs: TypeAlias = list[tuple[str, Node]]
-
 F1, F2, F2_90 = Fingerprint("1"), Fingerprint("2"), Fingerprint("2", Decimal("0.9"))
-A, B, C, D = Term("a"), Term("b"), Term("c"), Term("d")
-ANY, ONE = Joker.ANY, Joker.ONE
-EXACT, TOKENISED = Form.EXACT, Form.TOKENISED
-
-
-def clauses(*members: tuple[str, Node]) -> Clauses:
-    return Clauses(tuple(Clause(Occur(sign), child) for sign, child in members))
-
-
-def between(low: str | None, high: str | None, field: str | None = None, ends: str = "[]") -> Range:
-    """Return the range with these ends, None for an open one."""
-    return Range(
-        None if low is None else Bound(low, ends[0] == "["),
-        None if high is None else Bound(high, ends[1] == "]"),
-        field,
-    )
 
 
 FORMS: Pairs = [
@@ -310,48 +286,6 @@ AND_MODE: Pairs = [
     ("big * apple b", And((Proximity(("big", "apple")), B))),
 ]
 
-#: As Alfresco has them; tests/query/differences.py lists where that is not what people mean.
-STRICT: Pairs = [
-    ("red or blue OR pink", Or((Term("red"), Term("blue"), Term("pink")))),
-    (
-        "one and cm:name:two and seven * eight",
-        And((Term("one"), Term("two", "cm:name"), Proximity(("seven", "eight")))),
-    ),
-    ("test.txt", Term("test.txt")),
-    (".txt.doc.banana", Term(".txt.doc.banana")),
-    ("1.2.3.4.", Term("1.2.3.4.")),
-    ("-1.02", Term("-1.02")),
-    (r"+\++", Term("++")),
-    (r"wlss\:FourBC\:'BEBO'", Term("wlss:FourBC:'BEBO'")),
-    ("1..2", between("1", "2")),
-    ("cm_name:[1.2 TO 3.4]", between("1.2", "3.4", "cm_name")),
-    ("<apple TO pear]", between("apple", "pear", ends="<]")),
-    ("zebra~2.4", Fuzzy("zebra", Decimal("2.4"))),
-    ("a^-2", Boost(A, Decimal(-2))),
-    ('"zebra"~2', Phrase("zebra", slop=2)),
-    ("big *(7) apple", Proximity(("big", "apple"), 7)),
-    ("*woof*woof*", Wildcard((ANY, "woof", ANY, "woof", ANY))),
-    ("name:*", Wildcard((ANY,), "name")),
-    ("*", Everything()),
-    ("cm:name:(woof ~banana)", Or((Term("woof", "cm:name"), Term("banana", "cm:name", TOKENISED)))),
-    ("TYPE:{http://x/1.0}folder", Term("{http://x/1.0}folder", "TYPE")),
-    ("cm:content.mimetype:*", Wildcard((ANY,), "cm:content.mimetype")),
-    ("NOW/DAY-1DAY", Term("NOW/DAY-1DAY")),
-    (f"cm:created:[{MOMENT} TO NOW]", between(MOMENT, "NOW", "cm:created")),
-    ("FINGERPRINT:1234_20_80", Fingerprint("1234", Decimal("0.2"), Decimal("0.8"))),
-    ("OR a", A),
-    ("TO:x OR OR:y", Or((Term("x", "TO"), Term("y", "OR")))),
-    ("name:report.txt", Term("report.txt", "name")),
-    ("=name:report.txt", Term("report.txt", "name", EXACT)),
-    ("cm:name:a.b.c", Term("a.b.c", "cm:name")),
-    ("my-field:a", Term("a", "my-field")),
-    ("a*~0.5", Wildcard(("a", ANY), fuzziness=Decimal("0.5"))),
-    ('"a*"~2', Wildcard(("a", ANY), is_phrase=True, fuzziness=Decimal(2))),
-    ("%a", ast.Template(("a",))),
-    ("%(a b)", ast.Template(("a", "b"))),
-    ("a AND %(cm:a, b)^2", And((A, Boost(ast.Template(("cm:a", "b")), Decimal(2))))),
-]
-
 
 @pytest.mark.parametrize(("query", "tree"), GOLDEN)
 def test_query_and_tree(query: str, tree: Node) -> None:
@@ -366,11 +300,6 @@ def test_tree_survives_being_written(query: str, tree: Node) -> None:
 @pytest.mark.parametrize(("query", "tree"), AND_MODE)
 def test_where_and_is_understood(query: str, tree: Node) -> None:
     assert parse(query, default_operator=Operator.AND) == tree
-
-
-@pytest.mark.parametrize(("query", "tree"), STRICT)
-def test_as_alfresco_reads_it(query: str, tree: Node) -> None:
-    assert parse(query, strict=True) == tree
 
 
 def test_the_two_operators_are_apart() -> None:

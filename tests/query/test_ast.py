@@ -1,0 +1,81 @@
+"""Walks over trees: each node once, above what is below it, and how deep it goes, however deep that is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+
+from tests.query.strategies import nodes, patterns
+from tests.query.trees import ANY, ONE, A, B, C, clauses
+from whorl.errors import Span
+from whorl.query import ast
+from whorl.query.ast import And, Boost, Node, Not, Or, as_typed, children, depth, walk
+from whorl.query.literals import read_pattern
+
+TREES: list[tuple[Node, list[Node], int]] = [
+    (A, [], 0),
+    (Or((A, B)), [A, B], 1),
+    (And((Not(A), B)), [Not(A), B], 2),
+    (Boost(Or((A, Not(B))), Decimal(2)), [Or((A, Not(B)))], 3),
+    (clauses(("+", A), ("-", Or((B, C))), ("", C)), [A, Or((B, C)), C], 2),
+]
+
+
+@pytest.mark.parametrize(("tree", "below", "levels"), TREES)
+def test_what_is_below(tree: Node, below: list[Node], levels: int) -> None:
+    """
+    Children as they were typed, whatever their sign.
+    """
+    assert list(children(tree)) == below
+    assert depth(tree) == levels
+
+
+@settings(max_examples=50)
+@given(nodes)
+def test_a_walk_meets_each_node_once(tree: Node) -> None:
+    """
+    Parents first, and children in order: as a recursive listing has them.
+    """
+
+    def listed(node: Node) -> list[int]:
+        return [id(node), *(each for child in children(node) for each in listed(child))]
+
+    assert [id(node) for node in walk(tree)] == listed(tree)
+
+
+@pytest.mark.parametrize(("levels", "told"), [(99, 99), (100, 100), (101, 101), (50_000, 101)])
+def test_the_deepest_trees_are_counted(levels: int, told: int) -> None:
+    """
+    No recursion: what is deeper than a query can be is known to be, whoever made it.
+    """
+    tree: Node = A
+    for _ in range(levels):
+        tree = Not(tree)
+    assert depth(tree) == told
+    # Taken apart by hand, since freeing such a tree recurses.
+    while isinstance(tree, Not):
+        tree = tree.child
+
+
+def test_places_are_not_compared() -> None:
+    """
+    Trees are equal wherever they were typed, and their representation says nothing of it.
+    """
+    there = replace(A, span=Span(5, 6))
+    assert (there, hash(there), repr(there)) == (A, hash(A), repr(A))
+    assert replace(A, text="b") != A
+
+
+@settings(max_examples=50)
+@given(patterns())
+def test_patterns_are_shown_as_typed(pattern: ast.Pattern) -> None:
+    """
+    Read again, they are the same, unless a character that would stand for others was escaped.
+    """
+    shown = as_typed(pattern)
+    if not any(mark in piece for piece in pattern if isinstance(piece, str) for mark in "*?\\"):
+        assert read_pattern(shown, 0) == pattern
+    assert as_typed(("a*", ONE, ANY)) == "a*?*"

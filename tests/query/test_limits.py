@@ -1,0 +1,92 @@
+"""How large a query may be: characters, clauses and levels, and what a flood of anything is answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.query.strategies import answer
+from whorl.errors import QueryError, UnsupportedQueryError
+from whorl.query import ast
+from whorl.query.limits import MAX_CLAUSES, MAX_LENGTH
+from whorl.query.parser import parse, unparse
+
+
+@pytest.mark.parametrize("query", ["a" * 60_000, '"' + "a " * 30_000 + '"', "FINGERPRINT:" + "7" * 60_000])
+def test_a_long_query_is_read(query: str) -> None:
+    assert parse(unparse(parse(query))) == parse(query)
+
+
+def test_length_is_limited() -> None:
+    parse("a" * MAX_LENGTH)
+    with pytest.raises(UnsupportedQueryError, match="at most 65,536 characters, got 65,537") as caught:
+        parse("a" * (MAX_LENGTH + 1))
+    assert (caught.value.span.start, caught.value.span.end) == (MAX_LENGTH, MAX_LENGTH + 1)
+
+
+def test_number_of_clauses_is_limited() -> None:
+    query = " ".join(["a"] * MAX_CLAUSES)
+    assert len(ast.children(parse(query))) == MAX_CLAUSES
+    with pytest.raises(UnsupportedQueryError, match="at most 1,000 words") as caught:
+        parse(query + " b")
+    assert caught.value.span.start == len(query) + 1
+
+
+DEEP = [
+    ("(", "a", ")"),
+    ("NOT ", "a", ""),
+    ("(a ", "b", ")"),
+    ("-(a ", "b", ")"),
+    ("(a -", "b", ")"),
+    ("(a AND ", "b", ")"),
+]
+
+
+@pytest.mark.parametrize(("opening", "inside", "closing"), DEEP)
+def test_depth_is_limited(opening: str, inside: str, closing: str) -> None:
+    """
+    Half the limit is always in reach, the limit itself with parentheses or NOT alone.
+    """
+    half = ast.MAX_DEPTH // 2
+    tree = parse(opening * half + inside + closing * half)
+    assert parse(unparse(tree)) == tree
+    over = ast.MAX_DEPTH + 1
+    with pytest.raises(UnsupportedQueryError, match="at most 100 levels deep"):
+        parse(opening * over + inside + closing * over)
+
+
+def test_a_hundred_levels_are_read() -> None:
+    assert parse("(" * 100 + "a" + ")" * 100) == ast.Term("a")
+    tree = parse("(a " * 99 + "(a b)" + ")" * 99)
+    assert len(list(ast.walk(tree))) == 201
+    assert parse(unparse(tree)) == tree
+
+
+#: Each fills the whole length, so that anything quadratic or recursive would show.
+FLOODS = [
+    *"()!-+\"'\\:*?^.&|_1~[% \n",
+    '"a"',
+    "(a)",
+    r"\u",
+    "a:",
+    r"a\:",
+    "||",
+    "http://",
+    "FINGERPRINT:",
+    "FINGERPRINT:_",
+]
+
+
+FLOODS += ["NOT ", "or ", "a ", "* ", "a^2 ", "&& ", "'a ", "a * ", "a.", "a,", "1.2.", "{x}", "[a TO b] ", "f:("]
+
+
+FLOODS += ["~2 ", "@", "%(", "_x0041_"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", FLOODS)
+@pytest.mark.parametrize("lead", ["", "FINGERPRINT:a", "f:", '"', "a AND (", "a^"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_flood_is_answered(lead: str, piece: str, strict: bool) -> None:
+    query = (lead + piece * MAX_LENGTH)[:MAX_LENGTH]
+    got = answer(query, strict=strict)
+    assert not isinstance(got, QueryError) or len(str(got)) < 1000
