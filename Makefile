@@ -122,5 +122,5 @@ clean: ## Remove what was installed and built
 	@touch $@
 
 .venv/developing: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,files,solr,serve,spark,test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[files,solr,serve,spark,test,check]'
 	@touch .venv/installed $@

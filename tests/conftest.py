@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import solr_runtime
+from whorl.fingerprint.compiled import first_use
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("whorl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -23,6 +24,9 @@ settings.load_profile("whorl")
 
 # A Solr of a few minutes: compiling what it runs as well as can be takes twice the time that its work does.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# A test of the compiled loops waits for them, on a machine that has not compiled them yet.
+first_use._start_compiler = lambda: None
 
 #: What a test needs beside this process, by the fixtures that bring it; what is left is marked where it is written.
 BROUGHT_BY = {

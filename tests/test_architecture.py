@@ -30,7 +30,7 @@ DOORS = {
     "pysolr": "engine.solr",
     "tantivy": "engine.embedded",
     "pyspark": "duplicates.spark",
-    "subprocess": "engine.solr.local ingest.extraction",
+    "subprocess": "engine.solr.local ingest.extraction fingerprint.compiled",
     "pypdfium2": "ingest.extraction",
     "docx": "ingest.extraction",
     "pptx": "ingest.extraction",

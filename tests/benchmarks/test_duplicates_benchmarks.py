@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("numba", reason="numba is not installed (whorl[fast])")
+pytest.importorskip("numba", reason="numba is not installed")
 
 import duplicates_peers
 import duplicates_profile

@@ -20,7 +20,7 @@ from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 
-needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
+needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
 
 TEXTS = [
     "",
@@ -118,7 +118,7 @@ def test_texts_are_taken_as_results_are(workers: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(bulk, "LARGE", 1000)
     monkeypatch.setattr(bulk, "BATCH_TEXTS", 8)
     if not kernel.is_available():
-        pytest.skip("numba is not installed (whorl[fast])")
+        pytest.skip("numba is not installed")
     taken = 0
 
     def endless() -> Iterator[str]:

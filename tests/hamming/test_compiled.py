@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("numba", reason="numba is not installed (whorl[fast])")
+pytest.importorskip("numba", reason="numba is not installed")
 
 from whorl.hamming.compiled import bucket_ends, radix_sort, read_numbers, write_groups
 

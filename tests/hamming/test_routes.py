@@ -8,7 +8,7 @@ import pytest
 
 from whorl.hamming import routes
 
-pytest.importorskip("numba", reason="numba is not installed (whorl[fast])")
+pytest.importorskip("numba", reason="numba is not installed")
 
 
 def test_loops_are_loaded_when_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:

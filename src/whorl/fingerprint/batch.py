@@ -1,8 +1,8 @@
 """From texts to all that is made of them, by the fastest route that this installation has and the amount is worth.
 
-Everything that fingerprints texts comes here, one text or a stream. With the extra ``whorl[fast]`` a large amount of
-text goes through the compiled loops, in threads; without it, through the plain route in processes. A small amount takes
-the plain route here and now. The numbers are the same.
+Everything that fingerprints texts comes here, one text or a stream. A large amount of text goes through the compiled
+loops, in threads; where there is no numba, through the plain route in processes. A small amount takes the plain route
+here and now, and so does everything while the loops are compiled for this machine. The numbers are the same.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy.typing as npt
 from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.compiled.first_use import is_compiling, kernel_if_ready
 from whorl.fingerprint.hashing import JoinedWords, join, numbered
 from whorl.fingerprint.minhash.minima import minima_of, minima_of_each, text_minima
 from whorl.fingerprint.scheme import Scheme
@@ -312,23 +313,17 @@ def _looked_ahead(texts: Iterator[str]) -> tuple[Iterator[str], bool]:
 def _route(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int, is_large: bool) -> Iterator[list[Hashed]]:
     """Yield the results batch by batch."""
     is_worth_it = is_large or kernel.is_loaded() or _Amount.seen >= LARGE
-    fast = _kernel(scheme) if is_worth_it and scheme.fills_every_bucket and kernel.is_available() else None
+    fast = kernel_if_ready(scheme) if is_worth_it else None
     if fast:
         yield from _in_threads(texts, fast, parts, workers)
-    elif is_large and workers > 1 and not multiprocessing.current_process().daemon:
+    elif is_large and workers > 1 and not is_compiling() and not multiprocessing.current_process().daemon:
         yield from _in_processes(texts, scheme, parts, workers)
     else:
-        for some in chunks(texts, len, _TOGETHER, BATCH_TEXTS):
+        was_compiling, batches = is_compiling(), chunks(texts, len, _TOGETHER, BATCH_TEXTS)
+        for some in batches:
             yield _plain(some, scheme, parts)
-
-
-def _kernel(scheme: Scheme) -> kernel.Kernel | None:
-    """Return a kernel, or None if the numba that is installed does not work here (with this numpy, say)."""
-    try:
-        return kernel.Kernel(scheme)
-    except ImportError as problem:
-        warnings.warn(f"numba does not work here, so signatures take longer: {problem}", RuntimeWarning, stacklevel=2)
-        return None
+            if was_compiling and not is_compiling() and (fast := kernel_if_ready(scheme)):
+                yield from _in_threads(chain.from_iterable(batches), fast, parts, workers)
 
 
 def _in_threads(texts: Iterator[str], first: kernel.Kernel, parts: Parts, workers: int) -> Iterator[list[Hashed]]:

@@ -1,4 +1,4 @@
-"""Which route a search takes: plain numpy, or the compiled loops of `whorl[fast]`. Both give the same answers."""
+"""Which route a search takes: plain numpy, or the loops that numba compiles. Both give the same answers."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from whorl.fingerprint.hashing import java_utf16, numbered
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, shingles, tokens
 
-pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
+pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
 
 #: Small windows, so that the plain route need not read much to see several.
 WINDOW = 3 * BUFFER_UNITS

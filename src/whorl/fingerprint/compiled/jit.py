@@ -60,6 +60,12 @@ def kept(function: Callable[..., Any]) -> Any:
     return compiled
 
 
+def is_kept(package: str) -> bool:
+    """Return whether what the loops of a package's modules compile to is on disk, if it can be kept there at all."""
+    own = [each for each in _KEPT if each.py_func.__module__.startswith(package)]
+    return all(any(Path(each.stats.cache_path).glob(f"*{each.py_func.__qualname__}*.nbi")) for each in own)
+
+
 def warn_of_cache(problem: Exception) -> None:
     """Say that each process will compile anew."""
     warnings.warn(

@@ -1,9 +1,9 @@
 """The fast route from text to words, hashes and bucket minima: the same as the plain one's.
 
-Compiled by numba, which the extra ``whorl[fast]`` installs; nothing is imported before the first `Kernel` is made. The
-first one on a machine compiles for some seconds. What was compiled is kept beside this file or, where that folder
-cannot be written, in the user's cache folder, or where ``NUMBA_CACHE_DIR`` says; where nothing can be written, every
-process compiles anew, and says so.
+Compiled by numba, which is not imported before the first `Kernel` is made; where it is missing the plain route does
+all. The first one on a machine compiles for some seconds (`first_use` has that done aside). What was compiled is kept
+beside this file or, where that folder cannot be written, in the user's cache folder, or where ``NUMBA_CACHE_DIR`` says;
+where nothing can be written, every process compiles anew, and says so.
 
 The words of most text need nothing but tables, and Chinese and Japanese their dictionary besides. What is left (words
 whose characters act on each other, such as a letter and a combining mark; Thai, Lao, Khmer, Burmese) goes through the
@@ -340,6 +340,15 @@ def is_loaded() -> bool:
     return "whorl.fingerprint.compiled.jit" in sys.modules
 
 
+def is_kept() -> bool:
+    """Return whether the compiled loops are on disk already, or cannot be kept there; imports numba.
+
+    Raises:
+        ImportError: numba is not installed.
+    """
+    return _load_loops().is_kept(__package__)
+
+
 class _Loops(NamedTuple):
     """What the modules hold that import numba."""
 
@@ -351,6 +360,7 @@ class _Loops(NamedTuple):
     make_scratch: Callable[[], tuple[npt.NDArray[Any], ...]]
     kept_size: Callable[[int], int]
     keep_nothing: Callable[[Exception], None]
+    is_kept: Callable[[str], bool]
 
 
 @cache
@@ -361,7 +371,7 @@ def _load_loops() -> _Loops:
         ImportError: numba is not installed.
     """
     if not is_available():
-        raise ImportError("the fast route needs numba: pip install 'whorl[fast]'; the plain route gives the same")
+        raise ImportError("the compiled route needs numba: pip install numba; the plain route gives the same")
     from whorl.fingerprint.compiled import cjk as kernel_cjk
     from whorl.fingerprint.compiled import hashes as kernel_hash
     from whorl.fingerprint.compiled import jit as kernel_compile
@@ -376,4 +386,5 @@ def _load_loops() -> _Loops:
         kernel_hash.make_scratch,
         kernel_hash.kept_size,
         kernel_compile.keep_nothing,
+        kernel_compile.is_kept,
     )

@@ -13,8 +13,6 @@ Why so, measured: docs/decisions/0012-simhash-features.md. The other schemes are
 
 from __future__ import annotations
 
-import sys
-import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, tee, zip_longest
@@ -25,6 +23,7 @@ import numpy.typing as npt
 from whorl.arrays import chunks
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.compiled.first_use import kernel_if_ready
 from whorl.fingerprint.hashing import JoinedWords, join
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.simhash import published
@@ -199,14 +198,8 @@ class _WordCodes:
     def _compiled(self, texts: Sequence[str]) -> kernel.Kernel | None:
         """Return what reads these texts and those to come, once there have been so many that it is worth a start."""
         self._left -= sum(map(len, texts))
-        if self._left < 0 and not self._reader and kernel.is_available():
-            try:
-                self._reader = kernel.Kernel(Scheme(self.profile, shingle_size=1))
-            except ImportError as problem:
-                warnings.warn(
-                    f"numba does not work here, so codes take longer: {problem}", RuntimeWarning, stacklevel=2
-                )
-                self._left = sys.maxsize
+        if self._left < 0 and not self._reader:
+            self._reader = kernel_if_ready(Scheme(self.profile, shingle_size=1))
         return self._reader
 
 

@@ -1,0 +1,68 @@
+"""The first use of the loops on a machine: another process compiles them, and the plain route goes on meanwhile.
+
+Compiling takes 8 to 10 seconds once. What is compiled is kept on disk, so the process that compiles serves all that
+come after; nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import warnings
+from contextlib import suppress
+from functools import cache
+
+from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.scheme import Scheme
+
+_log = logging.getLogger("whorl.fingerprint")
+
+
+#: The process that compiles, once it was started.
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def kernel_if_ready(scheme: Scheme) -> kernel.Kernel | None:
+    """Return a kernel, or None where the plain route has to do.
+
+    It has to where numba is missing or does not work here (with this numpy, say), where the scheme is not one that the
+    loops know, and while another process compiles the loops for this machine; that process is started here when they
+    are wanted for the first time. Where what is compiled cannot be kept, this process compiles, and the caller waits.
+    """
+    if not (scheme.fills_every_bucket and kernel.is_available()):
+        return None
+    try:
+        if not kernel.is_kept():
+            if not _started:
+                _start_compiler()
+            if is_compiling():
+                return None
+        return kernel.Kernel(scheme)
+    except ImportError as problem:
+        _warn(str(problem))
+        return None
+
+
+def is_compiling() -> bool:
+    """Return whether the loops of this machine are being compiled by a process that this one has started."""
+    return any(process.poll() is None for process in _started)
+
+
+def _start_compiler() -> None:
+    """Start the process that compiles, where one can be started."""
+    # A warning, which Python shows where nobody has set up any logging.
+    _log.warning("compiling whorl's loops for this machine, once, in the background; until then it works without them")
+    code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
+    nothing = subprocess.DEVNULL
+    with suppress(OSError):
+        # In a session of its own: when this process ends, or gets Ctrl-C, it goes on for the next one's sake.
+        command = [sys.executable, "-c", code]
+        _started.append(
+            subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        )
+
+
+@cache
+def _warn(problem: str) -> None:
+    warnings.warn(f"numba does not work here, so texts take longer: {problem}", RuntimeWarning, stacklevel=4)

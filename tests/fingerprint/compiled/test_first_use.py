@@ -1,0 +1,68 @@
+"""The first use of the loops on a machine makes nobody wait, and says what happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from whorl.fingerprint.compiled import first_use, kernel
+from whorl.fingerprint.minhash.minima import text_minima
+from whorl.fingerprint.scheme import Scheme
+
+pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
+
+#: A machine that has compiled nothing: the stream is taken while another process compiles, and once more when it has.
+STREAM = """
+import json
+from whorl.fingerprint import batch
+from whorl.fingerprint.compiled import first_use, kernel
+
+texts = [f"текст номер {n} из многих слов " * 40 for n in range(2000)]
+
+def sums():
+    return [int(row.sum()) for row in batch.signatures_of(texts, workers=2)]
+
+first, was_kept = sums(), kernel.is_kept()
+[compiler] = first_use._started
+compiler.wait()
+print(json.dumps({
+    "same": first == sums(),
+    "sums": first[:3],
+    "was_kept": was_kept,
+    "is_kept": kernel.is_kept(),
+    "is_compiling": first_use.is_compiling(),
+}))
+"""
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_nobody_waits(tmp_path: Path) -> None:
+    """
+    Texts are fingerprinted while the loops are compiled, by the plain route and with the same numbers; a line says so.
+    """
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-c", STREAM], env=environment, capture_output=True, text=True, timeout=300, check=True
+    )
+    told = json.loads(ended.stdout)
+    # Whether the stream was done before the compiler is for the machine to say; what comes out is not.
+    assert told["same"]
+    assert told["is_kept"]
+    assert not told["is_compiling"]
+    plain = [int(text_minima(f"текст номер {n} из многих слов " * 40, Scheme())[:, 0].sum()) for n in range(3)]
+    assert [each % 2**64 for each in told["sums"]] == plain
+    assert ended.stderr.count("compiling whorl's loops for this machine, once") == 1
+
+
+def test_a_scheme_that_the_loops_do_not_know() -> None:
+    """
+    Nothing is compiled for a scheme of which the plain route does everything.
+    """
+    assert first_use.kernel_if_ready(Scheme(hash_set_size=3)) is None
+    assert not first_use.is_compiling()
