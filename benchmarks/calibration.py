@@ -19,6 +19,7 @@ import argparse
 import csv
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -31,9 +32,8 @@ import numpy.typing as npt
 
 import whorl
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, sketch_of_distinct
-from whorl.fingerprint.statistics.hypergeometric import upper_tail
+from whorl.fingerprint.statistics.hypergeometric import least_good_for, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
-from whorl.similar.expected import promised_from
 from whorl.similar.plan import Branch, SketchPlan, make_plan
 
 RESULTS = Path(__file__).resolve().parent / "results" / "calibration.csv"
@@ -148,6 +148,20 @@ def measured(
         exact_recall=sum(exact_recall(plan, hit_size, overlap) for plan in plans) / len(plans) if phases == 1 else None,
         below_10=below,
     )
+
+
+def promised_from(plan: SketchPlan, branch: Branch) -> int | None:
+    """Return the size from which on a branch's documents at the threshold are found as wanted; None for none."""
+    if branch.promised:
+        return branch.smallest_size
+    largest = branch.largest_size
+    enough = int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
+    if plan.overlap_at(branch.smallest_size) >= enough:
+        return branch.smallest_size
+    if largest is None or plan.overlap_at(largest) < enough:
+        return None
+    sizes = range(branch.smallest_size, largest + 1)
+    return sizes[bisect_left(sizes, enough, key=plan.overlap_at)]
 
 
 def _is_promised(plan: SketchPlan, branch: Branch, hit_size: int) -> bool:

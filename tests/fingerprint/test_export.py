@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.plain import plain_minima, plain_token
-from whorl.errors import ParameterError
 from whorl.fingerprint.export import as_json, as_npy, as_text
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
@@ -66,14 +65,3 @@ def test_too_short(codec: str) -> None:
     assert (told["size"], told["tokens"]) == (0, [])
     assert as_text("", Scheme(), codec) == ""
     assert len(np.load(io.BytesIO(as_npy("", Scheme(), codec)))) == 0
-
-
-def test_names_of_schemes() -> None:
-    """
-    A scheme is read back from its name; a profile alone is enough.
-    """
-    scheme = Scheme("icu77", shingle_size=3, bucket_count=64)
-    assert Scheme.named(scheme.name) == scheme
-    assert Scheme.named("icu70") == Scheme("icu70")
-    with pytest.raises(ParameterError, match="icu70, icu74, icu77"):
-        Scheme.named("icu99")

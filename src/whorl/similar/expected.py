@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from fractions import Fraction
 
 import numpy as np
@@ -15,19 +14,6 @@ from whorl.similar.plan import Branch, SketchPlan
 _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
-def promised_from(plan: SketchPlan, branch: Branch) -> int | None:
-    """Return the size from which on a branch's documents at the threshold are found as wanted; None for none."""
-    if branch.promised:
-        return branch.smallest_size
-    largest, enough = branch.largest_size, _overlap_to_promise(plan, branch)
-    if plan.overlap_at(branch.smallest_size) >= enough:
-        return branch.smallest_size
-    if largest is None or plan.overlap_at(largest) < enough:
-        return None
-    sizes = range(branch.smallest_size, largest + 1)
-    return sizes[bisect_left(sizes, enough, key=plan.overlap_at)]
-
-
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
     """Return the value of the metric, above the threshold, from which on a branch's smallest documents are promised.
 
@@ -36,13 +22,9 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
     """
     if branch.promised:
         return None
-    enough = _overlap_to_promise(plan, branch)
+    enough = int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
     is_possible = enough <= min(plan.source_size, branch.smallest_size)
     return Shares.of_counts(enough, plan.source_size, branch.smallest_size).by(plan.metric) if is_possible else None
-
-
-def _overlap_to_promise(plan: SketchPlan, branch: Branch) -> int:
-    return int(least_good_for(plan.source_size, len(branch.tokens), 1, plan.first_recall))
 
 
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:

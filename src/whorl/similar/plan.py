@@ -109,11 +109,6 @@ class SketchPlan:
         return sum(len(branch.tokens) for branch in self.branches)
 
     @property
-    def distinct_look_ups(self) -> int:
-        """Tokens asked, each once: the branches ask for nested sets."""
-        return max((len(branch.tokens) for branch in self.branches), default=0)
-
-    @property
     def promised(self) -> bool:
         """Whether documents of every size are found with the wanted recall; else the plan is best effort."""
         return all(branch.promised for branch in self.branches)

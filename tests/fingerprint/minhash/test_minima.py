@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plain import full_minima, plain_filter, plain_minima
-from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.minima import minima_of
 from whorl.fingerprint.scheme import Scheme
 
@@ -41,28 +40,6 @@ def test_every_scheme_equals_the_plain_filter(tokens: list[str], scheme: Scheme)
     """
     found = full_minima(tokens, scheme)
     assert [high << 64 | low for high, low in found.tolist()] == plain_filter(tokens, scheme)
-    assert Scheme.named(scheme.name) == scheme
-
-
-def test_names_of_schemes() -> None:
-    """
-    A name says what differs from Lucene's defaults; where rotation changes nothing there is one scheme, not two.
-    """
-    assert Scheme().name == "minhash1-icu74-w5-b512"
-    assert Scheme("icu77", 5, 1, 2, 512, rotation=False).name == "minhash1-icu77-w5-b1-h2-s512"
-    assert Scheme(rotation=False).name == "minhash1-icu74-w5-b512-unrotated"
-    assert Scheme(bucket_count=1, rotation=False) == Scheme(bucket_count=1)
-
-
-@pytest.mark.parametrize("name", ["icu99", "minhash2-icu74-w5-b512", "minhash1-icu74-w5", "minhash1-icu74-w5-b99999",
-                                  "minhash1-icu74-w0-b512", "minhash1-icu74-w5-b512-h0", "minhash1-icu74-w٥-b512",
-                                  ""])  # fmt: skip
-def test_names_that_name_no_scheme(name: str) -> None:
-    """
-    The error says what could have been meant.
-    """
-    with pytest.raises(ParameterError, match=r"no scheme|is 1 to"):
-        Scheme.named(name)
 
 
 @pytest.mark.slow

@@ -26,7 +26,6 @@ from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.simhash import simhash as module
 from whorl.fingerprint.simhash.lookup3 import lookup3
-from whorl.fingerprint.simhash.published import hash_fp, shingle, unsigned_hash
 from whorl.fingerprint.simhash.simhash import SCHEMES, combine, distance, named, simhash, simhashes, simhashes_of
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
 
@@ -47,35 +46,13 @@ texts = st.one_of(
 # What the originals give
 
 
-@pytest.mark.parametrize("scheme", [name for name in VECTORS["texts"][0] if name != "text"])
-def test_texts_have_the_codes_of_the_originals(scheme: str) -> None:
-    """
-    One by one and together.
-    """
-    expected = [vector[scheme] for vector in VECTORS["texts"]]
-    assert [simhash(vector["text"], scheme) for vector in VECTORS["texts"]] == expected
-    assert simhashes([vector["text"] for vector in VECTORS["texts"]], scheme).tolist() == expected
-
-
 def test_compute_is_that_of_the_originals() -> None:
     """
-    Ties, no hashes at all, repeated ones, and up to 300 of them.
+    Ties, no hashes at all, repeated ones, and up to 300 of them; distances, too.
     """
     for hashes, code in VECTORS["compute"]:
         assert combine(hashes) == code, hashes
         assert combine(np.array(hashes, np.uint64)) == code
-
-
-def test_the_parts_are_those_of_the_originals() -> None:
-    """
-    Hashes of byte strings, codes of numbers, windows, distances.
-    """
-    for string, expected in VECTORS["unsigned_hash"]:
-        assert unsigned_hash(string.encode()) == expected
-    for given_numbers, expected in VECTORS["hash_fp"]:
-        assert hash_fp(given_numbers) == expected
-    for count, window, expected in VECTORS["shingle"]:
-        assert list(shingle(range(count), window)) == expected
     for a, b, expected in VECTORS["num_differing_bits"]:
         assert distance(a, b) == expected
 
@@ -386,11 +363,6 @@ def test_other_mistakes() -> None:
         distance(-1, 0)
     with pytest.raises(ParameterError, match="got 18446744073709551616"):
         distance(0, 1 << 64)
-    with pytest.raises(ParameterError, match="must be positive, got 0"):
-        shingle("abc", 0)
-    for number in (1 << 63, -(1 << 63) - 1):
-        with pytest.raises(ParameterError, match="with a sign"):
-            hash_fp([number])
 
 
 def test_texts_without_words_have_the_code_0() -> None:

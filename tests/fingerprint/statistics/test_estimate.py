@@ -10,73 +10,56 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fingerprint.statistics.laws import hypergeometric, outcomes
 from tests.plain import sketch_of
-from tests.similar.test_plan import hypergeometric, outcomes
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme
-from whorl.fingerprint.statistics.estimate import Estimate, estimate, estimate_counts, estimate_overlaps
+from whorl.fingerprint.statistics.estimate import CONFIDENCE, estimate, estimate_overlaps, overlap_interval
 
 SCHEME = SketchScheme()
 
 
-def counted(source_size: int, size: int, shared: list[int], asked: int) -> tuple[Estimate, ...]:
-    same = np.ones(len(shared), dtype=np.int64)
-    return estimate_counts(source_size, size * same, np.array(shared), asked * same)
+def interval(size: int, shared: list[int], drawn: int, confidence: float = CONFIDENCE) -> list[tuple[int, int]]:
+    """Return the least and the largest overlap for each number shared of some drawn of a set of `size`."""
+    seen, same = np.array(shared), np.ones(len(shared), np.int64)
+    most = size - drawn + seen
+    ends = overlap_interval(size * same, np.zeros(len(shared), np.bool_), drawn * same, seen, most, confidence)
+    return list(zip(*(end.tolist() for end in ends), strict=True))
 
 
 def test_by_hand() -> None:
     """
-    5 of 10 shingles asked, 2 found: 4 are shared; of 20 in the hit that is a fifth, and 26 are in either.
+    5 of 10 drawn, 2 of them good: of 2 good ones both are met in 56 of 252 draws, of 8 good ones only 3 at least.
     """
-    (found,) = counted(10, 20, [2], 5)
-    assert found.shares.a_in_b == pytest.approx(0.4)
-    assert found.shares.b_in_a == pytest.approx(0.2)
-    assert found.shares.jaccard == pytest.approx(4 / 26)
-    # With 2 shared both would be found in 10 of 45 draws, with 7 or 8 shared 2 of 5 in 21 and 10 of 252 ..
-    assert (found.low.a_in_b, found.high.a_in_b) == (0.2, 0.7)
-    assert (found.shared_hashes, found.source_hashes, found.source_size, found.hit_size, found.is_exact) == (
-        2,
-        5,
-        10,
-        20,
-        False,
-    )
+    # With 7 good ones 2 of 5 are met in 21 of 252 draws.
+    assert interval(10, [2], 5) == [(2, 7)]
 
 
-def test_all_asked_is_exact() -> None:
+def test_all_drawn_is_exact() -> None:
     """
     The interval is the value.
     """
-    for found in counted(10, 20, list(range(11)), 10):
-        assert found.is_exact
-        assert found.shares.a_in_b == found.low.a_in_b == found.high.a_in_b == found.shared_hashes / 10
+    assert interval(10, list(range(11)), 10) == [(count, count) for count in range(11)]
 
 
-def test_nothing_asked_says_nothing() -> None:
+def test_nothing_drawn_says_nothing() -> None:
     """
     Everything is possible.
     """
-    (found,) = counted(10, 20, [0], 0)
-    assert (found.low.a_in_b, found.high.a_in_b) == (0.0, 1.0)
-    (empty,) = counted(0, 20, [0], 0)
-    assert (empty.shares.jaccard, empty.high.a_in_b) == (0.0, 0.0)
+    assert interval(10, [0], 0) == [(0, 10)]
+    assert interval(0, [0], 0) == [(0, 0)]
 
 
-@pytest.mark.parametrize("asked", [1, 3, 7, 15, 29])
-def test_counts_are_unbiased_and_covered(asked: int) -> None:
+@pytest.mark.parametrize("drawn", [1, 3, 7, 15, 29])
+def test_intervals_cover(drawn: int) -> None:
     """
-    Over all draws the mean is the truth, and the interval holds it in at least 95 % of them, for every truth.
+    Over all draws the interval holds the truth in at least 95 % of them, for every truth.
     """
     size = 30
-    found = counted(size, 45, list(range(asked + 1)), asked)
-    values = np.array([one.shares.a_in_b for one in found])
+    found = interval(size, list(range(drawn + 1)), drawn)
     for overlap in range(size + 1):
-        chances = hypergeometric(size, overlap, asked)
-        assert chances @ values == pytest.approx(overlap / size)
-        for name, truth in (("a_in_b", overlap / size), ("jaccard", overlap / (75 - overlap))):
-            ranges = [(getattr(one.low, name), getattr(one.high, name)) for one in found]
-            covered = np.array([low - 1e-12 <= truth <= high + 1e-12 for low, high in ranges])
-            assert chances @ covered >= 0.95
+        covered = np.array([low <= overlap <= high for low, high in found])
+        assert hypergeometric(size, overlap, drawn) @ covered >= 0.95
 
 
 @pytest.mark.slow
@@ -142,10 +125,8 @@ def test_wider_confidence_is_a_wider_interval() -> None:
     """
     And the confidence has to be one.
     """
-    same = np.array([50])
-    narrow, wide = (estimate_counts(1000, same * 20, same, same * 2, confidence)[0] for confidence in (0.5, 0.999))
-    assert wide.low.jaccard < narrow.low.jaccard < narrow.shares.jaccard < narrow.high.jaccard < wide.high.jaccard
-    with pytest.raises(ParameterError, match="confidence"):
-        estimate_counts(1000, same * 20, same, same * 2, 1.0)
-    with pytest.raises(ParameterError, match="shared"):
-        estimate_counts(1000, same * 20, same * 3, same * 2)
+    ((near, far),), ((least, largest),) = (interval(1000, [50], 100, confidence) for confidence in (0.5, 0.999))
+    assert least < near < 500 < far < largest
+    for wrong in (0.0, 1.0, 95.0):
+        with pytest.raises(ParameterError, match=f"confidence must be a fraction between 0 and 1, got {wrong}"):
+            interval(1000, [50], 100, wrong)

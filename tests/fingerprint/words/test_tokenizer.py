@@ -22,7 +22,6 @@ from whorl.fingerprint.words.tokenizer import (
     tokens,
     tokens_and_spans,
 )
-from whorl.fingerprint.words.wordbreak import tables
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 profiles = pytest.mark.parametrize("profile", PROFILES)
@@ -257,15 +256,6 @@ def test_hangul_composes_by_arithmetic() -> None:
     assert compose_hangul("a", "\u1161") is None
 
 
-@profiles
-def test_ascii_folds_to_lower_case(profile: str) -> None:
-    """
-    The fold's short way for ASCII is what the tables say.
-    """
-    for code in range(128):
-        assert tables(profile).fold.get(code, chr(code)) == chr(code).lower()
-
-
 def test_shingles() -> None:
     """
     A shingle is a window of words; a text with fewer words has none.
@@ -286,14 +276,3 @@ def test_what_is_outside_the_range_is_refused() -> None:
         spans("text", "icu99")
     with pytest.raises(ParameterError, match="got size 0"):
         shingles(["a"], 0)
-
-
-@profiles
-def test_tables_name_their_source(profile: str) -> None:
-    """
-    Tables say which jars they were made from, and every dictionary they name is there.
-    """
-    about = tables(profile).about
-    assert about["profile"] == profile
-    assert {f"lucene-analysis-icu-{about['lucene']}.jar", f"icu4j-{about['icu4j']}.jar"} <= about["sha256"].keys()
-    assert sorted(about["dictionaries"]) == ["burmesedict", "cjdict", "khmerdict", "laodict", "thaidict"]

@@ -1,9 +1,8 @@
 """How much a source and its hits share, estimated from sketches, with intervals that hold what they say.
 
-From a search alone: of m of the source's a shingles X are in the hit, X ~ Hypergeometric(a, I, m), and a X / m
-estimates the I shared shingles without bias. Where both sketches are known, x hashes are in both, ya in the source's
-alone and yb in the hit's, all below 2**-L of the hash space. These are three independent binomials of I, a - I and
-b - I shingles, each kept with chance r = 2**-L, so the likelihood of I grows by
+Of a source of a shingles and a hit of b that share I, x hashes are in both sketches, ya in the source's alone and yb
+in the hit's, all below 2**-L of the hash space. These are three independent binomials of I, a - I and b - I shingles,
+each kept with chance r = 2**-L, so the likelihood of I grows by
 
     L(I) / L(I - 1) = I / (I - x) * (a - I + 1 - ya) / (a - I + 1) * (b - I + 1 - yb) / (b - I + 1) / (1 - r)
 
@@ -28,7 +27,7 @@ import numpy as np
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
-from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, upper_tail
+from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, upper_tail
 from whorl.fingerprint.statistics.metric import Shares
 
 CONFIDENCE = 0.95
@@ -123,30 +122,6 @@ def shared_shingles(
     return np.clip(likeliest, low, high), low, high
 
 
-def estimate_counts(
-    source_size: int, sizes: Counts, shared: Counts, asked: Counts, confidence: float = CONFIDENCE
-) -> tuple[Estimate, ...]:
-    """Return estimates from what a search gave, where the sketches of the hits are not known.
-
-    Args:
-        source_size: Distinct shingles of the source.
-        sizes: Those of the hits; this and the next two int64 arrays of shape (hits,).
-        shared: Tokens that each hit shares of those asked.
-        asked: Tokens of the source that were asked for, of documents of the hit's size.
-        confidence: Of the intervals, in (0, 1).
-
-    Raises:
-        ParameterError: The confidence is outside its range, or more tokens are shared than asked.
-    """
-    if not ((shared >= 0) & (shared <= asked) & (asked <= source_size) & (shared <= sizes)).all():
-        raise ParameterError("shared tokens must be at most those asked and the hit's size; count each token once")
-    most = np.minimum(source_size - asked + shared, sizes)
-    population = np.full(sizes.shape, source_size, dtype=np.int64)
-    low, high = overlap_interval(population, np.zeros(sizes.shape, bool), asked, shared, most, confidence)
-    middle = np.clip(source_size * shared / np.maximum(asked, 1), low, high)
-    return _estimates(source_size, sizes, middle, low, high, shared, asked)
-
-
 def overlap_interval(
     total: Counts, is_union: Bools, drawn: Counts, shared: Counts, most: Counts, confidence: float
 ) -> tuple[Counts, Counts]:
@@ -202,7 +177,7 @@ def _likeliest(
 
 
 def _estimates(
-    source_size: int, sizes: Counts, middle: Counts | Floats, low: Counts, high: Counts, shared: Counts, asked: Counts
+    source_size: int, sizes: Counts, middle: Counts, low: Counts, high: Counts, shared: Counts, asked: Counts
 ) -> tuple[Estimate, ...]:
     rows = zip(*(part.tolist() for part in (middle, low, high, sizes, shared, asked)), strict=True)
     return tuple(

@@ -106,7 +106,7 @@ class LeastCost:
         """Return where words end inside the span: the division whose words cost least together."""
         text, origins = self.normalize(span)
         ends = self.word_ends(text)
-        # A character such as U+337F stands for several; a boundary inside it falls on its start.
+        # A character such as U+3300 stands for several; a boundary inside it falls on its start.
         places = dict.fromkeys(origins[end] for end in ends)
         return [place for place in places if 0 < place < len(span)]
 

@@ -1,0 +1,92 @@
+"""The codes that published libraries make, against what those gave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.simhash.published import (
+    hash_fp,
+    md5_of_four_characters,
+    md5_of_four_words,
+    rolling_ascii_words,
+    rolling_unicode_words,
+    shingle,
+    unsigned_hash,
+)
+from whorl.fingerprint.simhash.simhash import simhash, simhashes
+from whorl.fingerprint.simhash.voting import Hashes
+
+ROOT = Path(__file__).parents[3]
+
+
+#: Said there: from which originals, run how.
+VECTORS = json.loads((ROOT / "tests" / "vectors" / "simhash.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("scheme", [name for name in VECTORS["texts"][0] if name != "text"])
+def test_texts_have_the_codes_of_the_originals(scheme: str) -> None:
+    """
+    One by one and together.
+    """
+    expected = [vector[scheme] for vector in VECTORS["texts"]]
+    assert [simhash(vector["text"], scheme) for vector in VECTORS["texts"]] == expected
+    assert simhashes([vector["text"] for vector in VECTORS["texts"]], scheme).tolist() == expected
+
+
+def test_the_parts_are_those_of_the_originals() -> None:
+    """
+    Hashes of byte strings, codes of numbers, windows.
+    """
+    for string, expected in VECTORS["unsigned_hash"]:
+        assert unsigned_hash(string.encode()) == expected
+    for given_numbers, expected in VECTORS["hash_fp"]:
+        assert hash_fp(given_numbers) == expected
+    for count, window, expected in VECTORS["shingle"]:
+        assert list(shingle(range(count), window)) == expected
+
+
+@given(st.lists(st.integers(0, 3), max_size=9), st.integers(1, 5))
+def test_windows(tokens: list[int], window: int) -> None:
+    """
+    Every one of so many neighbours, taken from what can be read only once.
+    """
+    expected = [tokens[at : at + window] for at in range(len(tokens) - window + 1)]
+    assert list(shingle(iter(tokens), window)) == expected
+
+
+def test_what_is_out_of_range() -> None:
+    """
+    A window of nothing is told before anything is read, and so are numbers beyond 64 bits.
+    """
+    with pytest.raises(ParameterError, match="must be positive, got 0"):
+        shingle("abc", 0)
+    for number in (1 << 63, -(1 << 63) - 1):
+        with pytest.raises(ParameterError, match="with a sign"):
+            hash_fp([number])
+
+
+CODES = [md5_of_four_words, rolling_unicode_words, rolling_ascii_words, md5_of_four_characters]
+
+
+@pytest.mark.parametrize("codes", CODES)
+def test_texts_are_each_their_own(codes: Callable[[Sequence[str]], Hashes]) -> None:
+    """
+    What stands before a text among many, be it nothing or one word, makes no difference to its code.
+    """
+    texts = ["", "a", "one two three four five six", "", "One, two: three!", "naïve Straße 東京", "a b", "\ud800 x"]
+    assert codes(texts).tolist() == [int(codes([text])[0]) for text in texts]
+    assert codes([]).tolist() == []
+
+
+def test_four_words_by_hand() -> None:
+    """
+    A text of four words is one feature, whose code is its hash; of three there is none.
+    """
+    assert md5_of_four_words(["a b c d", "a b c"]).tolist() == [unsigned_hash(b"a b c d"), 0]

@@ -1,0 +1,30 @@
+"""Plain laws of what sketches share, number by number."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.fingerprint.sketch.sketch import Overlaps
+from whorl.fingerprint.statistics.hypergeometric import binomial_upper_tail, upper_tail
+
+
+def hypergeometric(population: int, good: int, drawn: int) -> npt.NDArray[np.float64]:
+    """Return the chances of 0 .. drawn good ones."""
+    tails = upper_tail(population, good, drawn, np.arange(drawn + 2))
+    return tails[:-1] - tails[1:]
+
+
+def binomial(trials: int, chance: float) -> npt.NDArray[np.float64]:
+    """Return the chances of 0 .. trials successes."""
+    tails = binomial_upper_tail(trials, chance, np.arange(trials + 2))
+    return tails[:-1] - tails[1:]
+
+
+def outcomes(a: int, b: int, overlap: int, level: int) -> tuple[Overlaps, npt.NDArray[np.float64]]:
+    """Return all that two sketches at a level can have in common, and the chance of each."""
+    rate = 0.5**level
+    shared, ours, theirs = np.indices((overlap + 1, a - overlap + 1, b - overlap + 1)).reshape(3, -1)
+    chances = binomial(overlap, rate)[shared] * binomial(a - overlap, rate)[ours] * binomial(b - overlap, rate)[theirs]
+    whole = np.full(shared.shape, level), shared + ours, shared + theirs, shared
+    return Overlaps(a, np.full(shared.shape, b), *whole), chances

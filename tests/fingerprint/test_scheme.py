@@ -1,0 +1,97 @@
+"""What a signature depends on, under one name."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.errors import ParameterError, SchemeMismatchError
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.tokenizer import PROFILES
+
+
+def test_names_of_schemes() -> None:
+    """
+    A name says what differs from Lucene's defaults; where rotation changes nothing there is one scheme, not two.
+    """
+    assert Scheme().name == "minhash1-icu74-w5-b512"
+    assert Scheme("icu77", 5, 1, 2, 512, rotation=False).name == "minhash1-icu77-w5-b1-h2-s512"
+    assert Scheme(rotation=False).name == "minhash1-icu74-w5-b512-unrotated"
+    assert Scheme(bucket_count=1, rotation=False) == Scheme(bucket_count=1)
+
+
+@pytest.mark.parametrize("name", ["icu99", "minhash2-icu74-w5-b512", "minhash1-icu74-w5", "minhash1-icu74-w5-b99999",
+                                  "minhash1-icu74-w0-b512", "minhash1-icu74-w5-b512-h0", "minhash1-icu74-w٥-b512",
+                                  ""])  # fmt: skip
+def test_names_that_name_no_scheme(name: str) -> None:
+    """
+    The error says what could have been meant.
+    """
+    with pytest.raises(ParameterError, match=r"no scheme|is 1 to"):
+        Scheme.named(name)
+
+
+def test_a_profile_is_a_name() -> None:
+    """
+    The rest is Lucene's default then; a profile that is none is told beside those that there are.
+    """
+    assert Scheme.named("icu70") == Scheme("icu70")
+    with pytest.raises(ParameterError, match="icu70, icu74, icu77"):
+        Scheme.named("icu99")
+
+
+@given(
+    st.sampled_from(PROFILES),
+    st.integers(1, 999),
+    st.integers(1, 65_536),
+    st.integers(1, 1024),
+    st.integers(1, 65_536),
+    st.booleans(),
+)
+def test_a_name_gives_its_scheme_back(
+    profile: str, words: int, buckets: int, functions: int, kept: int, rotation: bool
+) -> None:
+    """
+    Whatever the numbers; and no two schemes have one name.
+    """
+    scheme = Scheme(profile, words, buckets, functions, kept, rotation)
+    assert Scheme.named(scheme.name) == scheme
+    assert scheme.name != Scheme(profile, words, buckets, functions % 1024 + 1, kept, rotation).name
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong", "told"),
+    [
+        ("shingle_size", 1000, "shingle size is 1 to 999, got 1000"),
+        ("bucket_count", 0, "bucket count is 1 to 65536, got 0"),
+        ("hash_count", 1025, "hash count is 1 to 1024, got 1025"),
+        ("hash_set_size", -1, "hash set size is 1 to 65536, got -1"),
+    ],
+)
+def test_numbers_outside_their_ranges(part: str, wrong: int, told: str) -> None:
+    """
+    The message has the number's name, its range and what was given.
+    """
+    with pytest.raises(ParameterError, match=f"^{told}$"):
+        replace(Scheme(), **{part: wrong})
+
+
+def test_which_schemes_fill_every_bucket() -> None:
+    """
+    One function, one hash in each bucket, none left empty: bands and compiled loops rely on it.
+    """
+    filling = [Scheme(), Scheme(bucket_count=1, rotation=False), Scheme("icu77", 3, 100)]
+    others = [Scheme(hash_count=2), Scheme(hash_set_size=2), Scheme(rotation=False)]
+    assert [each.fills_every_bucket for each in filling + others] == [True] * 3 + [False] * 3
+
+
+def test_what_differs_is_told() -> None:
+    """
+    Every part that does, with both values; equal schemes pass.
+    """
+    Scheme().require(Scheme())
+    with pytest.raises(
+        SchemeMismatchError, match=r"in shingle_size \(5 and 3\), rotation \(True and False\); make both"
+    ):
+        Scheme().require(Scheme(shingle_size=3, rotation=False))

@@ -1,0 +1,131 @@
+"""The tables of a release, and the state machine and script runs that read them."""
+
+import re
+from functools import cache
+
+import hypothesis
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.fingerprint.words.tokenizer import (
+    PROFILES,
+)
+from whorl.fingerprint.words.wordbreak import FIRST_PLANE, JAPANESE, character_class, tables
+
+profiles = pytest.mark.parametrize("profile", PROFILES)
+
+
+@profiles
+def test_ascii_folds_to_lower_case(profile: str) -> None:
+    """
+    The fold's short way for ASCII is what the tables say.
+    """
+    for code in range(128):
+        assert tables(profile).fold.get(code, chr(code)) == chr(code).lower()
+
+
+@profiles
+def test_tables_name_their_source(profile: str) -> None:
+    """
+    Tables say which jars they were made from, and every dictionary they name is there.
+    """
+    about = tables(profile).about
+    assert about["profile"] == profile
+    assert {f"lucene-analysis-icu-{about['lucene']}.jar", f"icu4j-{about['icu4j']}.jar"} <= about["sha256"].keys()
+    assert sorted(about["dictionaries"]) == ["burmesedict", "cjdict", "khmerdict", "laodict", "thaidict"]
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("", [(0, "")]),
+        ("1 2", [(3, "")]),
+        ("abc Миру. да 日本カナ, x", [(4, "Latn"), (13, "Cyrl"), (19, "Jpan"), (20, "Latn")]),
+        ("1, а", [(4, "Cyrl")]),  # what comes first and has no script belongs to what follows
+        ("a\u0301б\u0301", [(2, "Latn"), (4, "Cyrl")]),  # marks stay with their letter
+        ("カーa", [(2, "Jpan"), (3, "Latn")]),
+        ("\u0661ا\u0662", [(3, "Arab")]),
+    ],
+)
+def test_runs_of_one_script(text: str, runs: list[tuple[int, str]]) -> None:
+    """
+    Common characters and marks continue a run; Chinese characters and both Kana are one script.
+    """
+    numbers = {"": 0, "Latn": 25, "Cyrl": 8, "Jpan": JAPANESE, "Arab": 2}
+    found = tables("icu74").script_runs(text)
+    assert [(end, script) for _, end, script in found] == [(end, numbers[name]) for end, name in runs]
+    assert [start for start, _, _ in found] == [0, *(end for end, _ in runs[:-1])]
+
+
+@pytest.mark.parametrize(
+    ("text", "segments"),
+    [
+        ("", []),
+        ("don't stop 12.", ["don't", "stop", "12"]),
+        ("a,1 1,000 _x", ["a", "1", "1,000", "_x"]),
+        ("#", []),
+        ("\u0301 e\u0301", ["e\u0301"]),
+    ],
+)
+@profiles
+def test_segments_by_hand(profile: str, text: str, segments: list[str]) -> None:
+    """
+    The rules for most scripts: segments cover the text, and those that are words are its words.
+    """
+    found = tables(profile).default.segments(text, lambda segment: pytest.fail("no dictionary is asked"))
+    assert "".join(text[start:end] for start, end, _ in found) == text
+    assert [text[start:end] for start, end, is_word in found if is_word] == segments
+
+
+def test_dictionaries_divide_segments() -> None:
+    """
+    What needs a dictionary is divided as that says, within its segment and nowhere else.
+    """
+    asked: list[str] = []
+
+    def divide(segment: str) -> list[int]:
+        asked.append(segment)
+        return [2] if segment == "ไทยไทย" else []
+
+    found = tables("icu74").default.segments("ab ไทยไทย cd", divide)
+    assert [(start, end) for start, end, is_word in found if is_word] == [(0, 2), (3, 5), (5, 9), (10, 12)]
+    assert "ไทยไทย" in asked
+
+
+@cache
+def separators(profile: str) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    both = tables(profile)
+    return both.default.separators(both.emoji)
+
+
+@profiles
+@given(before=st.text(max_size=8), after=st.text(max_size=8), separator=st.sampled_from(" \n:-("))
+def test_separators_end_segments(profile: str, before: str, after: str, separator: str) -> None:
+    """
+    Between a separator and what is no joiner, a text may be cut: the parts have the segments of the whole.
+    """
+    rules, (is_separator, is_joiner) = tables(profile).default, separators(profile)
+    hypothesis.assume(is_separator[ord(separator)])
+    hypothesis.assume(after and ord(after[0]) < FIRST_PLANE)
+    hypothesis.assume(not is_separator[ord(after[0])] and not is_joiner[ord(after[0])])
+    left, right = before + separator, after
+    whole = rules.segments(left + right, lambda segment: [])
+    shifted = [
+        (start + len(left), end + len(left), is_word)
+        for start, end, is_word in rules.segments(right, lambda segment: [])
+    ]
+    assert list(whole) == [*rules.segments(left, lambda segment: []), *shifted]
+
+
+@given(st.sets(st.integers(0, 300)))
+def test_character_classes(codes: set[int]) -> None:
+    """
+    The class of a set of characters matches those and no others, signs of regular expressions among them.
+    """
+    mask = np.zeros(301, np.bool_)
+    mask[sorted(codes)] = True
+    found = re.compile(f"[{character_class(mask)}]") if codes else re.compile("(?!)")
+    assert {code for code in range(301) if found.fullmatch(chr(code))} == codes
