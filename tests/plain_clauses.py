@@ -110,22 +110,19 @@ class PlainStore:
         return True
 
     def has_words(self, clause: Any, document: Document, field: str) -> bool:
-        placed = places(words_of(document, field))
+        placed = places(tuple(split(str(value)) for value in values(document, field)))
         match clause:
             case ast.Term(text=text):
-                return stand(placed, [same(word) for word in tokens(text, PROFILE)], 0)
+                return stand(placed, tokens(text, PROFILE), 0)
             case ast.Phrase(text=text, slop=slop):
                 wanted = tokens(text, PROFILE)
-                return (stand_within if slop else stand)(placed, [same(word) for word in wanted], slop or 0)
+                return (stand_within if slop else stand)(placed, wanted, slop or 0)
             case ast.Proximity(words=wanted, slop=slop):
-                return stand(placed, [same(word) for word in tokens(" ".join(wanted), PROFILE)], slop)
+                return stand(placed, tokens(" ".join(wanted), PROFILE), slop)
             case ast.Fuzzy(text=text, similarity=similarity):
                 (word,) = tokens(text, PROFILE)
                 edits = lucenes_edits(similarity, len(word))
-                return any(
-                    abs(len(there) - len(word)) <= edits and distance(there, word) <= edits
-                    for there in set(placed.values())
-                )
+                return any(abs(len(there) - len(word)) <= edits and distance(there, word) <= edits for there in placed)
             case ast.Wildcard(pattern=pattern):
                 # Here jokers are parts of words, and between words are blanks or hyphens.
                 typed = "".join(joker(each) for each in pattern).lower()
@@ -143,10 +140,6 @@ def values(document: Document, field: str) -> list[Any]:
         case "content":
             return [document.text] if document.text else []
     return list(document.properties.get(field, ()))  # type: ignore[arg-type]
-
-
-def words_of(document: Document, field: str) -> list[list[str]]:
-    return [list(split(str(value))) for value in values(document, field)]
 
 
 @cache
@@ -170,10 +163,6 @@ def joker(piece: str | ast.Joker) -> str:
     return piece.value if isinstance(piece, ast.Joker) else piece
 
 
-def same(word: str) -> re.Pattern[str]:
-    return re.compile(re.escape(word), re.S)
-
-
 def glob(word: str) -> re.Pattern[str]:
     return re.compile("".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in word), re.S)
 
@@ -181,28 +170,35 @@ def glob(word: str) -> re.Pattern[str]:
 # Where words stand.
 
 
-def places(values: Sequence[Sequence[str]]) -> dict[int, str]:
-    placed: dict[int, str] = {}
+@cache
+def places(values: tuple[tuple[str, ...], ...]) -> dict[str, list[int]]:
+    """Return where each word stands, counted through the values of a field."""
+    placed: dict[str, list[int]] = {}
     at = 0
     for words in values:
         for word in words:
-            placed[at] = word
+            placed.setdefault(word, []).append(at)
             at += 1
         at += GAP
     return placed
 
 
-def candidates(placed: dict[int, str], wanted: Sequence[re.Pattern[str]]) -> Iterable[tuple[int, ...]]:
-    """Yield every way to find all wanted words, each at a place of its own."""
+def candidates(placed: dict[str, list[int]], wanted: Sequence[str | re.Pattern[str]]) -> Iterable[tuple[int, ...]]:
+    """Yield every way to find all wanted words, or words of a pattern, each at a place of its own."""
     if not wanted:
         return
-    found = [[at for at, word in placed.items() if pattern.fullmatch(word)] for pattern in wanted]
-    for chosen in product(*found):
+    for chosen in product(*(standing(placed, each) for each in wanted)):
         if len(set(chosen)) == len(chosen):
             yield chosen
 
 
-def stand(placed: dict[int, str], wanted: Sequence[re.Pattern[str]], slop: int) -> bool:
+def standing(placed: dict[str, list[int]], wanted: str | re.Pattern[str]) -> list[int]:
+    if isinstance(wanted, str):
+        return placed.get(wanted, [])
+    return [at for word, there in placed.items() if wanted.fullmatch(word) for at in there]
+
+
+def stand(placed: dict[str, list[int]], wanted: Sequence[str | re.Pattern[str]], slop: int) -> bool:
     """Say whether words stand in their order, with at most so many others among them."""
     return any(
         list(chosen) == sorted(chosen) and chosen[-1] - chosen[0] + 1 - len(chosen) <= slop
@@ -210,7 +206,7 @@ def stand(placed: dict[int, str], wanted: Sequence[re.Pattern[str]], slop: int) 
     )
 
 
-def stand_within(placed: dict[int, str], wanted: Sequence[re.Pattern[str]], slop: int) -> bool:
+def stand_within(placed: dict[str, list[int]], wanted: Sequence[str], slop: int) -> bool:
     """Say whether words stand where a phrase would have them, give or take so many places in all."""
     return any(
         max(at - number for number, at in enumerate(chosen)) - min(at - number for number, at in enumerate(chosen))

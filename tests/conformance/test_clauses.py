@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import cache
 
 import pytest
 
+from tests.conformance.answers import collected, expected
 from tests.conformance.clauses import generated
-from tests.conformance.collection import documents
-from tests.oracle import Oracle
-from tests.plain import plain_signature
-from whorl import Document, Store, parse
+from whorl import Document, Store
 from whorl.errors import FieldError
-from whorl.fingerprint.scheme import Scheme
-from whorl.planning.bind import bind
-from whorl.planning.build import make_plan, references
 
 QUERIES = generated(640)
-
-
-@cache
-def expected(query: str) -> list[tuple[str, float]]:
-    """The hits of a loop over all documents, worked out once for all engines."""
-    oracle, by_id = known()
-    plan = make_plan(parse(query))
-    return oracle.hits(bind(plan, {name: plain_signature(by_id[name].text) for name in references(plan)}))
-
-
-@cache
-def known() -> tuple[Oracle, dict[str, Document]]:
-    collection = documents()
-    return Oracle(collection, Scheme()), {document.id: document for document in collection}
 
 
 @pytest.mark.slow
@@ -52,7 +32,7 @@ def test_most_queries_find_something_and_not_everything() -> None:
     """
     Else the suite above would say little.
     """
-    sizes, whole = [len(expected(query)) for query in QUERIES], len(documents())
+    sizes, whole = [len(expected(query)) for query in QUERIES], len(collected())
     assert sum(0 < size < whole for size in sizes) > 0.75 * len(QUERIES)
 
 

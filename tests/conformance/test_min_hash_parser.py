@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 import requests
 
-from tests.oracle import Oracle
+from tests.conformance.answers import collected, oracle
 from tests.plain import plain_tokens
-from whorl import Document, Store
-from whorl.fingerprint.scheme import Scheme
+from whorl import Store
 from whorl.planning.build import BoundPlan, SharedBands
 
 SOURCES = ["f0-0", "f1-1", "f2-0", "f3-half", "f4-2", "f5-0", "f6-0", "f6-twice", "words-5", "scripts", "controls"]
@@ -34,12 +33,12 @@ def asked_of_solr(url: str, tokens: tuple[str, ...], **arguments: str) -> dict[s
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_minimum(solr: tuple[str, Store], collection: list[Document], source: str) -> None:
+def test_minimum(solr: tuple[str, Store], source: str) -> None:
     """
     Two parts: ids and scores are those of the parser at the same similarity.
     """
     url, store = solr
-    tokens = plain_tokens(next(each.text for each in collection if each.id == source))
+    tokens = plain_tokens(collected()[source].text)
     for overlap in OVERLAPS:
         theirs = asked_of_solr(url, tokens, sim=str(overlap / 100), tp="1.0")
         ours = {hit.id: hit.score for hit in store.search(f"FINGERPRINT:{source}_{overlap}", rows=1000).hits}
@@ -47,13 +46,12 @@ def test_minimum(solr: tuple[str, Store], collection: list[Document], source: st
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_bands(solr: tuple[str, Store], collection: list[Document], source: str) -> None:
+def test_bands(solr: tuple[str, Store], source: str) -> None:
     """
     Three parts: what the parser finds, and exactly the documents that the wrapped last band finds besides.
     """
     url, store = solr
-    tokens = plain_tokens(next(each.text for each in collection if each.id == source))
-    oracle = Oracle(collection, Scheme())
+    tokens = plain_tokens(collected()[source].text)
     for overlap in OVERLAPS:
         for probability in PROBABILITIES:
             theirs = asked_of_solr(url, tokens, sim=str(overlap / 100), tp=str(probability / 100))
@@ -63,7 +61,7 @@ def test_bands(solr: tuple[str, Store], collection: list[Document], source: str)
             bands = plan.root.bands
             wraps = len(bands) * len(bands[0]) > len(tokens)
             wrapped = BoundPlan(SharedBands(source, bands[-1:])) if wraps else None
-            found_by_wrapped = {name for name, _ in oracle.hits(wrapped)} if wrapped else set()
+            found_by_wrapped = {name for name, _ in oracle().hits(wrapped)} if wrapped else set()
             ours = {hit.id: hit.score for hit in store.search(query, rows=1000).hits}
             assert set(ours) == set(theirs) | found_by_wrapped
             assert ours == {name: theirs.get(name, 0.0) + (name in found_by_wrapped) for name in ours}

@@ -46,9 +46,10 @@ class VirtualTime(asyncio.SelectorEventLoop):
         return self._now
 
     def _run_once(self) -> None:
-        scheduled = self._scheduled  # type: ignore[attr-defined]
-        if not self._ready and scheduled:  # type: ignore[attr-defined]
-            self._now = max(self._now, scheduled[0]._when)
+        # What was cancelled does not happen, and stands among the rest for a while.
+        awaited = [each._when for each in self._scheduled if not each._cancelled]  # type: ignore[attr-defined]
+        if not self._ready and awaited:  # type: ignore[attr-defined]
+            self._now = max(self._now, min(awaited))
         super()._run_once()  # type: ignore[misc]
 
 

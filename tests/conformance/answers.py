@@ -1,0 +1,39 @@
+"""What the plain evaluation gives for a query over the collection, worked out once for all engines."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tests.conformance.collection import documents
+from tests.oracle import Oracle
+from tests.plain import plain_signature
+from whorl import Document, parse
+from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.scheme import Scheme
+from whorl.planning.bind import bind
+from whorl.planning.build import make_plan, references
+
+
+@cache
+def collected() -> dict[str, Document]:
+    """Return the documents by their ids."""
+    return {document.id: document for document in documents()}
+
+
+@cache
+def oracle() -> Oracle:
+    """Return what evaluates a plan one document after another."""
+    return Oracle(collected().values(), Scheme())
+
+
+@cache
+def expected(query: str) -> list[tuple[str, float]]:
+    """Return the ids and scores of a loop over all documents, bound with signatures of the plain implementation."""
+    plan = make_plan(parse(query))
+    return oracle().hits(bind(plan, {name: signature(name) for name in references(plan) if name in collected()}))
+
+
+@cache
+def signature(document_id: str) -> Signature:
+    """Return the signature that the plain filter gives for a document."""
+    return plain_signature(collected()[document_id].text)
