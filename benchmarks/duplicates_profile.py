@@ -83,7 +83,7 @@ PARTS = (
     ("reading JSON", "whorl.ingest.files", "documents_in"),
     ("digests", "whorl.duplicates.gathering", "_digest"),
     ("words and hashes", "whorl.duplicates.gathering", "hashed"),
-    ("importing numba and loading the loops", "whorl.fingerprint.batch", "_kernel"),
+    ("importing numba and loading the loops", "whorl.fingerprint.batch", "kernel_if_ready"),
     ("sampling", "whorl.fingerprint.batch", "sketch_of_distinct"),
     ("archive: opening", "whorl.duplicates.archive", "Archive.__init__"),
     ("archive: writing documents", "whorl.duplicates.archive", "Archive.put"),

@@ -71,7 +71,8 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say once what is missing, not once for each test."""
-    for reason in sorted(config.stash.get(_reasons, set())):
+    reasons: set[str] = config.stash.get(_reasons, set())
+    for reason in sorted(reasons):
         terminalreporter.write_line(f"SKIPPED tests marked solr: {reason}", yellow=True)
 
 

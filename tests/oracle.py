@@ -8,22 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from typing import cast
 
 from tests.plain_clauses import PlainStore
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.codec import Spelling
-from whorl.fingerprint.minhash.signature import sign
+from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document
+from whorl.planning.bind import bind
 from whorl.planning.build import (
     Bool,
     BoundNode,
     BoundPlan,
     FieldClause,
-    FingerprintClause,
     MatchAll,
     Nothing,
+    Plan,
+    ResolvedPlan,
     SharedBands,
     SharedTokens,
 )
@@ -31,6 +34,11 @@ from whorl.planning.clauses import Words
 
 DEFAULT_FIELDS = ("name", "content")
 ALIASES = {"text": "content", "TEXT": "content"}
+
+
+def bind_unresolved(plan: Plan, signatures: Mapping[str, Signature]) -> BoundPlan:
+    """Bind a plan whose clauses are still those of the query: the oracle reads them from plain documents."""
+    return bind(cast(ResolvedPlan, plan), signatures)
 
 
 class Oracle:
@@ -67,8 +75,8 @@ class Oracle:
                 return shared * plan.weight if shared else None
             case Bool():
                 return self.score_of_bool(plan, document)
-            case FingerprintClause():
-                raise TypeError("not bound")
+            case _:
+                raise TypeError(f"the oracle is not asked for {plan}")
 
     def score_of_bool(self, plan: Bool, document: _Facts) -> float | None:
         must = [self.score(child, document) for child in plan.must]

@@ -134,7 +134,7 @@ def test_the_service_is_asked_where_it_listens():
     Port and path of the health check are those of the image's address and of the service.
     """
     port = ENVIRONMENT["WHORL_LISTEN"].rpartition(":")[2]
-    address = re.search(r"http://[^']+", instruction("HEALTHCHECK")[0])[0]
+    (address,) = re.findall(r"http://[^']+", instruction("HEALTHCHECK")[0])
     assert urlsplit(address).port == int(port)
     assert f'"{urlsplit(address).path}"' in (ROOT / "src/whorl/service/routes/health.py").read_text(encoding="utf-8")
     assert SERVICES["whorl"]["ports"] == [f"127.0.0.1:{port}:{port}"]
@@ -149,6 +149,7 @@ def test_the_command_is_one_of_whorl():
     assert PROJECT["scripts"]["whorl"] == "whorl.cli.main:main"
     (command,) = map(yaml.safe_load, instruction("CMD"))
     named = main.get_command(click.Context(main), command[0])
+    assert named is not None
     options = {name for option in named.params for name in option.opts}
     assert {word for word in command if word.startswith("--")} <= options
 
@@ -171,10 +172,10 @@ def test_the_image_installs_what_exists():
     The extra is one of the package's, and the image's Python one that it supports.
     """
     (run,) = instruction("RUN")
-    extras = re.search(r"'\.\[([a-z,]+)\]'", run)[1].split(",")
-    assert set(extras) <= set(PROJECT["optional-dependencies"])
+    (extras,) = re.findall(r"'\.\[([a-z,]+)\]'", run)
+    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
     (image,) = instruction("FROM")
-    version = re.fullmatch(r"python:([0-9.]+)-slim", image)[1]
+    (version,) = re.findall(r"\Apython:([0-9.]+)-slim\Z", image)
     assert version in SpecifierSet(PROJECT["requires-python"])
 
 

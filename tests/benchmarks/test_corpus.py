@@ -17,6 +17,8 @@ SOURCE = Path(__file__).parents[2] / "benchmarks" / "corpus.py"
 @pytest.fixture(scope="module")
 def corpus():
     spec = importlib.util.spec_from_file_location("benchmark_corpus", SOURCE)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

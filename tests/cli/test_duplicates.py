@@ -231,7 +231,7 @@ def test_nobody_is_told_to_repeat_what_cannot_go_on(lines: Path, tmp_path: Path)
     """
     A run that another command would have to replace is not said to have been stopped.
     """
-    more = ["--keep", "newest", "--delete-list", tmp_path / "list"]
+    more = ("--keep", "newest", "--delete-list", tmp_path / "list")
     done = run(lines, "--state", tmp_path / "state", *more)
     assert (done.exit_code, "--date FIELD" in done.stderr) == (2, True)
     assert "run the same command again" not in done.stderr

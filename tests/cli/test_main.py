@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -66,16 +67,16 @@ def whorl(*arguments: str) -> Result:
     return result
 
 
-def asked(query: str, *options: str, store: str = "store") -> dict[str, object]:
+def asked(query: str, *options: str, store: str = "store") -> dict[str, Any]:
     """Search, as JSON."""
     result = whorl("search", "--store", store, "--json", *options, "--", query)
     assert result.exit_code == 0, result.output
-    told: dict[str, object] = json.loads(result.stdout)
+    told: dict[str, Any] = json.loads(result.stdout)
     return told
 
 
-def ids(told: dict[str, object]) -> list[str]:
-    return [hit["id"] for hit in told["hits"]]  # type: ignore[attr-defined]
+def ids(told: dict[str, Any]) -> list[str]:
+    return [hit["id"] for hit in told["hits"]]
 
 
 def in_shell(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -131,7 +132,7 @@ def test_json_has_one_shape(notes: Path) -> None:
     query, total, warnings, hits of id, name, score and, with one source, shared_tokens; nothing else.
     """
     told = asked("FINGERPRINT:notes/a.txt")
-    first, second = told["hits"]  # type: ignore[misc]
+    first, second = told["hits"]
     assert list(told) == ["query", "total", "total_is_exact", "warnings", "hits"]
     assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:notes/a.txt", 2, [])
     assert first == {"id": "notes/a.txt", "name": "a.txt", "score": 512.0, "shared_tokens": 512}
@@ -805,6 +806,7 @@ ODD = [
 )
 def injected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
     """A store with documents whose ids are Solr's syntax, and a hundred that must not be found by it; and its name."""
+    made: contextlib.AbstractContextManager[str]
     if request.param == "embedded":
         made = contextlib.nullcontext(str(tmp_path_factory.mktemp("injected") / "store"))
     else:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from tests.conformance.collection import documents
-from tests.oracle import Oracle
+from tests.oracle import Oracle, bind_unresolved
 from tests.plain import plain_signature
 from whorl import Document, parse
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
-from whorl.planning.bind import bind
 from whorl.planning.build import make_plan, references
 
 
@@ -30,7 +29,9 @@ def oracle() -> Oracle:
 def expected(query: str) -> list[tuple[str, float]]:
     """Return the ids and scores of a loop over all documents, bound with signatures of the plain implementation."""
     plan = make_plan(parse(query))
-    return oracle().hits(bind(plan, {name: signature(name) for name in references(plan) if name in collected()}))
+    return oracle().hits(
+        bind_unresolved(plan, {name: signature(name) for name in references(plan) if name in collected()})
+    )
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -53,10 +53,13 @@ def test_several_keys(store: Store, collection: list[Document]) -> None:
     order = [Order("final", True), Order("pages")]
     found = ids(store, "final:true OR final:false", order=order)
     known = {each.id: each.properties for each in collection}
-    assert found == sorted(
-        sorted(found),
-        key=lambda each: (known[each]["final"], [-number for number in known[each].get("pages", [])] or [1e9]),
-    )
+
+    def most_first(document_id: str) -> list[float]:
+        numbers = known[document_id].get("pages", ())
+        assert isinstance(numbers, Sequence)
+        return [-float(number) for number in numbers] or [1e9]
+
+    assert found == sorted(sorted(found), key=lambda each: (known[each]["final"], most_first(each)))
     pages = [
         store.search("final:true OR final:false", start=at, rows=7, order=order).hits for at in range(0, len(found), 7)
     ]

@@ -14,6 +14,7 @@ from tests.plain import sketch_of
 from whorl.duplicates.candidates import Crowd, Some, find_candidates
 from whorl.duplicates.clusters import Components
 from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.schedule import MOST_PAIRS
 from whorl.duplicates.search import _Links, find_pairs, first_of_equals
 from whorl.duplicates.sketches import Sketches, level_beyond
 from whorl.duplicates.verify import Pairs, verified
@@ -38,8 +39,8 @@ def question(metric: str, percent: int, recall: int = 95) -> PairQuestion:
     return PairQuestion(Metric(metric), Fraction(percent, 100), Fraction(recall, 100))
 
 
-def found_in(sketches: Sketches, asked: PairQuestion, **options: int) -> Pairs:
-    some = [each for each in find_candidates(sketches, asked, **options) if isinstance(each, Some)]
+def found_in(sketches: Sketches, asked: PairQuestion, most: int = MOST_PAIRS) -> Pairs:
+    some = [each for each in find_candidates(sketches, asked, most=most) if isinstance(each, Some)]
     return Pairs.together([verified(sketches, each.smaller, each.larger, asked) for each in some])
 
 

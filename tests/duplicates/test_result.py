@@ -226,7 +226,8 @@ def test_dates_of_fields() -> None:
     assert seconds_of("1970-01-02") == 86_400
     assert seconds_of(("1970-01-01T00:00:10Z", "2000-01-01")) == 10
     assert seconds_of(12) == 12
-    assert [seconds_of(each) for each in ("yesterday-ish", None, (), [])] == [None] * 4
+    none: tuple[object, ...] = ("yesterday-ish", None, (), [])
+    assert [seconds_of(each) for each in none] == [None] * 4
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 from unittest import mock
 
 import mmh3
@@ -19,7 +20,7 @@ from whorl.fingerprint.hashing import murmur3_x64_128
 
 BUFFER = random.Random(1).randbytes(400_000)
 #: Without thresholds: everything that can be hashed together is, however little, and in several chunks.
-ALL_TOGETHER = {"FEWEST_IN_CHUNK": 1, "FEWEST_IN_STEP": 1, "CHUNK": 7}
+ALL_TOGETHER: dict[str, Any] = {"FEWEST_IN_CHUNK": 1, "FEWEST_IN_STEP": 1, "CHUNK": 7}
 
 slices = st.tuples(st.integers(0, 2000), st.integers(0, 500)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 

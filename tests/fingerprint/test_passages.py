@@ -181,7 +181,8 @@ def plain_matches(a: list[int], b: list[int]) -> list[tuple[int, int, int]]:
                 start, place = start - 1, place - 1
             anchored.add((start, place, common(a, start, b, place)))
     covered = {start + n for start, _, length in anchored for n in range(length)}
-    found, shift, at = [], 0, 0
+    found: list[tuple[int, int, int]] = []
+    shift = at = 0
     while at < len(a):
         if at in covered or a[at] not in b:
             at += 1

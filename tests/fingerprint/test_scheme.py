@@ -74,7 +74,7 @@ def test_numbers_outside_their_ranges(part: str, wrong: int, told: str) -> None:
     The message has the number's name, its range and what was given.
     """
     with pytest.raises(ParameterError, match=f"^{told}$"):
-        replace(Scheme(), **{part: wrong})
+        replace(Scheme(), **{part: wrong})  # type: ignore[arg-type]  # whichever part it is, it takes a whole number
 
 
 def test_which_schemes_fill_every_bucket() -> None:

@@ -134,7 +134,7 @@ def test_bad_codes(bad: object) -> None:
     index = HammingIndex(3, [1, 2])
     for call in (index.insert, index.remove, index.find_all, index.find_first, index.__contains__):
         with pytest.raises(ParameterError, match=r"whole number from 0 to 2\*\*64 - 1"):
-            call(bad)  # type: ignore[arg-type]
+            call(bad)  # type: ignore[arg-type, operator]
     for bulk in (index.insert_bulk, index.remove_bulk, index.find_all_bulk, index.find_first_bulk):
         with pytest.raises(ParameterError, match=r"whole numbers from 0 to 2\*\*64 - 1"):
             bulk([3, bad])  # type: ignore[list-item]
@@ -171,6 +171,6 @@ def test_other_integers_are_codes() -> None:
     """
     index = HammingIndex(0, np.array([1, 2], np.int8))
     index.insert(np.uint64(MOST))  # type: ignore[arg-type]
-    index.insert_bulk([np.int64(3)])
+    index.insert_bulk([np.int64(3)])  # type: ignore[list-item]
     index.insert_bulk({4})
     assert index.codes().tolist() == [1, 2, 3, 4, MOST]

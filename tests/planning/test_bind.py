@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.oracle import bind_unresolved
 from whorl import parse
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
-from whorl.planning.bind import bind
 from whorl.planning.build import Bool, BoundNode, FieldClause, Nothing, SharedBands, SharedTokens, make_plan
 
 TEN = Signature(Scheme(), np.arange(10, dtype=np.uint64))
@@ -31,7 +31,7 @@ def test_binding(query: str, plan: BoundNode) -> None:
     """
     With ten tokens the numbers can be checked by hand.
     """
-    bound = bind(make_plan(parse(query)), {"a": TEN})
+    bound = bind_unresolved(make_plan(parse(query)), {"a": TEN})
     assert bound.root == plan
     assert bound.warnings == ()
 
@@ -40,7 +40,7 @@ def test_binding_an_unknown_source() -> None:
     """
     It matches nothing, inside the rest of the query, and the warning names it once.
     """
-    bound = bind(make_plan(parse("FINGERPRINT:x_20 OR FINGERPRINT:x OR a^2")), {})
+    bound = bind_unresolved(make_plan(parse("FINGERPRINT:x_20 OR FINGERPRINT:x OR a^2")), {})
     assert isinstance(bound.root, Bool)
     assert [type(node) for node in bound.root.should] == [Nothing, Nothing, FieldClause]
     assert len(bound.warnings) == 1
@@ -51,7 +51,7 @@ def test_binding_a_text_that_is_too_short() -> None:
     """
     No tokens: nothing matches, and the reason is said.
     """
-    bound = bind(make_plan(parse("FINGERPRINT:x")), {"x": Signature(Scheme(), np.empty(0, np.uint64))})
+    bound = bind_unresolved(make_plan(parse("FINGERPRINT:x")), {"x": Signature(Scheme(), np.empty(0, np.uint64))})
     assert isinstance(bound.root, Nothing)
     assert "fewer than 5 words" in bound.warnings[0]
 
@@ -63,5 +63,6 @@ def test_an_inexact_signature_is_told(query: str, words: str) -> None:
     """
     What the index could not tell is said beside the hits.
     """
-    bound = bind(make_plan(parse(f"FINGERPRINT:{query}")), {"x": Signature(Scheme(), TEN.hashes, is_exact=False)})
+    inexact = Signature(Scheme(), TEN.hashes, is_exact=False)
+    bound = bind_unresolved(make_plan(parse(f"FINGERPRINT:{query}")), {"x": inexact})
     assert words in bound.warnings[0]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.oracle import bind_unresolved
 from whorl import parse
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
-from whorl.planning.bind import bind
 from whorl.planning.build import Bool, make_plan
 from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
 from whorl.planning.describe import describe
@@ -21,7 +21,7 @@ def test_description() -> None:
     """
     A plan in words holds its numbers.
     """
-    plan = bind(make_plan(parse("FINGERPRINT:a_70")), {"a": TEN}).root
+    plan = bind_unresolved(make_plan(parse("FINGERPRINT:a_70")), {"a": TEN}).root
     assert describe(Bool(must=(plan, Words("pdf", "type", 0.0)), must_not=(Words("draft", None, 2.0),))) == [
         "all of:",
         "  FINGERPRINT of 'a': at least 7 of its 10 tokens (10 distinct), one point each",

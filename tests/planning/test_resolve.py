@@ -50,7 +50,7 @@ FIELDS = Fields(
 
 
 def resolved(clause: ast.Leaf, weight: float = 1.0, **names: str) -> ResolvedPlan:
-    assert not isinstance(clause, ast.Everything | ast.Fingerprint)
+    assert not isinstance(clause, ast.Everything | ast.Fingerprint | ast.Template)
     return resolve(FieldClause(clause, weight), FIELDS, "query", NOW, names)[0]
 
 
@@ -250,7 +250,7 @@ def test_no_words(clause: ast.Leaf) -> None:
     """
     What holds no word matches nothing, and it is said.
     """
-    assert not isinstance(clause, ast.Everything | ast.Fingerprint)
+    assert not isinstance(clause, ast.Everything | ast.Fingerprint | ast.Template)
     plan, warnings = resolve(FieldClause(clause), FIELDS, "", NOW)
     assert isinstance(plan, Nothing)
     assert warnings == (plan.reason,)

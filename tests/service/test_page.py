@@ -350,8 +350,7 @@ def test_a_file_is_read_as_the_command_line_reads_it(page: Page) -> None:
     )
     expect(page.get_by_label("A text of your own")).to_have_value(re.compile(r"^\s*LEASE"))
     expect(page.locator("#found-told")).to_contain_text("documents")
-    binary = {"name": "a.bin", "mimeType": "", "buffer": b"\0\1\2\xff" * 50}
-    page.get_by_label("Choose a file").set_input_files(binary)
+    page.get_by_label("Choose a file").set_input_files({"name": "a.bin", "mimeType": "", "buffer": b"\0\1\2\xff" * 50})
     expect(page.locator("#query-error")).to_contain_text("not text")
 
 
@@ -538,6 +537,7 @@ def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
     with page.expect_request(lambda sent: sent.method == "POST") as sent:
         page.get_by_role("button", name="Find clusters").click()
     told = sent.value.post_data_json
+    assert told is not None
     expect(page.locator("#clusters-told")).to_be_focused()
     assert (told["metric"], told["threshold"], told["recall"], told["complete"]) == ("containment", 60, 95, True)
 

@@ -245,7 +245,7 @@ def mapped(plan: Leaf | Bool[Leaf], changed: Callable[[Leaf], Other | Bool[Other
     return Bool(must, should, must_not, plan.min_should_match)
 
 
-def references(plan: ResolvedPlan) -> dict[str, bool]:
+def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
     """Return the documents whose signatures `bind` wants, each with whether their tokens' order matters."""
     wanted: dict[str, bool] = {}
     for leaf in leaves(plan):

@@ -111,13 +111,13 @@ def test_candidates_are_those_of_one_process(
     assert (len(pairs) < unlimited) == (most < 20_000)
     assert bool(groups) == crowds
 
-    rows = [(key, sketch.size, bytearray(packed(sketch.hashes, SMALL))) for key, sketch in made.items()]
-    frame = spark.createDataFrame(rows, "key long, size long, hashes binary").repartition(partitions)
+    packed_sketches = [(key, sketch.size, bytearray(packed(sketch.hashes, SMALL))) for key, sketch in made.items()]
+    frame = spark.createDataFrame(packed_sketches, "key long, size long, hashes binary").repartition(partitions)
     found = join_candidates(frame, SMALL, asked, crowds=crowds, most=most)
     rows = [tuple(row) for row in found.pairs.collect()]
     assert len(rows) == len(set(rows))
     assert set(rows) == pairs
-    told = defaultdict(set)
+    told: defaultdict[tuple[int, ...], set[int]] = defaultdict(set)
     for row in found.crowds.collect() if found.crowds is not None else []:
         told[row["round"], row["level"], row["token"]].add(row["key"])
     assert Counter(map(frozenset, told.values())) == groups

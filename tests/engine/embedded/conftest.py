@@ -34,8 +34,10 @@ def start():
                 store_process.__name__,
                 *map(str, arguments),
             ]
-            pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-            child = stack.enter_context(subprocess.Popen(command, text=True, cwd=ROOT, **pipes))
+            pipe = subprocess.PIPE
+            child = stack.enter_context(
+                subprocess.Popen(command, text=True, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe)
+            )
             stack.callback(child.kill)
             return child
 

@@ -1,6 +1,7 @@
 """The embedded engine's answers: every page as the oracle has it, fields, references and what is said about them."""
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
@@ -15,9 +16,18 @@ from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.minhash.codec import Spelling, integers, read
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
-from whorl.model import Document, Hit
+from whorl.model import Document, Hit, PropertyValue
 from whorl.planning.bind import bind
-from whorl.planning.build import Bool, BoundPlan, FingerprintClause, MatchAll, Nothing, SharedBands, SharedTokens
+from whorl.planning.build import (
+    Bool,
+    BoundNode,
+    BoundPlan,
+    FingerprintClause,
+    MatchAll,
+    Nothing,
+    SharedBands,
+    SharedTokens,
+)
 from whorl.planning.clauses import Kind, Words
 
 UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
@@ -89,7 +99,7 @@ def test_deep_and_wide_plans(corpus):
     A hundred levels, a thousand clauses, and both at once give the oracle's answer.
     """
     engine, oracle, _ = corpus
-    deep = Words("red")
+    deep: BoundNode = Words("red")
     for level in range(100):
         deep = Bool(must=(deep,), must_not=(Nothing("no"),)) if level % 2 else Bool(should=(deep, MatchAll(0.0)))
     words = [Words(WORDS[number % 9], FIELDS[number % 6] if number % 2 else None) for number in range(1000)]
@@ -274,7 +284,11 @@ def test_references(tmp_path):
         "y": "five six seven",
     }
     other = UUID.replace("3", "4")
-    properties = {"b": {"DBID": 12}, "a": {"DBID": "12"}, "y": {"LID": f"workspace://SpacesStore/{other}"}}
+    properties: dict[str, dict[str, PropertyValue]] = {
+        "b": {"DBID": 12},
+        "a": {"DBID": "12"},
+        "y": {"LID": f"workspace://SpacesStore/{other}"},
+    }
     named = {
         "12": "a",
         "13": None,
@@ -335,7 +349,14 @@ def test_properties_survive_a_rebuild(tmp_path):
     """
     Numbers, truth values and lists are searched by the same words after the index was made again.
     """
-    properties = {"n": 12, "f": 1.5, "t": True, "l": ["x y", 7], "none": [], "big": 10**18}
+    properties: dict[str, PropertyValue | Sequence[PropertyValue]] = {
+        "n": 12,
+        "f": 1.5,
+        "t": True,
+        "l": ["x y", 7],
+        "none": [],
+        "big": 10**18,
+    }
     with EmbeddedEngine(tmp_path / "store", scheme=SCHEME) as engine:
         engine.index([Document("a", "text", "name", properties)])
     for file in (tmp_path / "store" / "index").glob("*/*"):

@@ -15,11 +15,11 @@ from whorl.engine.embedded import index as inverted
 from whorl.engine.embedded.folder import INDEX
 from whorl.errors import StoreError
 from whorl.model import Document
-from whorl.planning.build import Bool, BoundPlan, MatchAll
+from whorl.planning.build import Bool, BoundNode, BoundPlan, MatchAll
 from whorl.planning.clauses import Words
 
 WORDS = ["red", "green", "blue"]
-PLANS = [
+PLANS: list[BoundNode] = [
     MatchAll(1.0),
     Words("red"),
     Bool(should=tuple(Words(word, weight=2.0**at) for at, word in enumerate(WORDS)), min_should_match=1),
@@ -72,7 +72,8 @@ def test_pages_over_both_parts(small, tmp_path_factory, steps, start, rows):
                 engine = stack.enter_context(opened(path))
         engine.refresh()
         oracle = Oracle(kept.values(), SCHEME)
-        for plan in map(BoundPlan, PLANS):
+        for root in PLANS:
+            plan = BoundPlan(root)
             expected = oracle.hits(plan)
             for each in (engine, reader):
                 page = each.search(plan, start=start, rows=rows)
@@ -110,7 +111,7 @@ def test_the_small_part_moves_into_the_main_one(small, path):
             engine.refresh()
             assert len(found(engine)) == number + 1
         snapshot = engine._index._snapshot()
-        assert (snapshot.base, snapshot.applied, snapshot.changed) == (12, 13, {"d12"})
+        assert (snapshot.base, snapshot.applied, snapshot.changed) == (12, 13, frozenset({"d12"}))
 
 
 def test_a_small_part_of_another_time(small, path, tmp_path):

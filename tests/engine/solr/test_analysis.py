@@ -35,7 +35,7 @@ VECTORS = Path(__file__).parents[2] / "vectors"
 LEADING_LENGTH_MARK = re.compile("(?<![ぁ-ヿ])ー")
 REPEATED = "a b c d e a b c d e f a b c d e g h a b c d e f g h i j a a a a a a"
 #: Field, what its scheme has that is not usual, whether its tokens are cut to four units.
-SCHEMES = {
+SCHEMES: dict[str, tuple[dict[str, Any], bool]] = {
     "hundred": ({"bucket_count": 100}, False),
     "bottom": ({"bucket_count": 1, "hash_set_size": 512}, False),
     "several": ({"bucket_count": 16, "hash_set_size": 3}, False),

@@ -25,33 +25,49 @@ from whorl.engine.solr.setup import initialise
 from whorl.errors import SchemaError
 
 TEXT = " ".join(f"word{number}" for number in range(60))
-#: Path, and what is answered there.
-SHAPES: list[tuple[str, object]] = [
-    *(("/select", told) for told in (
-        {"response": []}, {"response": 7}, {"response": None}, {"response": {"numFound": "many", "docs": []}},
-        {"response": {"numFound": 2, "docs": 7}}, {"response": {"numFound": 2, "docs": [1, 2]}},
-        {"response": {"numFound": 2, "docs": {}}}, {"response": {"numFound": 1, "docs": [{}]}},
+#: What is answered, by path.
+SHAPES: dict[str, list[object]] = {
+    "/select": [
+        {"response": []},
+        {"response": 7},
+        {"response": None},
+        {"response": {"numFound": "many", "docs": []}},
+        {"response": {"numFound": 2, "docs": 7}},
+        {"response": {"numFound": 2, "docs": [1, 2]}},
+        {"response": {"numFound": 2, "docs": {}}},
+        {"response": {"numFound": 1, "docs": [{}]}},
         {"response": {"numFound": 1, "docs": [{"id": "a", "score": "high", "whorl_sketch": 7, "whorl_scheme": []}]}},
         {"response": {"numFound": 1, "docs": [{"id": "a"}]}, "facets": [], "nextCursorMark": 7},
-    )),
-    *(("/schema", told) for told in ({"schema": []}, {"schema": {}}, {"schema": {"fieldTypes": [1]}},
-                                     {"schema": {"fieldTypes": [{"name": "a"}], "copyFields": [{}]}})),
-    *(("/schema/fields", told) for told in ({"fields": {}}, {"fields": [{}]}, {"fields": [{"name": 7}]},
-                                            {"fields": [{"name": "MINHASH"}]},
-                                            {"fields": [{"name": "MINHASH", "type": "nowhere"}]})),
-    *(("/schema/dynamicfields", told) for told in ({"dynamicFields": 7}, {"dynamicFields": [[]]})),
-    *(("/config", told) for told in ({"config": []}, {"config": {"requestHandler": []}},
-                                     {"config": {"requestHandler": {"/x": 7}}},
-                                     {"config": {"searchComponent": {"x": []}}})),
-    *(("/admin/system", told) for told in ({"lucene": 7}, {"lucene": {"solr-spec-version": 9}}, {"lucene": {}})),
-    *(("/admin/luke", told) for told in ({"fields": []}, {"fields": 7})),
-    *(("/analysis/document", told) for told in ({"analysis": []}, {"analysis": {"0": 7}})),
-    *(("/tvrh", told) for told in (
+    ],
+    "/schema": [
+        {"schema": []},
+        {"schema": {}},
+        {"schema": {"fieldTypes": [1]}},
+        {"schema": {"fieldTypes": [{"name": "a"}], "copyFields": [{}]}},
+    ],
+    "/schema/fields": [
+        {"fields": {}},
+        {"fields": [{}]},
+        {"fields": [{"name": 7}]},
+        {"fields": [{"name": "MINHASH"}]},
+        {"fields": [{"name": "MINHASH", "type": "nowhere"}]},
+    ],
+    "/schema/dynamicfields": [{"dynamicFields": 7}, {"dynamicFields": [[]]}],
+    "/config": [
+        {"config": []},
+        {"config": {"requestHandler": []}},
+        {"config": {"requestHandler": {"/x": 7}}},
+        {"config": {"searchComponent": {"x": []}}},
+    ],
+    "/admin/system": [{"lucene": 7}, {"lucene": {"solr-spec-version": 9}}, {"lucene": {}}],
+    "/admin/luke": [{"fields": []}, {"fields": 7}],
+    "/analysis/document": [{"analysis": []}, {"analysis": {"0": 7}}],
+    "/tvrh": [
         {"response": {"numFound": 1, "docs": [{"id": "a"}]}, "termVectors": []},
         {"response": {"numFound": 1, "docs": [{"id": "a"}]}, "termVectors": {"a": {"uniqueKey": "a", "MINHASH": 7}}},
-    )),
-    ("/update", {"ok": True}),
-]  # fmt: skip
+    ],
+    "/update": [{"ok": True}],
+}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +95,7 @@ def run(address: str, url: str, *command: str) -> Result:
     return result
 
 
-@pytest.mark.parametrize(("path", "told"), SHAPES)
+@pytest.mark.parametrize(("path", "told"), [(path, told) for path, answers in SHAPES.items() for told in answers])
 def test_another_shape_is_no_traceback(
     url: str, path: str, told: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

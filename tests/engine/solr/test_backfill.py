@@ -21,6 +21,7 @@ from tests.engine.solr.indexed import (
 )
 from whorl import Store
 from whorl.cli.main import main
+from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.backfill import Backfilled, backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import Level, check
@@ -94,7 +95,7 @@ class Meddling(SolrClient):
         super().__init__(url)
         self.is_done = False
 
-    def post(self, path: str, body: object, **params: str | int) -> dict[str, Any]:
+    def post(self, path: str, body: object, **params: str | int) -> Answer:
         if path == "update" and isinstance(body, list) and not self.is_done:
             self.is_done = True
             super().post("update", [{"id": "d40", "content": "changed in the meantime by somebody else"}])

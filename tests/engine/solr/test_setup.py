@@ -262,7 +262,7 @@ def test_fields_that_are_called_as_alfresco_calls_them(
     Braces, at signs and colons in the names of fields: every command works, and what is stored under them comes back.
     """
     content = "{http://www.alfresco.org/model/content/1.0}content"
-    documents = [
+    documents: list[dict[str, Any]] = [
         {
             "id": f"_DEFAULT_!{number}",
             NAME: f"{name}.txt",

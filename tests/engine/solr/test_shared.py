@@ -126,7 +126,12 @@ def test_what_is_no_failure_of_the_engine_is_told_to_nobody_else(error: BaseExce
     assert index.begun.acquire(timeout=_DEADLINE_SECONDS)
     index.sent.add(1)
     waiting: Future[None] = Future()
-    other = threading.Thread(target=lambda: waiting.set_result(shared()))
+
+    def second() -> None:
+        shared()
+        waiting.set_result(None)
+
+    other = threading.Thread(target=second)
     other.start()
     index.held.set()
     waiting.result(_DEADLINE_SECONDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -13,6 +13,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.errors import FieldError
+from whorl.model import PropertyValue
 from whorl.planning.clauses import Kind
 from whorl.store import Store
 
@@ -54,7 +55,8 @@ def test_types_of_a_schema(client: SolrClient) -> None:
     """
     for step in DECLARED:
         client.post("schema", step)
-    first = {"year": 2021, "ratio": 0.5, "made": ["2021-05-03", "2022-01-01T10:00:00+02:00"], "done": True}
+    made = ["2021-05-03", "2022-01-01T10:00:00+02:00"]
+    first: dict[str, PropertyValue | Sequence[PropertyValue]] = {"year": 2021, "ratio": 0.5, "made": made, "done": True}
     with open_store(client.url) as store:
         store.index([Document("a", "", properties={**first, "kind": "A-1", "size_n": 7, "hidden": "x"})])
         store.index([Document("b", "", properties={"year": 1999, "kind": "9", "free": "some words"})])

@@ -182,7 +182,8 @@ def test_distance_counts_bits(a: int, b: int) -> None:
     """
     Numpy's numbers count as numbers.
     """
-    assert distance(a, b) == f"{a ^ b:b}".count("1") == distance(np.uint64(b), np.uint64(a))
+    assert distance(a, b) == f"{a ^ b:b}".count("1")
+    assert distance(a, b) == distance(np.uint64(b), np.uint64(a))  # type: ignore[arg-type]  # not ints, and taken
 
 
 def test_weights_of_words_are_rounded_roots() -> None:
@@ -350,7 +351,7 @@ def test_weights_that_are_none(weights: list[object]) -> None:
     One integer for each hash, not more than can be counted exactly.
     """
     with pytest.raises(ParameterError, match="weight"):
-        combine([1, 2], weights)
+        combine([1, 2], weights)  # type: ignore[arg-type]  # refused, wherever it comes from
 
 
 def test_other_mistakes() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePath
 from types import FrameType
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -54,7 +55,7 @@ def limited() -> Iterator[Callable[..., Reader]]:
     """Makes readers with limits."""
     readers: list[Reader] = []
 
-    def make(workers: int = 1, **limits: float) -> Reader:
+    def make(workers: int = 1, **limits: Any) -> Reader:
         readers.append(Reader(Limits(**limits), workers))
         return readers[-1]
 

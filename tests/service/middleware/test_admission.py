@@ -27,7 +27,7 @@ from whorl.settings.settings import Settings
         ({"max_query_clauses": 2}, "a b FINGERPRINT:c", "at most 2 words, phrases and fingerprints"),
     ],
 )
-def test_a_query_can_be_too_large(tmp_path: Any, limit: dict[str, int], query: str, named: str) -> None:
+def test_a_query_can_be_too_large(tmp_path: Any, limit: dict[str, Any], query: str, named: str) -> None:
     """
     400 with the place, wherever the query stands; one that is just small enough is answered.
     """

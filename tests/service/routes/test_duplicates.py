@@ -53,7 +53,7 @@ def started(client: TestClient, **asked: Any) -> str:
     answer = client.post(PATH, json=asked)
     assert answer.status_code == 202, answer.text
     assert answer.headers["Location"] == f"{PATH}/{answer.json()['id']}"
-    return answer.headers["Location"]
+    return str(answer.headers["Location"])
 
 
 def over(client: TestClient, address: str, **page: Any) -> Any:

