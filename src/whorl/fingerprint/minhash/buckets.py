@@ -59,7 +59,7 @@ class Buckets:
     @property
     def size(self) -> int:
         """About how many distinct shingles the document has."""
-        return _size(self.places[self.is_known], self.is_filled[self.is_known])
+        return _size(self.places, self.is_filled, self.is_known)
 
 
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
@@ -132,7 +132,7 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
     places = np.minimum(np.array([hit.places for hit in hits]).reshape(shape), source.places)
     own_filled, is_filled = source.is_filled & is_known, is_filled & is_known
     either = own_filled | is_filled
-    unions = [_size(row[known], some[known]) for row, some, known in zip(places, either, is_known, strict=True)]
+    unions = [_size(*rows) for rows in zip(places, either, is_known, strict=True)]
     return StockOverlaps(
         source.size if source_size is None else source_size,
         source_size is not None,
@@ -204,6 +204,6 @@ def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     return np.maximum(1, np.maximum(population, drawn)), drawn
 
 
-def _size(places: Floats, is_filled: Bools) -> int:
-    filled = int(is_filled.sum())
-    return max(filled, round(places.size * filled / places.sum())) if filled else 0
+def _size(places: Floats, is_filled: Bools, is_known: Bools) -> int:
+    filled = int(is_filled[is_known].sum())
+    return max(filled, round(places.size * filled / places[is_known].sum())) if filled else 0

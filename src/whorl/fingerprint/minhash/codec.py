@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 #: Alfresco's spelling of a token: eight units of up to four digits, of which few begin with zeros.
-ALFRESCO_TOKEN = re.compile(r"[0-9a-f]{20,32}")
-
+ALFRESCO_LENGTHS = (20, 32)
+ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
 
 #: What is left in an index of a unit that cannot stand alone.
 _LOST = 0xFFFD

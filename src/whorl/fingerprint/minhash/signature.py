@@ -20,14 +20,18 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.buckets import Buckets, buckets_of
-from whorl.fingerprint.minhash.codec import ALFRESCO_TOKEN, Spelling, integers, read, spell
-from whorl.fingerprint.minhash.minima import text_minima
+from whorl.fingerprint.minhash.codec import ALFRESCO_LENGTHS, ALFRESCO_TOKEN, Spelling, integers, read, spell
+from whorl.fingerprint.minhash.minima import bucket_of, text_minima
 from whorl.fingerprint.scheme import Scheme
 
 #: UTF-16 units that cannot stand alone; a token that begins with one is written with U+FFFD instead.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
 _LOST = 0xFFFD
+#: The largest top half of a hash whose first unit Alfresco writes with fewer than four digits.
+_UNPADDED = 0x0FFF_FFFF
+#: Of Alfresco's digits, and by how many bits each of the first sixteen is moved to make a number of them.
+_BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,8 +136,7 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     """Return the bucket that each token names, -1 where it cannot be read; int64 array of shape (tokens,)."""
     count = signature.scheme.bucket_count
     if signature.spelling is Spelling.HEX:
-        found = [_bucket(token, count) if ALFRESCO_TOKEN.fullmatch(token) else None for token in signature.tokens]
-        return np.array([-1 if bucket is None else bucket for bucket in found], np.int64)
+        return _alfresco(signature)[0]
     top, width = _words(signature) >> np.uint64(32), np.uint64(-(-(1 << 32) // count))
     buckets = (top // width).astype(np.int64)
     if signature.spelling is None:
@@ -144,11 +147,48 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     return np.where(is_sure, buckets, -1)
 
 
+def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
+    """Return the buckets of Alfresco's tokens, -1 where one cannot be read; their top 64 bits; and whether all is read.
+
+    Of a whole list in order the places tell the buckets, and these where the first unit ends. Else it is taken to have
+    four letters, as it has but in one token of sixteen, those of the buckets below `_UNPADDED`: what is read of these
+    belongs to the next unit. They show where they come to lie in a bucket that has a token of its own, and else do
+    little harm, since one token is read alike in every document. Later units are read as if no zero were gone.
+    """
+    count, letters = signature.scheme.bucket_count, _letters(signature)
+    digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
+    is_token = (lengths >= ALFRESCO_LENGTHS[0]) & (digits < _BASE).all(axis=1)
+    words = (np.minimum(digits, _BASE - 1)[:, : _WORD.size].astype(np.uint64) << _WORD).sum(axis=1, dtype=np.uint64)
+    if is_token.all() and len(signature) == count:
+        own = _ends_of_runs(letters)
+        # A first unit of fewer letters: the zeros that are gone are put before it.
+        padded = [words >> np.uint64(4 * zeros) for zeros in range(4)]
+        fits = [bucket_of(each, count) == own for each in padded]
+        if np.logical_or.reduce(fits).all():
+            return own, np.select(fits, padded), True
+    buckets = bucket_of(words, count).astype(np.int64)
+    buckets[~is_token | np.isin(buckets, _buckets_between(0, _UNPADDED, count))] = -1
+    # Whole tokens are certain; of the others, the more zeros are gone, the likelier is the first unit's among them.
+    order = np.lexsort((words, -lengths, buckets))
+    taken, first = np.unique(buckets[order], return_index=True)
+    is_best = words[order[first]][np.searchsorted(taken, buckets)] == words
+    return np.where(is_best, buckets, -1), words, False
+
+
+def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Return for each token of a whole list the bucket that it is from: where the run of its repeats ends."""
+    places = np.arange(len(letters))
+    ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
+    # The last run may go on at the beginning; of one token alone the bucket is not known.
+    return ends[np.searchsorted(ends, places) % ends.size] if ends.size else np.full(len(letters), -1)
+
+
 def buckets_from(signature: Signature) -> Buckets:
     """Return the buckets of a signature, of which an index may have lost some.
 
-    A bucket that may have lost its token (written from half of a surrogate pair on, or without leading zeros) counts as
-    unknown; a later unit that was lost is U+FFFD in every document.
+    A bucket whose tokens an index writes so that they cannot be read for sure (from half of a surrogate pair on, or
+    without leading zeros) counts as unknown in every document, or those that are read would not be a fair choice; a
+    later unit that was lost is U+FFFD in every document.
 
     Raises:
         ParameterError: The scheme does not keep one hash in each bucket.
@@ -159,10 +199,13 @@ def buckets_from(signature: Signature) -> Buckets:
     # An empty bucket holds what cannot be its own: where the next one starts.
     minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)
-    buckets = bucket_of_each(signature)
+    if signature.spelling is Spelling.HEX:
+        buckets, words, is_known[_buckets_between(0, _UNPADDED, count)] = _alfresco(signature)
+    else:
+        buckets, words = bucket_of_each(signature), _words(signature)
     is_read = buckets >= 0
-    minima[buckets[is_read]] = _words(signature)[is_read]
-    if signature.spelling is not None:
+    minima[buckets[is_read]] = words[is_read]
+    if signature.spelling in (Spelling.UNITS_4, Spelling.UNITS_8):
         is_known[_buckets_between(_SURROGATES[0] << 16, (_SURROGATES[1] << 16) + 0xFFFF, count)] = False
         for token in set(spell(signature.hashes[~is_read], signature.spelling)):
             is_known[_possible(token, count)] = False
@@ -170,11 +213,19 @@ def buckets_from(signature: Signature) -> Buckets:
 
 
 def _words(signature: Signature) -> npt.NDArray[np.uint64]:
-    """Return the top 64 bits of each token; 0 where Alfresco's spelling does not tell them."""
-    if signature.spelling is Spelling.HEX:
-        whole = (token if len(token) == 32 and ALFRESCO_TOKEN.fullmatch(token) else "0" for token in signature.tokens)
-        return np.array([int(token[:16], 16) for token in whole], np.uint64)
+    """Return the top 64 bits of each token of UTF-16 units."""
     return signature.hashes if signature.hashes.ndim == 1 else signature.hashes[:, 0]
+
+
+def _letters(signature: Signature) -> npt.NDArray[np.uint8]:
+    """Return the letters of Alfresco's tokens in ASCII, 0 behind the last; uint8 array of shape (tokens, 32)."""
+    return signature.hashes.astype(">u8").view(np.uint8).reshape(len(signature), -1)
+
+
+def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the digits that letters of ASCII stand for, 0 behind the last letter, `_BASE` or more for any other."""
+    is_letter = letters >= ord("a")
+    return np.where(letters == 0, 0, letters - np.where(is_letter, ord("a") - 10, ord("0"))).astype(np.uint8)
 
 
 def _in_order(
