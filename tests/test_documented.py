@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from whorl.cli.main import main
+from tests.cli.running import every_command
 
 ROOT = Path(__file__).parents[1]
 TEXT = "\n".join(
@@ -17,15 +16,9 @@ TEXT = "\n".join(
 )
 
 
-def commands(command: click.Command = main, words: str = "whorl") -> Iterator[str]:
-    below = getattr(command, "commands", {})
-    if not below:
-        yield words
-    for name, each in below.items():
-        yield from commands(each, f"{words} {name}")
-
-
-@pytest.mark.parametrize("words", list(commands()))
+@pytest.mark.parametrize(
+    "words", [" ".join(["whorl", *words]) for words, each in every_command() if not isinstance(each, click.Group)]
+)
 def test_every_command_is_documented(words: str) -> None:
     """
     With the words that one types, of which "whorl" may be left out in a list.

@@ -26,11 +26,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
     "ask",
     [
         lambda store: store.similar("gone"),
-        lambda store: store.explain_similar("gone"),
+        lambda store: store.prepare_similar("gone"),
         lambda store: store.compare("a", "gone"),
         lambda store: store.texts(["a", "gone"]),
     ],
-    ids=["similar", "explain_similar", "compare", "texts"],
+    ids=["similar", "prepare_similar", "compare", "texts"],
 )
 def test_an_unknown_document_is_one_error(store: Store, ask: Callable[[Store], object]) -> None:
     """

@@ -6,7 +6,7 @@ open_store      a Solr collection by URL, or a folder on disk, as a Store
 Store           index, search, similar, compare, explain, delete, signature
 Settings        what variables and whorl.toml say; FieldNames, what a Solr collection calls its fields
 Conventions     how queries are read where they do not say it: Operator, QueryLimits
-PreparedQuery   a query that is read once, to search, count, measure and explain
+PreparedQuery   a query that is read once, to search, count, measure and explain; PreparedSimilar, a similar search
 Explanation     what a query does
 
 What goes in and comes out:
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from whorl.opening import open_store
     from whorl.planning.clauses import Kind
     from whorl.planning.options import Conventions
-    from whorl.prepared import Explanation, PreparedQuery
+    from whorl.prepared import Explanation, PreparedQuery, PreparedSimilar
     from whorl.query.ast import Operator
     from whorl.query.limits import QueryLimits
     from whorl.query.parser import parse, unparse
@@ -121,6 +121,7 @@ __all__ = [
     "ParameterError",
     "Passage",
     "PreparedQuery",
+    "PreparedSimilar",
     "QueryError",
     "QueryLimits",
     "QuerySyntaxError",
@@ -172,7 +173,7 @@ _NAMES = {
     "model": "Document Hit Indexed Order Page Stored",
     "planning.clauses": "Kind",
     "planning.options": "Conventions",
-    "prepared": "Explanation PreparedQuery",
+    "prepared": "Explanation PreparedQuery PreparedSimilar",
     "query.ast": "Operator",
     "query.limits": "QueryLimits",
     "query.parser": "parse unparse",

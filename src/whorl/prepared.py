@@ -25,6 +25,7 @@ from whorl.planning.build import (
     BoundPlan,
     FieldClause,
     FingerprintClause,
+    MatchAll,
     Nothing,
     Plan,
     ResolvedLeaf,
@@ -38,10 +39,10 @@ from whorl.planning.clauses import Kind
 from whorl.planning.describe import describe
 from whorl.planning.options import Conventions
 from whorl.planning.resolve import resolve
-from whorl.similar.hits import AT_ONCE, SimilarPlan, Verified
+from whorl.similar.hits import AT_ONCE, Similar, SimilarPlan, Verified
 from whorl.similar.measured import Measured, measure
 from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, Question, ask
-from whorl.similar.search import SimilarSearch, choose, look_ups, search_for, verify
+from whorl.similar.search import SimilarSearch, choose, find_similar, look_ups, search_for, verify
 from whorl.similar.sources import Sources
 
 #: The types of values that a field is sorted by, the first that it has; some numbers are whole, some are not.
@@ -275,6 +276,56 @@ class PreparedQuery:
             for hit in page.hits
         )
         return replace(page, source_tokens=len(own), hits=hits)
+
+
+class PreparedSimilar:
+    """A calibrated search whose source is fetched and whose filter is read; `Store.prepare_similar` makes one.
+
+    Args:
+        reader: Reads the filter.
+        sources: What knows the source.
+        reference: The source: a document, or the name of a text given beside.
+        question: What is to be found.
+        only: A query: others than the documents that it matches are no hits; None for no such filter.
+    """
+
+    def __init__(
+        self, reader: QueryReader, sources: Sources, reference: str, question: Question, only: str | None
+    ) -> None:
+        self._reader, self._engine, self._length = reader, sources.engine, len(only or "")
+        self._filter = BoundPlan(MatchAll())
+        if only is not None:
+            plan, warnings = reader.filter(only)
+            # A document of the store, also where the text given beside has its name.
+            bound = bind(plan, Sources(self._engine, {}).signatures(references(plan)))
+            self._filter = replace(bound, warnings=(*bound.warnings, *warnings))
+        self._search = search_for(sources, reference, question)
+
+    @property
+    def plan(self) -> SimilarPlan:
+        """How candidates are found, and what is promised."""
+        return self._search.plan
+
+    def search(self, *, start: int = 0, rows: int = 10, exact: bool = False) -> Similar:
+        """Return one page of hits.
+
+        Args:
+            start: Hits to leave out before the page, 0 to 1,000,000.
+            rows: Hits on the page, 0 to 10,000.
+            exact: Whether the texts of the hits on the page are compared whole; else their numbers are estimates from
+                sketches, with intervals.
+
+        Raises:
+            ParameterError: There is no such page.
+        """
+        self._reader.require_page(start, rows)
+        page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
+        trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
+        return page
+
+    def request(self) -> Mapping[str, object]:
+        """Return what the engine is asked for candidates, as JSON values; nothing is searched."""
+        return self._engine.explain(look_ups(self._search, self._filter.root), start=0, rows=AT_ONCE)
 
 
 def _unpromised(search: SimilarSearch) -> list[str]:

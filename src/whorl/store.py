@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
-from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.minhash.signature import Signature
@@ -14,15 +13,12 @@ from whorl.fingerprint.passages import Comparison, compare
 from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
 from whorl.ingest.indexing import DEFAULT_BATCH, index_documents
 from whorl.model import Document, Indexed, Order, Page, Stored
-from whorl.planning.bind import bind
-from whorl.planning.build import BoundPlan, MatchAll, references
 from whorl.planning.options import Conventions
-from whorl.prepared import Explanation, Filter, PreparedQuery, QueryReader
+from whorl.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryReader
 from whorl.query.limits import QueryLimits
 from whorl.settings.settings import MAX_ROWS
-from whorl.similar.hits import AT_ONCE, Similar, SimilarPlan
-from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, Question, ask
-from whorl.similar.search import SimilarSearch, find_similar, look_ups, search_for
+from whorl.similar.hits import Similar
+from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, ask
 from whorl.similar.sources import Sources
 
 #: What a query calls a text that is given beside it.
@@ -160,6 +156,36 @@ class Store:
         prepared = self.prepare(query, source=source, calibrated=calibrated, metric=metric, conventions=conventions)
         return prepared.explain(start=start, rows=rows)
 
+    def prepare_similar(
+        self,
+        reference: str = SOURCE,
+        *,
+        source: str | None = None,
+        metric: Metric | str = Metric.JACCARD,
+        threshold: Percent = DEFAULT_THRESHOLD * 100,
+        recall: Percent = DEFAULT_RECALL * 100,
+        only: str | None = None,
+    ) -> PreparedSimilar:
+        """Make a calibrated search ready once, to search with it or to explain it.
+
+        Args:
+            reference: A document of the store; it is not among its own hits. Or the name of the text given beside.
+            source: A text that need not be in the store.
+            metric: What the threshold is a share of: "jaccard" (of both together), "a_in_b" (how much of the source is
+                in the hit) or "b_in_a" (how much of the hit is in the source).
+            threshold: In percent, above 0, at most 100.
+            recall: How many of a hundred documents just at the threshold are to be found, above 0, at most 100.
+            only: A query in the query language: others than these are no hits.
+
+        Raises:
+            UnknownDocumentError: The store has no such document.
+            ParameterError: A number is out of its range.
+            QueryError: The query of `only` cannot be run.
+        """
+        question = ask(metric, threshold, recall)
+        sources = Sources(self.engine, {} if source is None else {reference: source})
+        return PreparedSimilar(self._reader(), sources, reference, question, only)
+
     def similar(
         self,
         reference: str = SOURCE,
@@ -175,53 +201,12 @@ class Store:
     ) -> Similar:
         """Return one page of the documents that share content with a source: found as asked, verified and measured.
 
-        Args:
-            reference: A document of the store; it is not among its own hits. Or the name of the text given beside.
-            source: A text that need not be in the store.
-            metric: What the threshold is a share of: "jaccard" (of both together), "a_in_b" (how much of the source is
-                in the hit) or "b_in_a" (how much of the hit is in the source).
-            threshold: In percent, above 0, at most 100.
-            recall: How many of a hundred documents just at the threshold are to be found, above 0, at most 100.
-            only: A query in the query language: others than these are no hits.
-            exact: Whether the texts of the hits on the page are compared whole; else their numbers are estimates from
-                sketches, with intervals.
-            start: Hits to leave out before the page, 0 to 1,000,000.
-            rows: Hits on the page, 0 to 10,000.
-
-        Raises:
-            UnknownDocumentError: The store has no such document.
-            ParameterError: A number is out of its range.
-            QueryError: The query of `only` cannot be run.
+        Args are those of `prepare_similar`, and of the `search` of what it returns.
         """
-        self._reader().require_page(start, rows)
-        search, filtered = self._similar(reference, source, ask(metric, threshold, recall), only)
-        page = find_similar(search, filtered, start=start, rows=rows, exact=exact)
-        trace().answered(f"similar by {page.plan.metric.value}", len(only or ""), page.total)
-        return page
-
-    def explain_similar(
-        self,
-        reference: str = SOURCE,
-        *,
-        source: str | None = None,
-        metric: Metric | str = Metric.JACCARD,
-        threshold: Percent = DEFAULT_THRESHOLD * 100,
-        recall: Percent = DEFAULT_RECALL * 100,
-        only: str | None = None,
-    ) -> tuple[SimilarPlan, Mapping[str, object]]:
-        """Return the plan of `similar` with the same arguments, and the request that looks for candidates."""
-        search, filtered = self._similar(reference, source, ask(metric, threshold, recall), only)
-        return search.plan, self.engine.explain(look_ups(search, filtered.root), start=0, rows=AT_ONCE)
-
-    def _similar(
-        self, reference: str, text: str | None, question: Question, only: str | None
-    ) -> tuple[SimilarSearch, BoundPlan]:
-        sources = Sources(self.engine, {} if text is None else {reference: text})
-        if only is None:
-            return search_for(sources, reference, question), BoundPlan(MatchAll())
-        plan, warnings = self._reader().filter(only)
-        bound = bind(plan, Sources(self.engine, {}).signatures(references(plan)))
-        return search_for(sources, reference, question), replace(bound, warnings=(*bound.warnings, *warnings))
+        prepared = self.prepare_similar(
+            reference, source=source, metric=metric, threshold=threshold, recall=recall, only=only
+        )
+        return prepared.search(start=start, rows=rows, exact=exact)
 
     def _reader(self, conventions: Conventions = Conventions()) -> QueryReader:  # noqa: B008 - frozen
         return QueryReader(self.engine, self.names, replace(conventions, limits=self._limits), self._max_rows)

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.cli.render.comparison import shortened
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import FieldNames
@@ -322,26 +321,6 @@ def test_a_long_passage_is_shortened_in_the_middle(folder: Path) -> None:
     assert " … word" in shown
     assert len(shown) < 340
     assert all(len(line) <= 120 and line == line.rstrip() for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a  b\n\tc", "a b c"),
-        ("x" * 330, "x" * 330),
-        ("x" * 331, f"{'x' * 220} … {'x' * 110}"),
-        ("x" * 9999, f"{'x' * 220} … {'x' * 110}"),
-        ("ab " * 200, f"{'ab ' * 72}ab … {'ab ' * 35}ab"),
-        ("a\x1b[31mb\u202ec", "a\ufffd[31mb\ufffdc"),
-        ("می\u200cخواهم \U0001f469\u200d\U0001f680", "می\u200cخواهم \U0001f469\u200d\U0001f680"),
-    ],
-    ids=len,
-)
-def test_shortened(text: str, shown: str) -> None:
-    """
-    White space is one blank, words stay whole, control characters are data, joiners are part of the text.
-    """
-    assert shortened(f"before {text.strip()} after", 7, 7 + len(text.strip())) == shown
 
 
 def on_a_terminal(**environment: str) -> bytes:

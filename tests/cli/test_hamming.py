@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
-from whorl.cli import hamming as cli_hamming
 from whorl.cli.hamming import find_all, find_clusters
 from whorl.hamming import find_pairs
 
@@ -155,15 +155,49 @@ def test_blocks_do_not_matter(run: Callable[..., tuple[int, str, str]]) -> None:
         assert sorted(run(find_all, text, "-b", blocks, "-d", "3")[1].splitlines()) == expected
 
 
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a terminal of what standard error is at the moment."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+
 def test_progress_on_a_terminal(run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A bar that ends before the command does, and only where somebody sees it.
+    The bar of the other commands, erased when the work is done.
     """
-    monkeypatch.setattr(cli_hamming, "_REDRAWN", -1)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    messages = run(find_all, "1\n3\n1024\n", "-b", "5", "-d", "2")[2]
-    assert "[########################################] 100%" in messages
-    assert messages.endswith("\r\033[K")
+    on_a_terminal(monkeypatch)
+    code, output, messages = run(find_all, "1\n3\n1024\n", "-b", "5", "-d", "2")
+    assert (code, len(output.splitlines())) == (0, 2)
+    assert re.search(r"comparing .* [1-9]\d*/100 %", messages)
+    assert messages.endswith("\x1b[2K")
+
+
+def test_no_progress_among_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Where results are shown on the terminal, a bar would erase parts of them.
+    """
+    (tmp_path / "codes").write_text("1\n3\n")
+    on_a_terminal(monkeypatch)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert find_all(["-b5", "-d3", "-i", str(tmp_path / "codes")]) == 0
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_messages_for_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    With standard error closed (2>&-) messages go nowhere, and not among the results.
+    """
+    (tmp_path / "codes").write_text("1\n3\n")
+    monkeypatch.setattr(sys, "stderr", None)
+    assert find_all(["-b5", "-d3", "-i", str(tmp_path / "codes")]) == 0
+    assert capsys.readouterr().out == "[1, 3]\n"
+    assert find_all(["-b5", "-d5"]) == 6
+    assert capsys.readouterr().out == ""
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

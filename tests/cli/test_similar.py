@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,9 @@ from click.testing import CliRunner, Result
 
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
+from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError
+from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.similar import by_sketch
 
 SHINGLE = 5
@@ -226,6 +228,28 @@ def test_the_terminal_says_what_was_promised(folder: Path) -> None:
     assert "find documents that share at least 80 % of what both have together" in shown
     assert "every 250" in shown
     assert "at least 95 of 100 documents just at the threshold are found" in shown
+
+
+def test_explaining_fetches_the_source_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The plan that is shown is the one that is searched with: the source is resolved once, and its sketch read once.
+    """
+    resolved, fetched = list[list[str]](), list[list[str]]()
+    resolve, sketches = EmbeddedEngine.resolve, EmbeddedEngine.sketches
+
+    def watched_resolve(self: EmbeddedEngine, references: Collection[str]) -> Mapping[str, str]:
+        resolved.append(list(references))
+        return resolve(self, references)
+
+    def watched_sketches(self: EmbeddedEngine, ids: Collection[str]) -> Mapping[str, Sketch]:
+        fetched.append(list(ids))
+        return sketches(self, ids)
+
+    monkeypatch.setattr(EmbeddedEngine, "resolve", watched_resolve)
+    monkeypatch.setattr(EmbeddedEngine, "sketches", watched_sketches)
+    assert similar(folder, "whole", "--threshold", "80", "--explain").exit_code == 0
+    assert resolved == [["whole"]]
+    assert sum(each == ["whole"] for each in fetched) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
-import socket
-import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import requests
 
 pytest.importorskip("fastapi")
 
@@ -257,89 +250,6 @@ def test_requests_at_the_same_time(client: TestClient) -> None:
         answers = list(pool.map(lambda _: client.get("/api/search?q=FINGERPRINT:a").json(), range(40)))
     assert all(answer == answers[0] for answer in answers)
     assert answers[0]["total"] == 2
-
-
-@pytest.mark.process
-@pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_serve(tmp_path: Path, number: int) -> None:
-    """
-    `whorl serve` answers over HTTP with the key of its environment; a signal ends it in order, and the store is sound.
-    """
-    with open_store(tmp_path / "store") as store:
-        store.index([Document("a", FIRST)])
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [str(WHORL), "serve", "--store", str(tmp_path / "store"), "--port", str(port)]
-    environment = {**os.environ, "WHORL_API_KEY": "key"}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        wait_until_it_listens(port, process)
-        url = f"http://127.0.0.1:{port}"
-        assert requests.get(f"{url}/healthz", timeout=60).json() == {"status": "ok"}
-        assert requests.get(f"{url}/api/search?q=*", timeout=60).status_code == 401
-        bearer = {"Authorization": "Bearer key"}
-        answer = requests.get(f"{url}/api/search", params={"q": "FINGERPRINT:a"}, headers=bearer, timeout=60)
-        assert [hit["id"] for hit in answer.json()["hits"]] == ["a"]
-        # Longer than any server reads: refused, with the connection if need be, and the next request is answered.
-        with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
-            long = requests.get(f"{url}/api/search", params={"q": "x" * 200_000}, headers=bearer, timeout=60)
-            assert long.status_code in (400, 414, 431)
-        assert requests.get(f"{url}/readyz", timeout=60).json()["documents"] == 1
-    finally:
-        process.send_signal(number)
-        out, error = process.communicate(timeout=_DEADLINE_SECONDS)
-    assert "Traceback" not in out + error
-    assert process.returncode in (0, -number, 128 + number, 1)
-    with open_store(tmp_path / "store", create=False) as store:
-        assert store.count() == 1
-
-
-def wait_until_it_listens(port: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + _DEADLINE_SECONDS
-    while True:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, "nobody listens"
-        time.sleep(0.02)
-
-
-@pytest.mark.process
-def test_an_open_service_stays_on_this_machine(tmp_path: Path) -> None:
-    """
-    Where others could reach it, it asks who they are or is told not to; a taken port is one message.
-    """
-    open_store(tmp_path / "store").close()
-    with socket.socket() as taken:
-        taken.bind(("0.0.0.0", 0))
-        taken.listen()
-        command = [str(WHORL), "serve", "--store", str(tmp_path / "store"), "--port", str(taken.getsockname()[1])]
-        environment = {name: value for name, value in os.environ.items() if name != "WHORL_API_KEY"}
-        tries: list[tuple[list[str], dict[str, str]]] = [
-            ([], {}),
-            (["--open"], {}),
-            ([], {"WHORL_USER": "ann", "WHORL_PASSWORD": "pw"}),
-        ]
-        refused, opened, asking = (
-            subprocess.run(
-                [*command, "--host", "0.0.0.0", *more],
-                env={**environment, **added},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=60,
-            )
-            for more, added in tries
-        )
-    assert refused.returncode == 2
-    assert "anyone who reaches 0.0.0.0 could search and delete; set WHORL_USER" in refused.stderr
-    for done in (opened, asking):
-        assert done.returncode != 0
-        assert "address already in use" in done.stderr
-        assert "Traceback" not in done.stderr
 
 
 def test_the_description_is_served(client: TestClient) -> None:

@@ -44,6 +44,8 @@ def demo(folder: Path | None) -> None:
     with open_store(where) as store:
         out.print(f"Reading licences, readmes and documentation on this machine into {where} …", markup=False)
         done = store.index(found_texts())
+        if not store.count():
+            raise DocumentError("found no text on this machine to ask about; index your own with: whorl index PATH…")
         out.print(f"{done.stored:,} documents stored, {done.unchanged:,} were there already.\n", markup=False)
         for title, query in questions(store):
             page = store.search(query, rows=6, with_shared=True)
@@ -93,7 +95,7 @@ def questions(store: Store) -> list[tuple[str, str]]:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return a few documents of each kind that are likely to have relatives."""
+    """Return a few documents of each kind that are likely to have relatives; if there are none, any documents."""
     chosen: list[str] = []
     for query in (
         "kind:licence",
@@ -102,7 +104,7 @@ def _candidates(store: Store) -> list[str]:
         "kind:distribution",
     ):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]
-    return chosen
+    return chosen or [hit.id for hit in store.search("*", rows=12).hits]
 
 
 def _quoted(reference: str) -> str:

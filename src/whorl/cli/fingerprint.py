@@ -19,7 +19,14 @@ from whorl.ingest.files import source_text
     show_default=True,
     help="Numbers; terms as a Lucene index holds them; hexadecimal as Alfresco stores it.",
 )
-@click.option("--format", "form", type=click.Choice(["json", "text", "npy"]), default="json", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["json", "text", "npy"]),
+    default="json",
+    show_default=True,
+    help="A JSON object; a token a line; an array for numpy.load.",
+)
 def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> None:
     """Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the same text.
 

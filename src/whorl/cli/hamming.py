@@ -13,7 +13,6 @@ import io
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
@@ -39,8 +38,6 @@ that differ in at most DISTANCE bits, one a line: [1, 3].
 """
 #: Seconds that the plain route takes for a code from text to pairs, roughly, and bytes of a line.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
-#: Seconds between two drawings of the progress bar, and its width.
-_REDRAWN, _WIDTH = 0.1, 40
 
 
 class _Job(NamedTuple):
@@ -103,7 +100,7 @@ def _main(job: _Job, arguments: Sequence[str] | None) -> int:
         _run(job, arguments)
     except _ExitError as end:
         if str(end):
-            print(end, file=sys.stderr)
+            _say(end)
         return end.code
     except KeyboardInterrupt:
         return 130
@@ -112,10 +109,12 @@ def _main(job: _Job, arguments: Sequence[str] | None) -> int:
 
 def _run(job: _Job, arguments: Sequence[str]) -> None:
     try:
-        told, _ = getopt.gnu_getopt(list(arguments), "i:o:b:d:h", ["input=", "output=", "blocks=", "distance=", "help"])
+        given, _ = getopt.gnu_getopt(
+            list(arguments), "i:o:b:d:h", ["input=", "output=", "blocks=", "distance=", "help"]
+        )
     except getopt.GetoptError as problem:
         raise _ExitError(1, f"{job.name}: {problem.msg}") from None
-    options = {name.lstrip("-")[0]: value for name, value in told}
+    options = {name.lstrip("-")[0]: value for name, value in given}
     if "h" in options:
         print(_HELP.format(name=job.name, what=job.what), end="")
         return
@@ -131,11 +130,11 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
     ):
         if not is_right:
             raise _ExitError(code, message)
-    print(f"Reading hashes from {'stdin.' if source == '-' else source}", file=sys.stderr, flush=True)
+    _say(f"Reading hashes from {'stdin.' if source == '-' else source}")
     codes = _read(source)
-    print(f"Computing {job.sought}...", file=sys.stderr, flush=True)
-    with _ProgressBar() as bar:
-        _write(job, target, job.find(codes, distance, bar.show))
+    _say(f"Computing {job.sought}...")
+    with _progress(target) as progress:
+        _write(job, target, job.find(codes, distance, progress))
 
 
 def _number(text: str | None) -> int:
@@ -179,7 +178,7 @@ def _write(job: _Job, target: str, found: Iterator[Groups]) -> None:
     from whorl.hamming.text import lines_of
 
     to = "Writing results to stdout." if target == "-" else f"Writing {job.written} to {target}"
-    print(to, file=sys.stderr, flush=True)
+    _say(to)
     try:
         with contextlib.ExitStack() as opened:
             stream = _standard(sys.stdout) if target == "-" else opened.enter_context(Path(target).open("wb"))
@@ -191,23 +190,24 @@ def _write(job: _Job, target: str, found: Iterator[Groups]) -> None:
         raise _ExitError(8, f"Error writing {target}") from problem
 
 
-class _ProgressBar:
-    """A bar on stderr, if that is a terminal; gone when the work is done."""
+@contextlib.contextmanager
+def _progress(target: str) -> Iterator[Progress]:
+    """Show on a terminal how much of the work is done; nothing where nobody looks, or among results shown there."""
+    if not _is_terminal(sys.stderr) or (target == "-" and _is_terminal(sys.stdout)):
+        yield lambda _: None
+        return
+    from whorl.cli.render.console import progress_bar
 
-    def __init__(self) -> None:
-        self._is_shown, self._drawn = sys.stderr.isatty(), 0.0
+    with progress_bar("%") as bar:
+        task = bar.add_task("comparing", total=100)
+        yield lambda share: bar.update(task, completed=100 * share)
 
-    def __enter__(self) -> _ProgressBar:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._drawn:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
 
-    def show(self, share: float) -> None:
-        """Draw that a share of the work is done, from 0 to 1, but not too often."""
-        if self._is_shown and time.monotonic() - self._drawn > _REDRAWN:
-            self._drawn = time.monotonic()
-            done = round(share * _WIDTH)
-            bar = "#" * done + "." * (_WIDTH - done)
-            print(f"\r[{bar}] {share:4.0%}", end="", file=sys.stderr, flush=True)
+
+def _say(message: object) -> None:
+    # print() would take the standard output, where results go, for a standard error that is closed.
+    if sys.stderr is not None:
+        print(message, file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -13,27 +14,46 @@ import click
 
 from whorl.errors import ParameterError, QueryError, WhorlError
 
-#: The commands, each with the module that it stands in.
-_MODULES = {
-    name: "search" if name == "explain" else name
-    for name in (
-        *("compare", "delete", "demo", "duplicates", "explain", "fingerprint", "index", "search", "serve"),
-        *("simhash", "similar", "solr"),
-    )
+#: The commands, each with what the list of commands says of it: the first sentence of its own help.
+_COMMANDS: Mapping[str, str] = {
+    "compare": "Count exactly what two texts share, and show the passages.",
+    "delete": "Take documents out of a store.",
+    "demo": "Index real text found on this machine and ask three FINGERPRINT queries about it.",
+    "duplicates": "Find all near-duplicates of a store, or of the documents in PATHs, which take no store.",
+    "explain": "Print what a query would do, in words and numbers, and the exact request; nothing is searched.",
+    "fingerprint": "Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the "
+    "same text.",
+    "index": "Put files and folders into a store.",
+    "search": "Ask a store.",
+    "serve": "Answer over HTTP: whorl's own routes under /api (see /openapi.json), and Alfresco's search under "
+    "/alfresco.",
+    "simhash": "Print the SimHash code of each document: 64 bits, of which near-duplicates differ in few.",
+    "similar": "Find the documents that share content with document ID, or with a text that is not in the store.",
+    "solr": "Look after a Solr collection, or start a Solr to try.",
 }
+#: The modules of commands that do not stand in one of their own name.
+_MODULES = {"explain": "search"}
 
 
 class _Group(click.Group):
-    """Turns every error raised on purpose into one message and an exit code: 2 for what was typed, 1 for the rest."""
+    """Imports a command when it is called; makes of every error raised on purpose one message and an exit code.
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_MODULES)
+    The exit code is 2 for what was typed, 1 for the rest. `commands` holds names and help alone, for the list of
+    commands and for what a mistyped name may have meant.
+    """
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _MODULES:
+        if cmd_name not in self.commands:
             return None
-        command: click.Command = getattr(import_module(f"whorl.cli.{_MODULES[cmd_name]}"), cmd_name)
+        module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, cmd_name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands as click does, but import none of them for it."""
+        limit = formatter.width - 6 - max(map(len, self.commands))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(limit)) for name, each in self.commands.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -57,7 +77,11 @@ class _Group(click.Group):
             ctx.exit(1)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_Group,
+    commands={name: click.Command(name, help=text) for name, text in _COMMANDS.items()},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="whorl")
 def main() -> None:
     """Find the documents that share content with a document.

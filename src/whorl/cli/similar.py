@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import click
 
@@ -77,23 +76,23 @@ def similar(
     if sum(each is not None for each in (document, text, file)) != 1:
         raise ParameterError("name one source: an ID, --text or --file")
     if plan == "stock" and (metric is not None or exact):
-        told = "--exact" if metric is None else f"--metric {metric}"
-        raise ParameterError(f"{told} means nothing with --plan stock, which counts tokens; leave one of the two out")
+        option = "--exact" if metric is None else f"--metric {metric}"
+        raise ParameterError(f"{option} means nothing with --plan stock, which counts tokens; leave one of the two out")
     name = SOURCE if document is None else document
     read = "-" if text == "-" else file
     source = text if read is None else source_text(read)
     with open_store(store, create=False) as opened:
         if plan == "stock":
             query = _stock_query(name, threshold, recall)
-            prepared = opened.prepare(query, source=source, filters=[] if only is None else [only])
-            show_page(query, prepared, start=start, rows=rows, as_json=as_json, explained=explained)
+            stock = opened.prepare(query, source=source, filters=[] if only is None else [only])
+            show_page(query, stock, start=start, rows=rows, as_json=as_json, explained=explained)
             return
-        asked: dict[str, Any] = {"source": source, "metric": metric or "jaccard", "only": only}
-        asked |= {"threshold": threshold, "recall": recall}
+        prepared = opened.prepare_similar(
+            name, source=source, metric=metric or "jaccard", threshold=threshold, recall=recall, only=only
+        )
         if explained:
-            words, request = opened.explain_similar(name, **asked)
-            click.echo(explanation(plan_lines(words), request), err=as_json)
-        page = opened.similar(name, exact=exact, start=start, rows=rows, **asked)
+            click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
+        page = prepared.search(start=start, rows=rows, exact=exact)
     if as_json:
         click.echo(json_text(similar_values(page)))
         return

@@ -125,21 +125,21 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
         click.echo(f"{counted(total, 'document')} would be {'looked at' if repair else 'given a sketch'}")
         return
     done = Backfilled(0)
-    with progress_bar("documents") as bar:
-        task = bar.add_task("making sketches", total=None)
+    try:
+        with progress_bar("documents") as bar:
+            task = bar.add_task("making sketches", total=None)
 
-        def note(so_far: Backfilled) -> None:
-            nonlocal done
-            done = so_far
-            bar.update(task, total=done.total, completed=done.done)
+            def note(so_far: Backfilled) -> None:
+                nonlocal done
+                done = so_far
+                bar.update(task, total=done.total, completed=done.done)
 
-        try:
             done = backfill(client, fields, batch=batch, repair=repair, progress=note)
-        except (WhorlError, KeyboardInterrupt):
-            if done.total:
-                given = f"{done.sent:,} of {counted(done.total, 'document')} given a sketch"
-                click.echo(f"stopped: {given}. Run the same command again to go on.")
-            raise
+    except (WhorlError, KeyboardInterrupt):
+        if done.total:
+            given = f"{done.sent:,} of {counted(done.total, 'document')} given a sketch"
+            click.echo(f"stopped: {given}. Run the same command again to go on.")
+        raise
     click.echo(f"{counted(done.sent, 'document')} given a sketch.")
     if done.removed:
         click.echo(f"{counted(done.removed, 'document')} without a text: an empty sketch was taken away.")

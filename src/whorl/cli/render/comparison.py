@@ -1,4 +1,4 @@
-"""`whorl compare`: the two texts that are named, and what a terminal shows of their comparison."""
+"""`whorl compare`: reads the two texts by their names, and shows on a terminal what they share."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ from whorl.wire.comparison import Lines, Read
 from whorl.wire.numbers import percent
 from whorl.wire.text import counted, printable
 
-#: Characters of a passage that are shown: of a longer one its beginning and its end.
+#: Characters shown of a passage that is too long to be shown whole: from its beginning, and from its end.
 _BEGINNING, _END = 220, 110
 _INDENT = "   "
 _STANDARD_INPUT = "-"
-#: What parts and joins letters in Persian and parts of emoji: not to be seen, and harmless to a terminal.
+#: Zero-width joiners, part of Persian words and of emoji: not printable, but harmless to a terminal.
 _JOINERS = re.compile("([\u200c\u200d])")
 
 
 def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read, Read, Scheme]:
-    """Return two texts by name, and the scheme to compare them under.
+    """Read two texts by their names, and choose the scheme to compare them under.
 
     Args:
-        a: The path of a file, `-` for standard input, or what names a document in the store.
-        b: Likewise; one of them is standard input at most.
-        store: A store's name, or None for the configured one, which is opened only for what is no file.
-        scheme: The scheme that is asked for; None for the store's, and where no store is opened the default one.
+        a: The path of a file, `-` for standard input, or a reference to a document in the store.
+        b: Likewise; standard input can be only one of the two.
+        store: The store's name, or None for the configured one. It is opened for a name that is no file, and where it
+            is named to choose the scheme.
+        scheme: The scheme to use; None for the store's, or the default where no store is opened.
 
     Raises:
-        ParameterError: A name is neither, a file cannot be read, or standard input is named twice.
-        StoreError: A name is no file, and the store cannot be asked for it.
+        ParameterError: A name is neither a file nor a document, a file cannot be read, or both are standard input.
+        StoreError: A name is no file, and the store cannot be opened or does not answer.
     """
     if a == b == _STANDARD_INPUT:
         raise ParameterError("- is standard input, which is read once; name a file or an id beside it")
@@ -58,7 +59,7 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
 
 
 def _is_file(name: str) -> bool:
-    # A folder is none, but a pipe is, such as bash's <(…).
+    # A pipe, such as bash's <(…), is read like a file; a folder is not.
     return name == _STANDARD_INPUT or (os.path.exists(name) and not os.path.isdir(name))
 
 
@@ -77,9 +78,10 @@ def _documents(ids: list[str], store: str | None) -> tuple[Mapping[str, Read], S
 def _stored(name: str, opened: Store, store: str | None) -> str:
     text = opened.text(name)
     if text is None:
-        asked = re.sub("//.*@", "//", store or Settings.load().store, flags=re.DOTALL)
+        # A password in the address is not shown.
+        place = re.sub("//.*@", "//", store or Settings.load().store, flags=re.DOTALL)
         raise ParameterError(
-            f"{name!r} is {_no_file(name)}, and the store {asked} has no document of that id, or none with a text; "
+            f"{name!r} is {_no_file(name)}, and the store {place} has no document of that id, or none with a text; "
             "name a file, an id (whorl search '*' lists some), or another --store"
         )
     return text
@@ -90,14 +92,14 @@ def _no_file(name: str) -> str:
 
 
 def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Console) -> Iterator[Text]:
-    """Yield the lines that a terminal shows.
+    """Yield the lines to show: the size of each text, the three shares, and the longest passages.
 
     Args:
         a: The first text.
         b: The second text.
         found: Their comparison.
-        most: Passages to show.
-        printer: What they are shown on.
+        most: How many passages to show, at most.
+        printer: The console, whose width the passages are wrapped to.
     """
     yield _side("A", a, found.a, found.scheme)
     yield _side("B", b, found.b, found.scheme)
@@ -126,21 +128,21 @@ def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Co
 
 
 def _side(side: str, text: Read, size: Size, scheme: Scheme) -> Text:
-    told = (
+    sizes = (
         f"{counted(size.words, 'word')}, {counted(size.shingles, 'different shingle')} of "
         f"{counted(scheme.shingle_size, 'word')}"
     )
     named = "" if text.kind == "standard input" else f"{text.kind} {printable(text.name)}"
-    return Text.assemble((f"{side}  {named or text.kind}", "bold"), f"  {told}")
+    return Text.assemble((f"{side}  {named or text.kind}", "bold"), f"  {sizes}")
 
 
-def _share(name: str, share: float, told: str) -> Text:
-    return Text(f"{name:<9}").append_text(share_bar(share)).append(f" {percent(share):>6}  {told}")
+def _share(name: str, share: float, counts: str) -> Text:
+    return Text(f"{name:<9}").append_text(share_bar(share)).append(f" {percent(share):>6}  {counts}")
 
 
 def shortened(text: str, start: int, end: int) -> str:
-    """Return a range of a text on one line: white space as one blank, the middle of a long one left out."""
-    # Of a passage of megabytes no more than what can be shown is looked at.
+    """Return a range of a text on one line, white space as single blanks and the middle left out where it is long."""
+    # A passage may have megabytes; only as much of it is split as can be shown.
     enough = 4 * (_BEGINNING + _END)
     if end - start <= enough:
         beginning = ending = _on_one_line(text[start:end])
@@ -159,5 +161,5 @@ def _on_one_line(text: str) -> str:
 
 def _place(lines: Lines, place: tuple[int, int]) -> str:
     first, last = lines.span(*place)
-    told = f"line {first}" if first == last else f"lines {first}-{last}"
-    return f"{told} [{place[0]}:{place[1]}]"
+    lines_shown = f"line {first}" if first == last else f"lines {first}-{last}"
+    return f"{lines_shown} [{place[0]}:{place[1]}]"

@@ -87,5 +87,7 @@ def progress_bar(of: str = "") -> Progress:
     """Return a bar on standard error for tasks that count something; it shows nothing where that is no terminal."""
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
-        disable=not (sys.stderr and sys.stderr.isatty()), transient=True,
+        # What is printed to standard output stays there.
+        console=console(stderr=True), redirect_stdout=False, disable=not (sys.stderr and sys.stderr.isatty()),
+        transient=True,
     )  # fmt: skip

@@ -1,0 +1,129 @@
+"""Two texts read by their names, and their comparison on a terminal."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from whorl import Document, open_store
+from whorl.cli.render.comparison import read, shortened, summary_lines
+from whorl.errors import ParameterError, StoreError
+from whorl.fingerprint.passages import compare
+from whorl.fingerprint.scheme import Scheme
+from whorl.wire.comparison import Read
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a  b\n\tc", "a b c"),
+        ("x" * 330, "x" * 330),
+        ("x" * 331, f"{'x' * 220} … {'x' * 110}"),
+        ("x" * 9999, f"{'x' * 220} … {'x' * 110}"),
+        ("ab " * 200, f"{'ab ' * 72}ab … {'ab ' * 35}ab"),
+        ("a\x1b[31mb\u202ec", "a\ufffd[31mb\ufffdc"),
+        ("می\u200cخواهم \U0001f469\u200d\U0001f680", "می\u200cخواهم \U0001f469\u200d\U0001f680"),
+    ],
+    ids=len,
+)
+def test_shortened(text: str, shown: str) -> None:
+    """
+    White space is one blank, words stay whole, control characters are data, joiners are part of the text.
+    """
+    assert shortened(f"before {text.strip()} after", 7, 7 + len(text.strip())) == shown
+
+
+@settings(max_examples=40)
+@given(st.text(max_size=40), st.integers(0, 300), st.integers(0, 300))
+def test_any_range_is_one_line(piece: str, repeats: int, start: int) -> None:
+    """
+    However long and whatever it holds: no more than 333 characters, none of which moves a cursor.
+    """
+    text = piece * repeats
+    line = shortened(text, min(start, len(text)), len(text))
+    assert len(line) <= 220 + len(" … ") + 110
+    assert line.isprintable() or set(filter(lambda char: not char.isprintable(), line)) <= {"\u200c", "\u200d"}
+
+
+def lines(a: Read, b: Read, *, most: int = 5, width: int = 120) -> list[str]:
+    """What is shown of two texts."""
+    printer = Console(file=io.StringIO(), width=width)
+    found = compare(a.text, b.text, Scheme())
+    return [line.plain for line in summary_lines(a, b, found, most=most, printer=printer)]
+
+
+def test_sizes_shares_and_places() -> None:
+    """
+    Of nine and ten words six in a row are in both, which are two of five and of six shingles.
+    """
+    first = Read("a.txt", "file", "The quick brown fox jumps over the lazy dog.\n")
+    second = Read("", "standard input", "So:\nTHE QUICK, brown\nfox jumps over a lazy dog.\n")
+    assert lines(first, second) == [
+        "A  file a.txt  9 words, 5 different shingles of 5 words",
+        "B  standard input  10 words, 6 different shingles of 5 words",
+        "",
+        "jaccard  ████░░░░░░░░░░░░░░░░  22.2%  2 of the 9 shingles of both",
+        "A in B   ████████░░░░░░░░░░░░  40.0%  2 of the 5 of A",
+        "B in A   ███████░░░░░░░░░░░░░  33.3%  2 of the 6 of B",
+        "",
+        "1 passage in both, with 66.6% of the words of A and 60.0% of those of B",
+        "",
+        "1. 6 words  A line 1 [0:30], B lines 2-3 [4:35]",
+        "   The quick brown fox jumps over",
+    ]
+
+
+def test_a_narrow_terminal() -> None:
+    """
+    Passages are wrapped to it, indented, but never to fewer than twenty characters.
+    """
+    text = Read("a", "document", " ".join(["word"] * 40))
+    for width, longest in ((40, 40), (10, 23)):
+        passage = [line for line in lines(text, text, width=width) if line.startswith("   ")]
+        assert len(passage) > 1
+        assert longest - 5 <= max(map(len, passage)) <= longest
+
+
+def test_names_are_not_acted_on() -> None:
+    """
+    An id may hold an escape sequence.
+    """
+    assert lines(Read("\x1b[2J", "document", ""), Read("b", "document", ""))[0].startswith("A  document \ufffd[2J")
+
+
+def test_two_files_choose_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The scheme is the one that is named, else the default one; the configured store need not be there.
+    """
+    monkeypatch.setenv("WHORL_STORE", str(tmp_path / "nosuch"))
+    (tmp_path / "a.txt").write_text("one two")
+    name, named = str(tmp_path / "a.txt"), Scheme.named("minhash1-icu74-w2-b512")
+    assert read(name, name, None, None) == (Read(name, "file", "one two"), Read(name, "file", "one two"), Scheme())
+    assert read(name, name, None, named)[2] == named
+    # A store that is named chooses the scheme, unless that is named as well.
+    assert read(name, name, str(tmp_path / "nosuch"), named)[2] == named
+    with pytest.raises(StoreError, match="there is no store at"):
+        read(name, name, str(tmp_path / "nosuch"), None)
+
+
+def test_what_is_no_file_is_asked_of_the_store(tmp_path: Path) -> None:
+    """
+    An id is found; what is neither is named, with both readings; standard input is one of the two at most.
+    """
+    (tmp_path / "a.txt").write_text("from the file")
+    store, file = str(tmp_path / "store"), str(tmp_path / "a.txt")
+    with open_store(store) as opened:
+        opened.index([Document("id", "from the store"), Document("empty", "")])
+    a, b, scheme = read("id", file, store, None)
+    assert (a, b, scheme) == (Read("id", "document", "from the store"), Read(file, "file", "from the file"), Scheme())
+    for name, what in (("nosuch", "no file here"), ("empty", "no file here"), (str(tmp_path), "a folder and no file")):
+        with pytest.raises(ParameterError) as told:
+            read(file, name, store, None)
+        assert str(told.value).startswith(f"{name!r} is {what}, and the store {store} has no document of that id")
+    with pytest.raises(ParameterError, match="which is read once"):
+        read("-", "-", store, None)

@@ -1,0 +1,166 @@
+"""Tables, bars, problems and progress on a terminal, and where nobody looks."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.table import Table
+
+from whorl.cli.render.console import console, explanation, page_table, problem_lines, progress_bar, share_bar
+from whorl.model import Hit, Page
+
+
+def shown(table: Table, width: int = 100) -> list[str]:
+    """The lines of a table, without the blanks at their ends."""
+    out = Console(file=io.StringIO(), width=width, color_system=None)
+    with out.capture() as captured:
+        out.print(table)
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def test_hits_of_words_have_scores() -> None:
+    """
+    Without one source a hit has its score, and no bar; brackets and control characters of ids and names are text.
+    """
+    page = Page(2, (Hit("[bold]a[/]", "One", 2.0), Hit("b\x1b[31m", "\r", 0.5)))
+    head, first, second = shown(page_table(page))
+    assert head.split() == ["id", "name", "score"]
+    assert first.split() == ["[bold]a[/]", "One", "2"]
+    assert second.split() == ["b\ufffd[31m", "\ufffd", "0.5"]
+
+
+def test_hits_of_one_source_have_their_share_of_it() -> None:
+    """
+    Half of the source's tokens is half a bar; what was not counted is a dash, and no hit has more than all.
+    """
+    hits = (Hit("a", "", 3.0, 512), Hit("b", "", 2.0, 256), Hit("c", "", 1.0), Hit("d", "", 1.0, 600))
+    head, *rows = shown(page_table(Page(4, hits, source_tokens=512)))
+    assert head.split() == ["id", "name", "shared", "tokens", "overlap"]
+    assert [row.split() for row in rows] == [
+        ["a", "512", "█" * 20, "100.0%"],
+        ["b", "256", "█" * 10 + "░" * 10, "50.0%"],
+        ["c", "–", "░" * 20, "0.0%"],
+        ["d", "600", "█" * 20, "100.0%"],
+    ]
+
+
+def test_a_long_id_is_folded_and_a_long_name_is_cut() -> None:
+    """
+    An id can be copied whole from its lines; of a name forty characters are shown.
+    """
+    lines = shown(page_table(Page(1, (Hit("i" * 200, "n" * 60, 1.0),))), width=80)
+    assert sum(line.count("i") for line in lines[1:]) == 200
+    assert "n" * 39 + "…" in lines[1]
+    assert all(len(line) <= 80 for line in lines)
+
+
+@given(st.floats(0, 1))
+def test_a_bar_is_as_full_as_its_share(share: float) -> None:
+    """
+    Twenty cells, of which the nearest whole number is full.
+    """
+    bar = share_bar(share).plain
+    assert len(bar) == 20
+    assert bar == "█" * bar.count("█") + "░" * bar.count("░")
+    assert abs(bar.count("█") - 20 * share) <= 0.5
+
+
+def test_an_explanation_is_words_and_a_request() -> None:
+    """
+    Each line of the plan is indented; the request is JSON that any terminal can show.
+    """
+    words, _, request = explanation(["first", "second"], {"q": "é\x1b"}).partition("\n\nRequest\n")
+    assert words == "Plan\n  first\n  second"
+    assert request.isascii()
+    assert "\x1b" not in request
+    assert json.loads(request) == {"q": "é\x1b"}
+
+
+@pytest.mark.parametrize(
+    ("count", "lines", "last"), [(1, 2, "  p0"), (20, 21, "  p19"), (1021, 22, "  … and 1,001 more")]
+)
+def test_the_first_twenty_problems_are_named(count: int, lines: int, last: str) -> None:
+    """
+    All are counted in the first line, and those that are not named in the last.
+    """
+    told = problem_lines([f"p{number}" for number in range(count)], "went wrong")
+    assert (told[0], len(told), told[-1]) == (f"{count:,} went wrong:", lines, last)
+
+
+def test_problems_that_a_terminal_would_act_on() -> None:
+    """
+    No problem is no line; a file may be named after an escape sequence.
+    """
+    assert problem_lines([], "went wrong") == []
+    assert problem_lines(["\x1b[2J\n"], "went wrong")[1] == "  \ufffd[2J\ufffd"
+
+
+def test_a_pipe_gets_wide_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    120 columns whatever the terminal has, no colours, no emoji codes, and paths and numbers are not highlighted.
+    """
+    console().print("a:key:b /tmp/x 12 " + "w" * 120, markup=False)
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.startswith("a:key:b /tmp/x 12")
+    assert max(map(len, out.splitlines())) == 120
+
+
+def test_a_reader_that_is_gone_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    With the error that every other print raises, which the command line knows.
+    """
+
+    class Gone(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stdout", Gone())
+    with pytest.raises(BrokenPipeError):
+        console().print("one")
+
+
+class Terminal(io.StringIO):
+    """What a terminal is sent."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_on_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    What, how many of how many, and erased at the end; standard output may be a file, and gets only what is printed.
+    """
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress_bar("files") as bar:
+        task = bar.add_task("indexing", total=7)
+        bar.update(task, completed=3)
+        bar.refresh()
+        print("a result")
+    assert "indexing" in terminal.getvalue()
+    assert "3/7 files" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\x1b[2K")
+    assert capsys.readouterr().out == "a result\n"
+
+
+def test_no_progress_where_nobody_looks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    A log gets no bar, and closed standard error is no reason to fail.
+    """
+    for closed in (False, True):
+        if closed:
+            monkeypatch.setattr(sys, "stderr", None)
+        with progress_bar() as bar:
+            bar.update(bar.add_task("indexing", total=7), completed=7)
+        assert capsys.readouterr() == ("", "")

@@ -1,0 +1,82 @@
+"""The command line run as a user runs it: in this process, or in a shell; what is indexed, and a collection to use."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from click.testing import CliRunner, Result
+
+from tests import solr_runtime
+from whorl.cli.main import main
+
+WHORL = Path(sys.executable).parent / "whorl"
+FIRST = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the warm sun."
+SECOND = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the cold rain."
+DEADLINE_SECONDS = 60.0
+
+
+def whorl(*arguments: str) -> Result:
+    """Run a command in this process; an exception that is no exit would be a traceback to the user."""
+    result = CliRunner().invoke(main, arguments)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert "Traceback" not in result.output
+    return result
+
+
+def asked(query: str, *options: str, store: str = "store") -> dict[str, Any]:
+    """Search, as JSON."""
+    result = whorl("search", "--store", store, "--json", *options, "--", query)
+    assert result.exit_code == 0, result.output
+    told: dict[str, Any] = json.loads(result.stdout)
+    return told
+
+
+def ids(told: dict[str, Any]) -> list[str]:
+    return [hit["id"] for hit in told["hits"]]
+
+
+def in_shell(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command as bash does, `whorl` being ours."""
+    called = f"set -o pipefail; whorl() {{ '{WHORL}' \"$@\"; }}; {command}"
+    return subprocess.run(
+        ["bash", "-c", called],
+        capture_output=True,
+        check=False,
+        timeout=DEADLINE_SECONDS,
+        env={**os.environ, **environment},
+    )
+
+
+def every_command() -> Iterator[tuple[list[str], click.Command]]:
+    """Yield every command with the words that lead to it."""
+
+    def below(command: click.Command, words: list[str]) -> Iterator[tuple[list[str], click.Command]]:
+        yield words, command
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                each = command.get_command(context, name)
+                assert each is not None
+                yield from below(each, [*words, name])
+
+    yield from below(main, [])
+
+
+@contextlib.contextmanager
+def own_collection(url: str) -> Iterator[str]:
+    """Give the URL of an empty core or collection beside another."""
+    base_url, name = url.rpartition("/")[0], f"whorl_test_{uuid.uuid4().hex[:8]}"
+    try:
+        yield solr_runtime.make_collection(base_url, name)
+    finally:
+        solr_runtime.drop(base_url, name)

@@ -1,0 +1,167 @@
+"""`whorl index`: what is stored and what is left alone, what cannot be read, and a run that is interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import DEADLINE_SECONDS, FIRST, SECOND, WHORL, asked, whorl
+from whorl import Document, Store, open_store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.errors import StoreError
+
+
+def test_unreadable_files_are_told_at_the_end(folder: Path) -> None:
+    """
+    What can be read is stored, the rest is counted and named on standard error. A path that is not there and a run
+    that stores nothing are failures in the end.
+    """
+    (folder / "a.txt").write_text(FIRST, encoding="utf-8")
+    (folder / "b.bin").write_bytes(bytes(1000))
+    (folder / "c.jsonl").write_text('{"id": "c", "text": "t"}\nnot json\n', encoding="utf-8")
+    result = whorl("index", "--store", "store", "a.txt", "b.bin", "c.jsonl", "gone")
+    assert result.exit_code == 1
+    assert result.stdout == "2 documents stored.\n"
+    head, *told = result.stderr.splitlines()
+    assert head == "3 could not be stored:"
+    assert [line.split(": ")[0].strip() for line in told] == ["gone", "b.bin", "c.jsonl, line 2"]
+
+    result = whorl("index", "--store", "store", "a.txt", "b.bin", "c.jsonl")
+    assert (result.exit_code, result.stdout) == (0, "0 documents stored, 2 unchanged and left alone.\n")
+    result = whorl("index", "--store", "store", "b.bin", "b" * 5000)
+    assert (result.exit_code, result.stdout) == (1, "0 documents stored.\n")
+    assert [line[:2] for line in result.stderr.splitlines()] == ["2 ", "  ", "  "]
+
+
+def test_many_problems_are_counted(folder: Path) -> None:
+    """
+    The first twenty are named.
+    """
+    (folder / "a.jsonl").write_text("no\n" * 100, encoding="utf-8")
+    lines = whorl("index", "--store", "store", "a.jsonl").stderr.splitlines()
+    assert (lines[0], len(lines), lines[-1]) == ("100 could not be stored:", 22, "  … and 80 more")
+
+
+def test_a_second_run_leaves_what_is_unchanged_alone(notes: Path) -> None:
+    """
+    Only the changed file is stored again, under the id it had.
+    """
+    (notes / "a.txt").write_text(SECOND, encoding="utf-8")
+    result = whorl("index", "--store", "store", "notes")
+    assert result.stdout == "1 document stored, 2 unchanged and left alone.\n"
+    assert [hit["score"] for hit in asked("FINGERPRINT:notes/b.txt")["hits"]] == [512, 512]
+    assert whorl("index", "--store", "store", "notes").stdout == "0 documents stored, 3 unchanged and left alone.\n"
+
+
+def test_batches_make_no_difference(folder: Path) -> None:
+    """
+    One document at a time or all at once, and of one id twice the last.
+    """
+    told = [{"id": f"d{number % 7}", "text": f"{FIRST} {number}"} for number in range(20)]
+    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
+    for batch in ("1", "3", "10000"):
+        assert whorl("index", "--store", f"by{batch}", "--batch", batch, "a.jsonl").exit_code == 0
+        assert asked("*", store=f"by{batch}")["total"] == 7
+        with open_store(folder / f"by{batch}") as store:
+            found = {
+                name: each.tokens for name, each in store.engine.signatures({f"d{n}": True for n in range(7)}).items()
+            }
+            last = {f"d{number % 7}": number for number in range(20)}
+        with open_store(folder / f"expected{batch}") as store:
+            store.index(Document(name, f"{FIRST} {number}") for name, number in last.items())
+            assert found == {
+                name: each.tokens for name, each in store.engine.signatures(dict.fromkeys(last, True)).items()
+            }
+
+
+def test_a_store_that_is_something_else(folder: Path) -> None:
+    """
+    A file, or a folder with other things, is left alone and named.
+    """
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.txt").write_text(FIRST, encoding="utf-8")
+    for store in ("notes", "notes/a.txt"):
+        result = whorl("index", "--store", store, "notes")
+        assert result.exit_code == 1
+        assert store in result.stderr
+    assert [each.name for each in (folder / "notes").iterdir()] == ["a.txt"]
+
+
+class Indexing:
+    """`whorl index` of 3,000 documents in a process of its own, seen at work."""
+
+    count = 3_000
+
+    def __init__(self, folder: Path) -> None:
+        told = [{"id": f"d{number:04}", "text": f"{FIRST} {number} {SECOND}"} for number in range(self.count)]
+        (folder / "many.jsonl").write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
+        self.store = folder / "many"
+        self.command = [str(WHORL), "index", "--store", str(self.store), "--batch", "10", "many.jsonl"]
+
+    def stopped_by(self, number: int, after: int) -> tuple[int, str, str]:
+        """Start, wait until so many documents are stored, send a signal; return exit code and output."""
+        # A suite that runs in the background hands down that SIGINT is ignored.
+        process = subprocess.Popen(
+            self.command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        wait_until(lambda: self.stored() >= after, process)
+        process.send_signal(number)
+        out, error = process.communicate(timeout=DEADLINE_SECONDS)
+        return process.returncode, out, error
+
+    def stored(self) -> int:
+        # Not waiting for the writer: a store that is only being made has no index yet to be opened with.
+        engine = partial(EmbeddedEngine, self.store, create=False, wait_seconds=0.1)
+        with contextlib.suppress(StoreError), Store(engine()) as store:
+            return store.count()
+        return 0
+
+
+def wait_until(reached: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not reached():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "nothing happens"
+        time.sleep(0.01)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
+def test_ctrl_c_and_kill_in_the_middle_and_again(folder: Path) -> None:
+    """
+    Ctrl-C says what is stored and how to go on; kill -9 says nothing; the last run finds all, once each.
+    """
+    indexing = Indexing(folder)
+    code, out, error = indexing.stopped_by(signal.SIGINT, after=50)
+    assert code == 1
+    assert out.startswith("stopped: ")
+    assert out.endswith("Run the same command again to complete it.\n")
+    acknowledged = int(out.split()[1].replace(",", ""))
+    assert error.strip() == "Aborted!"
+    # The batch that is stored when the signal comes may not be counted yet.
+    assert 40 <= acknowledged <= indexing.stored() < indexing.count
+
+    code, _, _ = indexing.stopped_by(signal.SIGKILL, after=acknowledged + 200)
+    assert code == -signal.SIGKILL
+    before = indexing.stored()
+    assert acknowledged + 200 <= before < indexing.count
+
+    done = subprocess.run(indexing.command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{indexing.count - before:,} documents stored, {before:,} unchanged and left alone.\n"
+    with open_store(indexing.store) as store:
+        assert store.count() == store.search("*", rows=0).total == indexing.count
+        assert len({hit.id for hit in store.search("*", rows=indexing.count).hits}) == indexing.count
+        assert store.search("FINGERPRINT:d2999_100", rows=1).hits[0].score == 512

@@ -1,0 +1,178 @@
+"""Syntax of Solr's own, in every place where a user can write: it is text, on every engine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.cli.running import FIRST, SECOND, asked, ids, own_collection, whorl
+from whorl import Document, Store, open_store
+from whorl.errors import FieldError, QueryError
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+INJECTIONS = [
+    "{!lucene}*:*",
+    "{!frange l=0 u=9}1",
+    "{!func}sum(1,1)",
+    "{!terms f=id}canary",
+    "{!join from=id to=id}*:*",
+    "{!parent which=*:*}*:*",
+    "{!xmlparser}<MatchAllDocsQuery/>",
+    "{!v=$q}",
+    "_query_:{!lucene}*:*",
+    "${solr.data.dir}",
+    "${limit}",
+    "${q:canary}",
+    "$q",
+    "*:*",
+    "[* TO *]",
+    "/.*/",
+    "canary OR *:*",
+    'canary" OR "',
+    "canary\\",
+    "canary~2 canary*",
+    "canary^=5 AND NOT x",
+    "') OR *:* OR ('",
+    '","params":{"fq":"*:*"},"x":"',
+    "canary&fq=*:*#",
+    "%7B!lucene%7D*:*",
+    "<delete><query>*:*</query></delete>",
+]
+
+
+def quoted(text: str) -> str:
+    return (
+        '"'
+        + text.replace("\\", "\\\\").replace('"', '\\"').replace("*", "\\*").replace("?", "\\?").replace("_", "\\_")
+        + '"'
+    )
+
+
+def escaped(text: str) -> str:
+    return "".join(char if char.isalnum() else f"\\{char}" for char in text)
+
+
+ODD = [
+    *(Document(text, f"{FIRST} number {number}", properties={"kind": "odd"}) for number, text in enumerate(INJECTIONS)),
+    *(Document(f"plain{number}", f"{SECOND} {number}", properties={"kind": "plain"}) for number in range(100)),
+    Document("canary", "canary birds are sung about in songs of nobody", properties={"kind": "canary"}),
+]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "embedded",
+        pytest.param("solr_standalone_url", marks=pytest.mark.solr),
+        pytest.param("solr_cloud_url", marks=pytest.mark.cloud),
+    ],
+)
+def injected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
+    """A store with documents whose ids are Solr's syntax, and a hundred that must not be found by it; and its name."""
+    made: contextlib.AbstractContextManager[str]
+    if request.param == "embedded":
+        made = contextlib.nullcontext(str(tmp_path_factory.mktemp("injected") / "store"))
+    else:
+        made = own_collection(request.getfixturevalue(request.param))
+    with made as name, open_store(name) as store:
+        store.index(ODD)
+        yield name, store
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_syntax_of_solr_is_text(injected: tuple[str, Store], text: str) -> None:
+    """
+    As an id it finds the document of that id; as words, fields or values nothing of the hundred; bare it is the
+    language's own or a mistake; in no place is it a failure of the engine.
+    """
+    name, store = injected
+
+    def found(query: str) -> list[str]:
+        return [hit.id for hit in store.search(query, rows=200).hits]
+
+    for form in (quoted, escaped):
+        assert found(f"id:{form(text)}") == found(f"FINGERPRINT:{form(text)}_100") == [text]
+        assert found(f"FINGERPRINT:{form(text + 'x')}") == []
+        for place in ("{}", "kind:{}", "content:{}", "name:{}", "+{}"):
+            assert set(found(place.format(form(text)))) <= {"canary"}, place
+        with pytest.raises(FieldError, match="no field 'nosuch'"):
+            found(f"nosuch:{form(text)}")
+        assert len(found(f"NOT {form(text)}")) >= len(ODD) - 1
+    for sign in ("", "@"):
+        with pytest.raises(FieldError, match="no field"):
+            found(f"{sign}{escaped(text)}:fox")
+    for bare in (text, f"id:{text}", f"kind:{text}", f"FINGERPRINT:{text}", f"{text}:fox", f"fox AND {text}"):
+        assert whorl("search", "--store", name, "--json", "--", bare).exit_code in (0, 2)
+    assert whorl("explain", "--store", name, "--", text).exit_code in (0, 2)
+    assert ids(asked(f"FINGERPRINT:{quoted(text)}_100", store=name)) == [text]
+
+
+def test_syntax_of_solr_deletes_nothing(injected: tuple[str, Store]) -> None:
+    """
+    Each is an id, of one document or none.
+    """
+    name, store = injected
+    for text in ("*", "[* TO *]x", "id:canary", "{!terms f=id}plain1", "plain*", '"plain1"', "plain1\\"):
+        assert whorl("delete", "--store", name, "--", text).stdout == "0 of 1 documents deleted\n"
+    assert whorl("delete", "--store", name, "--", "*:*", "{!lucene}*:*").stdout == "2 of 2 documents deleted\n"
+    assert store.search("*").total == len(ODD) - 2
+    assert store.index(ODD).stored == 2
+
+
+@pytest.fixture(scope="module")
+def both(core: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
+    """The same few documents in process and in a real Solr."""
+    documents = [Document(f"d{number}", f"{FIRST} {number}", properties={"kind": "a b"}) for number in range(5)]
+    with open_store(tmp_path_factory.mktemp("both") / "store") as embedded, open_store(core) as solr:
+        for store in (embedded, solr):
+            store.index(documents)
+        yield embedded, solr
+        solr.delete([each.id for each in documents])
+
+
+CHARACTERS = "{}!()[]:^\"'\\*?~/&|+-_.,;=<>$%#@ \t\n\u3000\u00ad\u200bxß日0\U0001f600"
+
+
+PIECES = [
+    "fox",
+    "d1",
+    "kind:",
+    "id:",
+    "FINGERPRINT:",
+    " AND ",
+    " OR ",
+    "NOT ",
+    "_50",
+    "{!lucene}",
+    "*:*",
+    "\\u0000",
+    "\\ud83d",
+]
+
+
+@settings(max_examples=250, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(
+        st.sampled_from([*CHARACTERS, *PIECES]),
+        min_size=1,
+        max_size=12,
+    ).map("".join)
+)
+def test_any_characters_mean_the_same_to_both_engines(both: tuple[Store, Store], query: str) -> None:
+    """
+    Whatever is typed is a mistake that is shown, or gives the same hits in process and in Solr.
+    """
+    answers = []
+    for store in both:
+        try:
+            page = store.search(query, rows=100)
+            answers.append([(hit.id, hit.score) for hit in page.hits])
+        except QueryError as error:
+            answers.append([(str(error), 0.0)])
+    assert answers[0] == answers[1]

@@ -1,0 +1,196 @@
+"""`whorl search` and `whorl explain`: hits as JSON and as a table, mistakes at their place, sources of one's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.cli.running import FIRST, asked, ids, whorl
+from whorl import Document, open_store
+from whorl.cli.main import main
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_json_has_one_shape(notes: Path) -> None:
+    """
+    query, total, warnings, hits of id, name, score and, with one source, shared_tokens; nothing else.
+    """
+    told = asked("FINGERPRINT:notes/a.txt")
+    first, second = told["hits"]
+    assert list(told) == ["query", "total", "total_is_exact", "warnings", "hits"]
+    assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:notes/a.txt", 2, [])
+    assert first == {"id": "notes/a.txt", "name": "a.txt", "score": 512.0, "shared_tokens": 512}
+    assert list(second) == ["id", "name", "score", "shared_tokens"]
+    assert 0 < second["shared_tokens"] == second["score"] < 512
+
+
+def test_to_the_letter(notes: Path) -> None:
+    """
+    --afts strict reads a query as Alfresco does: it takes 10.fox apart, and refuses a path without quotes.
+    """
+    assert ids(asked("dog.zzz", "--afts", "strict")) == []
+    assert ids(asked("1.dog", "--afts", "strict")) == ["notes/a.txt", "notes/b.txt"]
+    assert ids(asked("1.dog")) == []
+    refused = whorl("search", "--store", "store", "--afts", "strict", "/etc/hosts")
+    assert refused.exit_code == 2
+    assert "^" in refused.stderr
+    assert whorl("explain", "--store", "store", "--afts", "strict", "1.dog").exit_code == 0
+
+
+def test_json_without_a_source(notes: Path) -> None:
+    """
+    A query of words has no shared tokens; warnings are in the JSON and not beside it.
+    """
+    result = whorl("search", "--store", "store", "--json", 'fox AND "..." OR sun')
+    told = json.loads(result.stdout)
+    assert told["hits"] == [{"id": "notes/a.txt", "name": "a.txt", "score": 1.0}]
+    assert any("there is no word in '...'" in warning for warning in told["warnings"])
+    assert result.stderr == ""
+
+
+def test_a_table_shows_tokens_and_share(notes: Path) -> None:
+    """
+    A hit's row holds its id, its name, the shared tokens and their share; the last line counts.
+    """
+    lines = whorl("search", "--store", "store", "FINGERPRINT:notes/a.txt").stdout.splitlines()
+    assert lines[0].split() == ["id", "name", "shared", "tokens", "overlap"]
+    assert lines[1].split() == ["notes/a.txt", "a.txt", "512", "█" * 20, "100.0%"]
+    assert lines[-1] == "2 documents"
+
+
+def test_pages(notes: Path) -> None:
+    """
+    --rows and --start cut the list, and what is left out is said.
+    """
+    assert ids(asked("*", "--rows", "1", "--start", "1")) == ["notes/b.txt"]
+    assert "3 documents, 2 to 2 shown" in whorl("search", "--store", "store", "--rows", "1", "--start", "1", "*").stdout
+    assert "3 documents, none shown" in whorl("search", "--store", "store", "--rows", "0", "*").stdout
+    assert "3 documents, none shown" in whorl("search", "--store", "store", "--start", "9", "*").stdout
+
+
+def test_explain(notes: Path) -> None:
+    """
+    The plan in numbers and the request as JSON, without searching; --explain shows the same beside the hits.
+    """
+    result = whorl("explain", "--store", "store", "FINGERPRINT:notes/a.txt_70 AND fox")
+    words, _, request = result.stdout.partition("\nRequest\n")
+    assert "at least 359 of its 512 tokens" in words
+    assert json.loads(request)["store"] == "store"
+    beside = whorl("search", "--store", "store", "--explain", "--json", "FINGERPRINT:notes/a.txt_70 AND fox")
+    assert beside.stderr.strip() == result.stdout.strip()
+    assert json.loads(beside.stdout)["total"] == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "place", "message"),
+    [
+        ("", "", "the query is empty"),
+        (" \t", " \t", "the query is empty"),
+        ("*:* AND", "", ""),
+        ('big "brown fox', '"brown fox', "this quote is never closed"),
+        ("'fox", "'fox", "this quote is never closed"),
+        ("(fox", "", ""),
+        ("fox)", ")", ""),
+        ("FINGERPRINT:a_140", "140", "140"),
+        ("FINGERPRINT:", "", ""),
+        ("{!frange l=0}fox", "{", ""),
+        ("fox\0", "\0", "U+0000 is a control character"),
+        ("fox \x1b[31m", "\x1b", "U+001B is a control character"),
+        ("fox \udcff", "\udcff", "U+DCFF is half of a surrogate pair"),
+        ("(" * 5000 + "x" + ")" * 5000, "(", "levels deep"),
+        ("NOT " * 5000 + "x", "", "levels deep"),
+        ("a " * 2000, "a", "at most 1,000"),
+        ("a" * 100_000, "a", "at most 65,536 characters, got 100,000"),
+    ],
+    ids=lambda value: repr(value[:20]),
+)
+def test_a_mistake_in_a_query_is_shown_at_its_place(notes: Path, query: str, place: str, message: str) -> None:
+    """
+    One message: what is wrong, the line of the query, the caret below, a hint; exit code 2, no output, no traceback.
+    """
+    for command in (["search"], ["search", "--json"], ["explain"]):
+        result = whorl(*command, "--store", "store", "--", query)
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        said, shown, carets, *hint = result.stderr.splitlines()
+        assert said.startswith("whorl: ")
+        assert message in said
+        assert set(carets) <= {" ", "^"}
+        assert "^" in carets
+        assert len(shown) < 160
+        assert len(hint) <= 1
+        under = shown[carets.index("^") : carets.index("^") + len(place)]
+        assert under == "".join(char if char.isprintable() else "·" for char in place)
+
+
+def test_a_query_that_begins_with_a_minus(notes: Path) -> None:
+    """
+    It stands after "--"; without that it is read as options, and the help says so.
+    """
+    assert ids(asked("-fox")) == ["notes/c.txt"]
+    result = whorl("search", "--store", "store", "-fox")
+    assert result.exit_code == 2
+    assert "No such option" in result.stderr
+    assert '"--"' in whorl("search", "--help").stdout
+
+
+def test_ids_with_markup_and_very_long_ones(folder: Path) -> None:
+    """
+    Brackets and :key: are text; an id of 1,000 characters is folded and not cut; JSON gives all back.
+    """
+    odd = [
+        "[bold red]x[/]",
+        "a:key:b",
+        "[/]",
+        "\\[x]",
+        "x" * 1000,
+        "日本語のテキスト",
+        "{!lucene}*:*",
+        'quo"te',
+        "under_score_70",
+    ]
+    with open_store(folder / "store") as store:
+        store.index([Document(each, FIRST, name=each[:30]) for each in odd])
+    assert set(ids(asked("*", "--rows", "100"))) == set(odd)
+    printed = whorl("search", "--store", "store", "FINGERPRINT:a:key:b").stdout
+    for each in odd:
+        assert each in printed or each == "x" * 1000
+    assert printed.count("x") >= 1000
+    assert all(len(line) <= 120 for line in printed.splitlines())
+
+
+@pytest.mark.process
+def test_a_text_that_is_not_in_the_store(notes: Path) -> None:
+    """
+    --source takes a file or standard input, in any encoding; a document called "source" is not meant.
+    """
+    with open_store("store") as store:
+        store.index([Document("source", "something else entirely that nobody asks for")])
+    (notes / "d.html").write_bytes(f"<p>{FIRST}".encode("utf-16"))
+    for arguments, piped in ((["notes/d.html"], b""), (["-"], FIRST.encode("utf-8-sig"))):
+        query = ["search", "--store", "store", "--json", "FINGERPRINT:source_30", "--source"]
+        result = CliRunner().invoke(main, [*query, *arguments], input=piped)
+        told = json.loads(result.stdout)
+        assert ids(told) == ["notes/a.txt", "notes/b.txt"]
+        assert told["hits"][0]["shared_tokens"] == 512
+    assert "at least 154 of its 512 tokens" in whorl(
+        "explain", "--store", "store", "FINGERPRINT:source_30", "--source", "notes/a.txt"
+    ).stdout  # fmt: skip
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("file", ["gone", ".", "binary", "gone\x1b[31m", "page.html"])
+def test_a_source_that_cannot_be_read(notes: Path, file: str) -> None:
+    """
+    It is named, with exit code 2 and no more than one line.
+    """
+    Path("binary").write_bytes(bytes(1000))
+    Path("page.html").write_text(f"&#{'9' * 5000};", encoding="utf-8")
+    for words in (["search", "FINGERPRINT:source", "--store", "store", "--source"], ["fingerprint"]):
+        result = whorl(*words, file)
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+        assert file.replace("\x1b", "\ufffd") in result.stderr

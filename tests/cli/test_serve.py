@@ -1,0 +1,136 @@
+"""`whorl serve`: what it refuses before it listens, and a real process over a real socket."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.cli.running import DEADLINE_SECONDS, FIRST, WHORL, whorl
+from whorl import Document, open_store
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_anybody_else_is_asked_for_a_key(folder: Path, host: str) -> None:
+    """
+    Where other machines can reach it and no key is set, nothing is opened, and the message says what would do.
+    """
+    refused = whorl("serve", "--store", "store", "--host", host)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"anyone who reaches {host} could search and delete; set WHORL_USER and WHORL_PASSWORD" in refused.stderr
+    assert "--open" in refused.stderr
+    assert not (folder / "store").exists()
+
+
+@pytest.mark.parametrize("port", ["65536", "-1", "http"])
+def test_a_port_that_is_none(port: str) -> None:
+    """
+    It is a mistake in the command, before anything is opened.
+    """
+    refused = whorl("serve", "--store", "store", "--port", port)
+    assert refused.exit_code == 2
+    assert "--port" in refused.stderr
+
+
+def test_packages_that_are_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The message is the command that installs them.
+    """
+    monkeypatch.setitem(sys.modules, "whorl.service.app", None)
+    refused = whorl("serve", "--store", "store")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "pip install 'whorl[serve]'" in refused.stderr
+    assert not (folder / "store").exists()
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve(tmp_path: Path, number: int) -> None:
+    """
+    `whorl serve` answers over HTTP with the key of its environment; a signal ends it in order, and the store is sound.
+    """
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", FIRST)])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(WHORL), "serve", "--store", str(tmp_path / "store"), "--port", str(port)]
+    environment = {**os.environ, "WHORL_API_KEY": "key"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until_it_listens(port, process)
+        url = f"http://127.0.0.1:{port}"
+        assert requests.get(f"{url}/healthz", timeout=60).json() == {"status": "ok"}
+        assert requests.get(f"{url}/api/search?q=*", timeout=60).status_code == 401
+        bearer = {"Authorization": "Bearer key"}
+        answer = requests.get(f"{url}/api/search", params={"q": "FINGERPRINT:a"}, headers=bearer, timeout=60)
+        assert [hit["id"] for hit in answer.json()["hits"]] == ["a"]
+        # Longer than any server reads: refused, with the connection if need be, and the next request is answered.
+        with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
+            long = requests.get(f"{url}/api/search", params={"q": "x" * 200_000}, headers=bearer, timeout=60)
+            assert long.status_code in (400, 414, 431)
+        assert requests.get(f"{url}/readyz", timeout=60).json()["documents"] == 1
+    finally:
+        process.send_signal(number)
+        out, error = process.communicate(timeout=DEADLINE_SECONDS)
+    assert "Traceback" not in out + error
+    assert process.returncode in (0, -number, 128 + number, 1)
+    with open_store(tmp_path / "store", create=False) as store:
+        assert store.count() == 1
+
+
+def wait_until_it_listens(port: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "nobody listens"
+        time.sleep(0.02)
+
+
+@pytest.mark.process
+def test_an_open_service_stays_on_this_machine(tmp_path: Path) -> None:
+    """
+    Where others could reach it, it asks who they are or is told not to; a taken port is one message.
+    """
+    open_store(tmp_path / "store").close()
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        command = [str(WHORL), "serve", "--store", str(tmp_path / "store"), "--port", str(taken.getsockname()[1])]
+        environment = {name: value for name, value in os.environ.items() if name != "WHORL_API_KEY"}
+        tries: list[tuple[list[str], dict[str, str]]] = [
+            ([], {}),
+            (["--open"], {}),
+            ([], {"WHORL_USER": "ann", "WHORL_PASSWORD": "pw"}),
+        ]
+        refused, opened, asking = (
+            subprocess.run(
+                [*command, "--host", "0.0.0.0", *more],
+                env={**environment, **added},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+            for more, added in tries
+        )
+    assert refused.returncode == 2
+    assert "anyone who reaches 0.0.0.0 could search and delete; set WHORL_USER" in refused.stderr
+    for done in (opened, asking):
+        assert done.returncode != 0
+        assert "address already in use" in done.stderr
+        assert "Traceback" not in done.stderr

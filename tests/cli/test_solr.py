@@ -1,0 +1,44 @@
+"""`whorl solr …`: what is said of a real collection, and of what does not answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import whorl
+
+
+@pytest.mark.parametrize("command", ["check", "init", "backfill"])
+def test_solr_commands_name_what_does_not_answer(command: str) -> None:
+    """
+    Exit code 1 and the address; 2 for what is no address.
+    """
+    result = whorl("solr", command, "http://127.0.0.1:1/solr/whorl")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("whorl: no Solr answers at http://127.0.0.1:1/solr/whorl")
+    assert whorl("solr", command, "whorl").exit_code == 2
+
+
+def test_solr_check_and_init(core: str) -> None:
+    """
+    whorl's own configset has no error, init finds nothing to add, and JSON says what the lines say.
+    """
+    result = whorl("solr", "check", core)
+    assert result.exit_code == 0
+    findings = json.loads(whorl("solr", "check", "--json", core).stdout)
+    assert [finding["message"] in result.stdout for finding in findings] == [True] * len(findings)
+    assert all(list(finding) == ["level", "code", "message", "remedy"] for finding in findings)
+    assert whorl("solr", "init", "--dry-run", core).exit_code == whorl("solr", "init", core).exit_code == 0
+
+
+def test_solr_check_of_what_cannot_work(core: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """
+    A wrong field name in whorl.toml is found, with the exit code of an error.
+    """
+    (folder / "whorl.toml").write_text('[fields]\nminhash = "content_of_nothing"', encoding="utf-8")
+    monkeypatch.setenv("WHORL_CONFIG", "whorl.toml")
+    result = whorl("solr", "check", core)
+    assert result.exit_code == 1
+    assert "content_of_nothing" in result.stdout
