@@ -6,18 +6,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from whorl.errors import FieldError, Span
 from whorl.planning.build import Bool, FieldClause, MatchAll, Nothing, ResolvedPlan, either
 from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
 from whorl.planning.fields import Fields
-from whorl.planning.patterns import edits_of, words_of
 from whorl.planning.resolve import resolve
-from whorl.planning.values import typed, whole
 from whorl.query import ast
-from whorl.query.ast import Bound, Form, Joker
+from whorl.query.ast import Bound, Form
+from whorl.query.literals import read_pattern
 
 NOW = datetime(2024, 3, 31, 12, tzinfo=UTC)
 DAY = 86_400_000
@@ -54,17 +51,8 @@ def resolved(clause: ast.Leaf, weight: float = 1.0, **names: str) -> ResolvedPla
     return resolve(FieldClause(clause, weight), FIELDS, "query", NOW, names)[0]
 
 
-def pattern(text: str) -> tuple[str | Joker, ...]:
-    """Read `a*b` as a pattern."""
-    pieces: list[str | Joker] = []
-    for letter in text:
-        if letter in "*?":
-            pieces.append(Joker(letter))
-        elif pieces and isinstance(pieces[-1], str):
-            pieces[-1] += letter
-        else:
-            pieces.append(letter)
-    return tuple(pieces)
+def pattern(text: str) -> ast.Pattern:
+    return read_pattern(text, 0)
 
 
 def between(low: str | None, high: str | None, field: str, *, low_in: bool = True, high_in: bool = True) -> ast.Range:
@@ -265,73 +253,3 @@ def test_now_is_the_same_in_all_clauses() -> None:
     )
     milliseconds = int(NOW.timestamp() * 1000)
     assert plan[0] == Bool(should=(Between("made_d", D, milliseconds, milliseconds),) * 2)
-
-
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ("Bi*", ["bi*"]),
-        ("*port", ["*port"]),
-        ("b?g*", ["b?g*"]),
-        ("big dog*", ["big", "dog*"]),
-        ("my-file*", ["my", "file*"]),
-        ("x-*", ["x", "*"]),
-        ("*.pdf", ["*.pdf"]),
-        ("при*", ["при*"]),
-        ("п*ет", ["п*ет"]),
-        ("東京*", ["東京*"]),
-        ("STRA?E", ["stra?e"]),
-        ("ﬁ*", ["fi*"]),
-        ("it's*", ["it's*"]),
-        ("ꟻ*", ["ꟻ*"]),
-        ("---*", ["*"]),
-    ],
-)
-def test_words_of_patterns(typed: str, words: list[str]) -> None:
-    """
-    A joker belongs to the word that it touches, in every script.
-    """
-    assert words_of(pattern(typed), "icu74") == [pattern(word) for word in words]
-
-
-@pytest.mark.parametrize(
-    ("similarity", "length", "edits"),
-    # 0.8 as a 32-bit float is a little more than that: a fifth of five characters is then none.
-    [
-        ("0.8", 5, 0),
-        ("0.8", 6, 1),
-        ("0.9", 10, 1),
-        ("0.5", 4, 2),
-        ("0.1", 30, 2),
-        ("0", 9, 0),
-        ("1", 9, 1),
-        ("7", 9, 2),
-    ],
-)
-def test_edits(similarity: str, length: int, edits: int) -> None:
-    """
-    As FuzzyQuery.floatToEdits has it.
-    """
-    assert edits_of(Decimal(similarity), length) == edits
-
-
-@given(st.one_of(st.text(), st.integers(), st.floats(allow_nan=False), st.booleans()))
-def test_types_of_values(value: str | float | bool) -> None:
-    """
-    A value of a document is asked for by itself.
-    """
-    kind, kept = typed(value)
-    assert (kind, type(kept)) in [(K, str), (D, int), (N, int), (F, float), (B, bool)]
-    if kind is not D:
-        assert kept == value
-    assert str(kept) != "-0.0"
-
-
-def test_long_values_are_kept_apart() -> None:
-    """
-    Of a text longer than an index takes, enough is kept to tell it from all others.
-    """
-    assert whole("x" * 1000) == "x" * 1000
-    kept = [whole("x" * length) for length in range(1001, 1100)]
-    assert len(set(kept)) == len(kept)
-    assert max(map(len, kept)) < 300

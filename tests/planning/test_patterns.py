@@ -1,0 +1,88 @@
+"""Wildcards as words, and how many edits a similarity is."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.words.tokenizer import PROFILES, tokens
+from whorl.planning.patterns import edits_of, words_of
+from whorl.query.ast import Joker
+from whorl.query.literals import read_pattern
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("Bi*", ["bi*"]),
+        ("*port", ["*port"]),
+        ("b?g*", ["b?g*"]),
+        ("big dog*", ["big", "dog*"]),
+        ("my-file*", ["my", "file*"]),
+        ("x-*", ["x", "*"]),
+        ("*.pdf", ["*.pdf"]),
+        ("при*", ["при*"]),
+        ("п*ет", ["п*ет"]),
+        ("東京*", ["東京*"]),
+        ("STRA?E", ["stra?e"]),
+        ("ﬁ*", ["fi*"]),
+        ("it's*", ["it's*"]),
+        ("ꟻ*", ["ꟻ*"]),
+        ("---*", ["*"]),
+    ],
+)
+def test_words_of_patterns(typed: str, words: list[str]) -> None:
+    """
+    A joker belongs to the word that it touches, in every script.
+    """
+    assert words_of(read_pattern(typed, 0), "icu74") == [read_pattern(word, 0) for word in words]
+
+
+@pytest.mark.parametrize(
+    ("similarity", "length", "edits"),
+    # 0.8 as a 32-bit float is a little more than that: a fifth of five characters is then none.
+    [
+        ("0.8", 5, 0),
+        ("0.8", 6, 1),
+        ("0.9", 10, 1),
+        ("0.5", 4, 2),
+        ("0.1", 30, 2),
+        ("0", 9, 0),
+        ("1", 9, 1),
+        ("7", 9, 2),
+    ],
+)
+def test_edits(similarity: str, length: int, edits: int) -> None:
+    """
+    As FuzzyQuery.floatToEdits has it.
+    """
+    assert edits_of(Decimal(similarity), length) == edits
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@given(st.lists(st.one_of(st.sampled_from(Joker), st.text(max_size=6)), max_size=5))
+def test_every_joker_is_kept(profile: str, pieces: list[str | Joker]) -> None:
+    """
+    In order, whatever stands around it, even the letters that stand for jokers meanwhile; and without jokers the words
+    are those of the text.
+    """
+    pattern = tuple(pieces)
+    words = words_of(pattern, profile)
+    assert [each for word in words for each in word if isinstance(each, Joker)] == [
+        each for each in pattern if isinstance(each, Joker)
+    ]
+    assert all(not (isinstance(a, str) and isinstance(b, str)) for word in words for a, b in pairwise(word))
+    text = "".join(each for each in pieces if isinstance(each, str))
+    assert words_of((text,), profile) == [(word,) for word in tokens(well_formed(text), profile) if word]
+
+
+def test_letters_that_stand_for_jokers_are_text() -> None:
+    """
+    A text that has the first of them is read with the next.
+    """
+    assert words_of(("ꟻꟼ", Joker.ANY, "ꟽ", Joker.ONE), "icu74") == [("ꟻꟼ", Joker.ANY, "ꟽ", Joker.ONE)]
