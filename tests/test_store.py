@@ -40,21 +40,3 @@ def test_an_unknown_document_is_one_error(store: Store, ask: Callable[[Store], o
         ask(store)
     with pytest.raises(ValueError, match="document 'empty' has no stored text"):
         store.texts(["empty"])
-
-
-def test_one_filter_is_a_filter(store: Store) -> None:
-    """
-    A text alone is one filter, not as many as it has letters.
-    """
-    for given in ("eight", ["eight"], [["eight"]]):
-        assert [hit.id for hit in store.search("*", filters=given).hits] == ["b"]
-
-
-def test_filters_do_not_hide_what_is_shared(store: Store) -> None:
-    """
-    The shared tokens are those of the query's own source, whatever its filters name.
-    """
-    page = store.search("FINGERPRINT:a", filters=["FINGERPRINT:b"], with_shared=True)
-    alone = store.search("FINGERPRINT:a", with_shared=True)
-    assert page.source_tokens == alone.source_tokens == 512
-    assert [(hit.id, hit.shared_tokens) for hit in page.hits] == [(hit.id, hit.shared_tokens) for hit in alone.hits]

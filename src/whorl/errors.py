@@ -22,6 +22,7 @@ A message says what was given, what is allowed and what to do.
 
 from __future__ import annotations
 
+import copyreg
 from dataclasses import dataclass
 
 
@@ -35,6 +36,10 @@ class Span:
 
 class WhorlError(Exception):
     """Base of all errors raised on purpose by this package."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Without __init__, whose arguments may not be those of Exception: a pool of processes gives errors back.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class QueryError(WhorlError):

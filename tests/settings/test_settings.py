@@ -8,19 +8,11 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from whorl import open_store
 from whorl.engine.solr.schema import FieldNames
-from whorl.errors import ParameterError, StoreError
+from whorl.errors import ParameterError
 from whorl.settings.settings import Setting, Settings, all_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, without a whorl.toml."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def configured(text: str) -> Settings:
@@ -204,68 +196,6 @@ def test_secrets_are_never_shown() -> None:
     assert "https://host:8983/solr/whorl" in shown
 
 
-@pytest.mark.parametrize(
-    "store",
-    [
-        "",
-        "localhost:8983/solr/whorl",
-        "zk://localhost:8983/solr/whorl",
-        "http://localhost:8983",
-        "http://localhost:8983/solr",
-        "http://localhost:8983/solr/",
-        "http://localhost:8983/solr/#/whorl/core-overview",
-        "http://localhost:8983/solr/whorl/select?q=*:*",
-        "http://:8983/solr/whorl",
-        "http://[::1/solr/whorl",
-        "http://localhost:many/solr/whorl",
-        "http://localhost:99999/solr/whorl",
-    ],
-)
-def test_what_is_no_store_is_not_made_a_folder(store: str, folder: Path) -> None:
-    """
-    A mistyped URL is refused with an example, and nothing is created under its name.
-    """
-    with pytest.raises(ParameterError, match="http://localhost:8983/solr/NAME"):
-        open_store(store, Settings.load({}))
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("mark", "/#?@")
-def test_a_password_with_a_mark_in_it_is_not_shown(mark: str) -> None:
-    """
-    Unquoted, it makes the URL unreadable; the message says how to write it, without repeating it.
-    """
-    with pytest.raises(ParameterError) as caught:
-        open_store(f"http://admin:s3{mark}cret@@localhost:8983/solr/whorl/@", Settings.load({}))
-    assert "cret" not in str(caught.value)
-    assert "%2F" in str(caught.value)
-
-
-def test_urls_are_known_in_capitals() -> None:
-    """
-    HTTP:// is a URL as http:// is.
-    """
-    with open_store("HTTP://user:s3cret@localhost:8983/solr/whorl/", Settings.load({})) as store:
-        assert store.engine._client.url == "http://localhost:8983/solr/whorl"  # type: ignore[attr-defined]
-
-
-def test_a_folder_of_nobody() -> None:
-    """
-    ~name of an unknown user is an error of ours.
-    """
-    with pytest.raises(StoreError, match="~no-such-user/store cannot be used as a store"):
-        open_store("~no-such-user/store", Settings.load({}))
-
-
-def test_asking_does_not_make_a_store(folder: Path) -> None:
-    """
-    With create=False a folder that is not there stays so, and the message says how one is made.
-    """
-    with pytest.raises(StoreError, match="there is no store at typo; make one by indexing: whorl index --store typo"):
-        open_store("typo", Settings.load({}), create=False)
-    assert list(folder.iterdir()) == []
-
-
 def test_a_user_has_a_password() -> None:
     """
     From the environment or the file, the environment first; one without the other, or a name with a colon, is an error.
@@ -291,36 +221,6 @@ def test_a_list_in_either_place() -> None:
     assert Settings.load({"WHORL_API_KEY": "old, new"}).api_keys == ("old", "new")
     assert configured('api_key = ["old", "with, comma"]').api_keys == ("old", "with, comma")
     assert configured('api_key = "one"').api_keys == ("one",)
-
-
-@pytest.mark.parametrize(
-    ("told", "address"),
-    [("0.0.0.0:80", ("0.0.0.0", 80)), ("[::1]:0", ("::1", 0)), ("example.org:65535", ("example.org", 65_535))],
-)
-def test_addresses(told: str, address: tuple[str, int]) -> None:
-    """
-    Host and port, an IPv6 address without its brackets.
-    """
-    assert Settings.load({"WHORL_LISTEN": told}).listen == address
-
-
-@pytest.mark.parametrize("told", ["8000", ":8000", "::1:8000", "localhost", "localhost:65536", "a:b", "http://a:80"])
-def test_no_addresses(told: str) -> None:
-    """
-    What could be read in two ways is not guessed.
-    """
-    with pytest.raises(ParameterError, match="WHORL_LISTEN must be host:port, an IPv6 address in brackets"):
-        Settings.load({"WHORL_LISTEN": told})
-
-
-@pytest.mark.parametrize("told", ["true", "Yes", "1", "on"])
-def test_flags_in_variables(told: str) -> None:
-    """
-    In the words that people use.
-    """
-    assert Settings.load({"WHORL_OPEN": told}).is_open
-    opposite = {"true": "false", "Yes": "no", "1": "0", "on": "off"}[told]
-    assert not Settings.load({"WHORL_SOLR_VERIFY": opposite}).solr_verify
 
 
 def test_a_variable_with_a_typing_error() -> None:
@@ -363,14 +263,6 @@ def test_what_kubernetes_says_is_no_mistake() -> None:
     assert Settings.load(links) == Settings()
     with pytest.raises(ParameterError, match="there is no setting WHORL_PORT"):
         Settings.load({"WHORL_PORT": "9000"})
-
-
-def test_leading_zeros_change_no_number() -> None:
-    """
-    However many there are.
-    """
-    assert Settings.load({"WHORL_MAX_WAITING": "0" * 30 + "25"}).max_waiting == 25
-    assert Settings.load({"WHORL_MAX_WAITING": "0" * 30}).max_waiting == 0
 
 
 @pytest.mark.parametrize("each", all_settings(), ids=lambda each: each.key)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -122,63 +121,6 @@ def test_a_candidate_that_moves_counts_once(store: Store, engine: Watched, monke
     ids = [found.hit.id for found in page.found]
     assert len(ids) == len(set(ids))
     assert set(ids) <= {found.hit.id for found in quiet.found}
-
-
-def test_not_every_candidate_of_a_fingerprint(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    A page says that there may be more hits than its total, and what the search for candidates had to say.
-    """
-    whole = store.search("FINGERPRINT:whole_20", calibrated=True)
-    assert (whole.is_total_exact, whole.total) == (True, 31)
-    assert whole.warnings == ("somebody writes",)
-    monkeypatch.setattr(by_sketch, "MOST_VERIFIED", 4)
-    monkeypatch.setattr(by_sketch, "AT_ONCE", 2)
-    page = store.search("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
-    assert not page.is_total_exact
-    assert page.total < 30
-    assert any("4 of them were verified" in warning for warning in page.warnings)
-
-
-def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
-    """
-    The plan of a calibrated FINGERPRINT and the request for its candidates are told without looking for any; a search
-    of the same prepared query, and of a count beside it, looks for them once.
-    """
-    prepared = store.prepare("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
-    explained = prepared.explain()
-    assert engine.asked == []
-    [(source, plan)] = explained.fingerprints
-    assert (source, plan.source_size > WORDS - 50) == ("whole", True)
-    requests: Any = explained.request["candidates"]
-    assert [each["source"] for each in requests] == ["whole"]
-    assert "engine" in requests[0]["request"]
-    assert prepared.search(rows=3).total == 30
-    assert prepared.count("*") == (30, ())
-    assert engine.asked == ["candidates"]
-
-
-def test_every_fingerprint_is_explained(store: Store) -> None:
-    """
-    Two that name one source are two, each with its own threshold and its own request.
-    """
-    explained = store.explain("FINGERPRINT:whole_80 OR FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
-    assert [(source, float(plan.threshold)) for source, plan in explained.fingerprints] == [
-        ("whole", 0.8),
-        ("whole", 0.2),
-    ]
-    requests: Any = explained.request["candidates"]
-    assert len(requests) == 2
-    assert requests[0] != requests[1]
-
-
-def test_a_source_that_nobody_asks_for(store: Store) -> None:
-    """
-    Whatever FINGERPRINT means, a text given beside the query and not used in it is told.
-    """
-    for calibrated in (False, True):
-        prepared = store.prepare("FINGERPRINT:whole_20", source="some words", calibrated=calibrated)
-        for warnings in (prepared.search().warnings, prepared.explain().warnings):
-            assert "the query does not use the source 'source': write FINGERPRINT:source" in warnings
 
 
 def test_a_store_without_sketches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,115 @@
+"""Errors as people read them and as programs pass them on."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl import errors
+from whorl.errors import (
+    EngineResponseError,
+    EngineUnavailableError,
+    NoSketchesError,
+    ParameterError,
+    QueryError,
+    QuerySyntaxError,
+    Span,
+    StoppedError,
+    UnknownDocumentError,
+    WhorlError,
+)
+
+SHOWN = [
+    (
+        ("a AND", Span(5, 5), "Write more."),
+        ["what", "  a AND", "       ^", "Write more."],
+    ),
+    (
+        ("a\nb\x1b[31m", Span(2, 3), ""),
+        ["what", "  a·b·[31m", "    ^"],
+    ),
+    (
+        ("x" * 200, Span(100, 103), ""),
+        ["what", "  …" + "x" * 103 + "…", "  " + " " * 61 + "^^^"],
+    ),
+    (
+        ("x" * 500, Span(0, 500), ""),
+        ["what", "  " + "x" * 140 + "…", "  " + "^" * 140],
+    ),
+    (("", Span(0, 0), ""), ["what", "  ", "  ^"]),
+]
+
+
+@pytest.mark.parametrize(("parts", "lines"), SHOWN)
+def test_the_place_in_a_query(parts: tuple[str, Span, str], lines: list[str]) -> None:
+    """
+    On one line, of a long query the part around it, and nothing that a terminal acts on.
+    """
+    query, span, hint = parts
+    assert str(QuerySyntaxError("what", query=query, span=span, hint=hint)).splitlines() == lines
+
+
+@given(st.text(max_size=400), st.integers(0, 400), st.integers(0, 400))
+def test_the_caret_stands_under_its_place(query: str, one: int, other: int) -> None:
+    """
+    Whatever the query: three lines, of which the last marks the first character of the span.
+    """
+    start, end = sorted((min(one, len(query)), min(other, len(query))))
+    message, shown, marks = str(QueryError("what", query=query, span=Span(start, end))).split("\n")
+    assert message == "what"
+    assert len(shown) <= 144
+    at = marks.index("^")
+    if start < len(query):
+        assert shown[at] == (query[start] if query[start].isprintable() else "·")
+    else:
+        assert at == len(shown)
+    assert len(marks) - at <= max(1, end - start)
+
+
+MADE = [
+    QuerySyntaxError("what", query="a AND", span=Span(5, 5), hint="Write more."),
+    UnknownDocumentError("a"),
+    EngineUnavailableError("gone", is_passing=True),
+    EngineResponseError("bad", status=500, detail="why"),
+    NoSketchesError(),
+    StoppedError("the time is up"),
+]
+
+
+@pytest.mark.parametrize("error", MADE, ids=lambda error: type(error).__name__)
+def test_errors_pass_from_one_process_to_another(error: WhorlError) -> None:
+    """
+    With all that they say, so that a pool of processes gives them back.
+    """
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(again) is type(error)
+        assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))
+
+
+def test_errors_are_one_tree() -> None:
+    """
+    As the module's own drawing has it.
+    """
+    drawn: dict[str, str] = {}
+    above: list[tuple[int, str]] = []
+    for branch, name in re.findall(r"^([ │├└─]*)(\w+Error)\b", errors.__doc__ or "", re.MULTILINE):
+        above = [each for each in above if each[0] < len(branch)]
+        drawn[name] = above[-1][1] if above else "Exception"
+        above.append((len(branch), name))
+    kinds = [each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, WhorlError)]
+    assert drawn == {each.__name__: each.__bases__[0].__name__ for each in kinds}
+
+
+@pytest.mark.parametrize("kind", [ParameterError, UnknownDocumentError, errors.DocumentError])
+def test_bad_values_are_value_errors(kind: type[Exception]) -> None:
+    """
+    Python's own kind, for who catches that.
+    """
+    with pytest.raises(ValueError, match="a"):
+        raise kind("a")

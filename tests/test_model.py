@@ -1,0 +1,132 @@
+"""Documents as they may be stored: what is refused, what is made of values, and when two are the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.errors import DocumentError
+from whorl.model import MAX_ID_LENGTH, RESERVED_FIELDS, Document
+from whorl.planning.clauses import Kind
+
+values = st.one_of(
+    st.text(max_size=5),
+    st.integers(-(1 << 63), (1 << 63) - 1),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+)
+names = st.sampled_from(["k", "cm:title", "größe", " ", "{http://x}n"])
+properties = st.dictionaries(names, values | st.lists(values, max_size=3), max_size=3)
+documents = st.builds(Document, st.sampled_from("ab"), st.text(max_size=3), st.text(max_size=3), properties)
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"id": ""}, "an id has 1 to 1000 characters, got 0: ''"),
+        ({"id": "x" * 1001}, "an id has 1 to 1000 characters, got 1001: 'xxx"),
+        ({"id": "a\nb"}, "an id holds no control characters and no lone surrogates, got 'a\\nb'"),
+        ({"id": "\x7f"}, "an id holds no control characters"),
+        ({"id": "\ud800"}, "an id holds no control characters and no lone surrogates, got '\\ud800'"),
+        ({"id": 5}, "id must be text, got 5"),
+        ({"text": None}, "text must be text, got None"),
+        ({"name": b"x"}, "name must be text, got b'x'"),
+        ({"properties": {"": 1}}, "a property cannot be called '' (document 'a'); choose another name"),
+        ({"properties": {5: 1}}, "a property cannot be called 5 (document 'a')"),
+        ({"properties": {"\ud800": 1}}, "a property cannot be called '\\ud800'"),
+        ({"properties": {"a\tb": 1}}, "a property's name holds no control characters, got 'a\\tb' (document 'a')"),
+        ({"properties": {"k": None}}, "property 'k' of document 'a' must be text, numbers, true, false or a list"),
+        ({"properties": {"k": {"x": 1}}}, "of those, got {'x': 1}"),
+        ({"properties": {"k": [["x"]]}}, "of those, got ['x']"),
+        ({"properties": {"k": float("nan")}}, "of those, got nan"),
+        ({"properties": {"k": [1.0, float("-inf")]}}, "of those, got -inf"),
+        ({"properties": {"k": 1 << 63}}, "property 'k' of document 'a' is a number of more than 64 bits"),
+        ({"properties": {"k": -(1 << 63) - 1}}, "is a number of more than 64 bits"),
+        *(({"properties": {name: "x"}}, f"a property cannot be called {name!r}") for name in sorted(RESERVED_FIELDS)),
+    ],
+)
+def test_what_cannot_be_stored(parts: dict[str, Any], told: str) -> None:
+    """
+    The message names the part and shows the value.
+    """
+    with pytest.raises(DocumentError, match=re.escape(told)):
+        Document(**{"id": "a", "text": "", **parts})
+
+
+def test_messages_are_short() -> None:
+    """
+    Whatever was to be stored.
+    """
+    for parts in ({"text": ["x" * 9999]}, {"id": "x\n" * 500}, {"properties": {"k": ["x", object(), ("y" * 9999,)]}}):
+        with pytest.raises(DocumentError) as caught:
+            Document(**{"id": "a", "text": "", **parts})  # type: ignore[arg-type] # on purpose
+        assert len(str(caught.value)) < 250
+
+
+def test_the_longest_id_is_one() -> None:
+    """
+    In characters, whatever these take as bytes.
+    """
+    assert Document("😀" * MAX_ID_LENGTH, "").id == "😀" * MAX_ID_LENGTH
+
+
+def test_what_no_store_holds_is_replaced() -> None:
+    """
+    Lone surrogates in texts, names and values; two halves are the character that they make, and null is no value.
+    """
+    made = Document("a", "x\ud800", "\udfffy", {"k": "\ud83d", "l": ["\ud83d\ude00", None, 1, True], "none": []})
+    assert (made.text, made.name) == ("x\ufffd", "\ufffdy")
+    assert made.contents() == {"k": ("\ufffd",), "l": ("😀", 1, True), "none": ()}
+
+
+def test_values_in_three_ways() -> None:
+    """
+    As they are, as text, and each once with its type; a date and a long text keep to theirs.
+    """
+    made = Document(
+        "a", "", "The name", {"n": [1, 1, 1.0, True], "when": "2021-05-03", "t": ["x", "x"], "f": -0.0, "0": []}
+    )
+    assert made.contents() == {"n": (1, 1, 1.0, True), "when": ("2021-05-03",), "t": ("x", "x"), "f": (-0.0,), "0": ()}
+    assert made.values() == {
+        "n": ("1", "1", "1.0", "true"), "when": ("2021-05-03",), "t": ("x", "x"), "f": ("-0.0",), "0": (),
+    }  # fmt: skip
+    assert made.wholes() == [
+        ("name", Kind.KEYWORD, "The name"),
+        ("n", Kind.INTEGER, 1),
+        ("n", Kind.FLOAT, 1.0),
+        ("n", Kind.BOOLEAN, True),
+        ("when", Kind.DATE, 1620000000000),
+        ("t", Kind.KEYWORD, "x"),
+        ("f", Kind.FLOAT, 0.0),
+    ]
+    assert Document("a", "").wholes() == []
+
+
+@given(documents, documents)
+def test_equal_digests_are_equal_documents(one: Document, other: Document) -> None:
+    """
+    Nothing that is stored can change without its digest: 1, 1.0, true and "1" are four values.
+    """
+
+    def stored(document: Document) -> str:
+        parts = [document.id, document.text, document.name, sorted(document.properties.items())]
+        return json.dumps(parts)
+
+    assert (one.digest == other.digest) == (stored(one) == stored(other))
+    for twin in (1, 1.0, True, "1"):
+        for sibling in (1, 1.0, True, "1"):
+            same = repr(twin) == repr(sibling)
+            assert (Document("a", "", "", {"k": twin}).digest == Document("a", "", "", {"k": sibling}).digest) == same
+
+
+def test_the_order_of_properties_is_none() -> None:
+    """
+    Only that of a property's values is one; one alone is a list of one.
+    """
+    assert Document("a", "", "", {"x": 1, "y": 2}).digest == Document("a", "", "", {"y": [2], "x": 1}).digest
+    assert Document("a", "", "", {"x": [1, 2]}).digest != Document("a", "", "", {"x": [2, 1]}).digest

@@ -1,0 +1,109 @@
+"""Stores by their names: what is opened, and what is refused before anything is made or asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from whorl import open_store
+from whorl.errors import ParameterError, StoreError, UnsupportedQueryError
+from whorl.model import Document
+from whorl.settings.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "",
+        "localhost:8983/solr/whorl",
+        "zk://localhost:8983/solr/whorl",
+        "http://localhost:8983",
+        "http://localhost:8983/solr",
+        "http://localhost:8983/solr/",
+        "http://localhost:8983/solr/#/whorl/core-overview",
+        "http://localhost:8983/solr/whorl/select?q=*:*",
+        "http://:8983/solr/whorl",
+        "http://[::1/solr/whorl",
+        "http://localhost:many/solr/whorl",
+        "http://localhost:99999/solr/whorl",
+    ],
+)
+def test_what_is_no_store_is_not_made_a_folder(store: str, folder: Path) -> None:
+    """
+    A mistyped URL is refused with an example, and nothing is created under its name.
+    """
+    with pytest.raises(ParameterError, match="http://localhost:8983/solr/NAME"):
+        open_store(store, Settings.load({}))
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("mark", "/#?@")
+def test_a_password_with_a_mark_in_it_is_not_shown(mark: str) -> None:
+    """
+    Unquoted, it makes the URL unreadable; the message says how to write it, without repeating it.
+    """
+    with pytest.raises(ParameterError) as caught:
+        open_store(f"http://admin:s3{mark}cret@@localhost:8983/solr/whorl/@", Settings.load({}))
+    assert "cret" not in str(caught.value)
+    assert "%2F" in str(caught.value)
+
+
+def test_urls_are_known_in_capitals() -> None:
+    """
+    HTTP:// is a URL as http:// is.
+    """
+    with open_store("HTTP://user:s3cret@localhost:8983/solr/whorl/", Settings.load({})) as store:
+        assert store.engine._client.url == "http://localhost:8983/solr/whorl"  # type: ignore[attr-defined]
+
+
+def test_a_folder_of_nobody() -> None:
+    """
+    ~name of an unknown user is an error of ours.
+    """
+    with pytest.raises(StoreError, match="~no-such-user/store cannot be used as a store"):
+        open_store("~no-such-user/store", Settings.load({}))
+
+
+def test_asking_does_not_make_a_store(folder: Path) -> None:
+    """
+    With create=False a folder that is not there stays so, and the message says how one is made.
+    """
+    with pytest.raises(StoreError, match="there is no store at typo; make one by indexing: whorl index --store typo"):
+        open_store("typo", Settings.load({}), create=False)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_store_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A path, a text, the settings' own store or a ~ name the same folder; without a name the settings decide.
+    """
+    monkeypatch.setenv("HOME", str(folder))
+    settings = Settings.load({"WHORL_STORE": "kept"})
+    with open_store(None, settings) as store:
+        store.index([Document("a", "one two three four five")])
+    for name in ("kept", Path("kept"), folder / "kept", "~/kept"):
+        with open_store(name, Settings.load({}), create=False) as store:
+            assert store.count() == 1
+
+
+def test_what_the_settings_say_arrives(folder: Path) -> None:
+    """
+    Names of fields, limits of queries and of rows.
+    """
+    (folder / "whorl.toml").write_text('[names]\nSITE = "kind"\n', encoding="utf-8")
+    settings = Settings.load({"WHORL_MAX_ROWS": "3", "WHORL_MAX_QUERY_CLAUSES": "1"})
+    with open_store("here", settings) as store:
+        store.index([Document("a", "one", "", {"kind": "x"})])
+        assert [hit.id for hit in store.search("SITE:x", rows=3).hits] == ["a"]
+        with pytest.raises(ParameterError, match="rows must be 0 to 3, got 4"):
+            store.search("one", rows=4)
+        with pytest.raises(UnsupportedQueryError, match="at most 1 words"):
+            store.search("one two")

@@ -1,0 +1,244 @@
+"""A query made ready once: what its engine is asked, and how often; filters, pages, counts and explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whorl import Store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.protocol import Candidates
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash.signature import Signature
+from whorl.model import Document, Order
+from whorl.planning.build import BoundPlan
+from whorl.planning.fields import Fields
+from whorl.similar import by_sketch
+
+#: As long as its sketch is complete, so that every number is that of plain sets.
+WORDS = 60
+COPIES = 12
+
+
+def copies() -> Iterator[Document]:
+    """Yield a text, and copies of which the k-th has its first k words replaced: 56 - k of 56 + k shingles in both."""
+    words = [f"w{at}" for at in range(WORDS)]
+    yield Document("whole", " ".join(words), "", {"kind": "whole"})
+    for number in range(1, COPIES + 1):
+        other = [f"x{number}x{at}" for at in range(number)]
+        yield Document(f"copy {number:02}", " ".join(other + words[number:]), "", {"kind": "copy", "number": number})
+    yield Document("other", " ".join(f"y{at}" for at in range(WORDS)), "", {"kind": "other"})
+
+
+class Watched(EmbeddedEngine):
+    """An engine that notes what it is asked for."""
+
+    asked: list[str]
+
+    def fields(self) -> Fields:
+        self.asked.append("fields")
+        return super().fields()
+
+    def resolve(self, references: Collection[str]) -> Mapping[str, str]:
+        self.asked.append(f"resolve {' '.join(sorted(references))}")
+        return super().resolve(references)
+
+    def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        self.asked.append(f"signatures of {' '.join(sorted(wanted))}")
+        return super().signatures(wanted)
+
+    def texts(self, ids: Collection[str]) -> Mapping[str, str]:
+        self.asked.append(f"texts of {' '.join(sorted(ids))}")
+        return super().texts(ids)
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+        self.asked.append("candidates")
+        found = super().candidates(plan, start=start, rows=rows)
+        return Candidates(found.total, found.found, ("somebody writes",))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("prepared") / "store"
+    with EmbeddedEngine(made) as engine:
+        engine.index(copies())
+        engine.refresh()
+    return made
+
+
+@pytest.fixture
+def engine(folder: Path) -> Iterator[Watched]:
+    with Watched(folder) as opened:
+        opened.asked = []
+        yield opened
+
+
+@pytest.fixture
+def store(engine: Watched) -> Store:
+    return Store(engine)
+
+
+def test_one_filter_is_a_filter(store: Store) -> None:
+    """
+    A text alone is one filter, not as many as it has letters.
+    """
+    for given in ("y17", ["y17"], [["y17"]]):
+        assert [hit.id for hit in store.search("*", filters=given).hits] == ["other"]
+
+
+def test_filters_do_not_hide_what_is_shared(store: Store) -> None:
+    """
+    The shared tokens are those of the query's own source, whatever its filters name.
+    """
+    page = store.search("FINGERPRINT:whole", filters=["FINGERPRINT:'copy 01'"], with_shared=True)
+    alone = store.search("FINGERPRINT:whole", with_shared=True)
+    assert page.source_tokens == alone.source_tokens == 512
+    assert [(hit.id, hit.shared_tokens) for hit in page.hits] == [(hit.id, hit.shared_tokens) for hit in alone.hits]
+
+
+def test_not_every_candidate_of_a_fingerprint(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A page says that there may be more hits than its total, and what the search for candidates had to say.
+    """
+    whole = store.search("FINGERPRINT:whole_20", calibrated=True)
+    assert (whole.is_total_exact, whole.total) == (True, COPIES + 1)
+    assert whole.warnings == ("somebody writes",)
+    monkeypatch.setattr(by_sketch, "MOST_VERIFIED", 4)
+    monkeypatch.setattr(by_sketch, "AT_ONCE", 2)
+    page = store.search("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
+    assert not page.is_total_exact
+    assert page.total < COPIES
+    assert any("4 of them were verified" in warning for warning in page.warnings)
+
+
+def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
+    """
+    The plan of a calibrated FINGERPRINT and the request for its candidates are told without looking for any; a search
+    of the same prepared query, and of a count beside it, looks for them once.
+    """
+    prepared = store.prepare("FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
+    explained = prepared.explain()
+    assert engine.asked == ["fields", "resolve whole"]
+    [(source, plan)] = explained.fingerprints
+    assert (source, plan.source_size) == ("whole", WORDS - 4)
+    requests: Any = explained.request["candidates"]
+    assert [each["source"] for each in requests] == ["whole"]
+    assert "engine" in requests[0]["request"]
+    assert prepared.search(rows=3).total == COPIES
+    assert prepared.count("*") == (COPIES, ())
+    assert engine.asked == ["fields", "resolve whole", "candidates"]
+
+
+def test_every_fingerprint_is_explained(store: Store) -> None:
+    """
+    Two that name one source are two, each with its own threshold and its own request.
+    """
+    explained = store.explain("FINGERPRINT:whole_80 OR FINGERPRINT:whole_20 AND kind:copy", calibrated=True)
+    assert [(source, float(plan.threshold)) for source, plan in explained.fingerprints] == [
+        ("whole", 0.8),
+        ("whole", 0.2),
+    ]
+    requests: Any = explained.request["candidates"]
+    assert len(requests) == 2
+    assert requests[0] != requests[1]
+
+
+def test_a_source_that_nobody_asks_for(store: Store) -> None:
+    """
+    Whatever FINGERPRINT means, a text given beside the query and not used in it is told.
+    """
+    for calibrated in (False, True):
+        prepared = store.prepare("FINGERPRINT:whole_20", source="some words", calibrated=calibrated)
+        for warnings in (prepared.search().warnings, prepared.explain().warnings):
+            assert "the query does not use the source 'source': write FINGERPRINT:source" in warnings
+
+
+def test_what_is_fetched_is_kept(store: Store, engine: Watched) -> None:
+    """
+    Two FINGERPRINTs of one source, a search, a count and an explanation: the source is fetched once.
+    """
+    prepared = store.prepare("FINGERPRINT:whole_20 OR FINGERPRINT:whole_90_50")
+    assert prepared.search().total == COPIES + 1
+    assert prepared.count("FINGERPRINT:whole")[0] == COPIES + 1
+    prepared.explain()
+    assert engine.asked == ["resolve whole", "signatures of whole"]
+
+
+def test_fields_are_asked_for_where_a_clause_has_one(store: Store, engine: Watched) -> None:
+    """
+    A FINGERPRINT alone needs none of what a collection says of its fields.
+    """
+    store.prepare("FINGERPRINT:whole OR *")
+    assert "fields" not in engine.asked
+    store.prepare("kind:copy", filters=["number:[1 TO 3]"])
+    assert engine.asked == ["fields", "fields"]
+
+
+def test_counts_are_of_what_the_query_finds(store: Store) -> None:
+    """
+    A further filter, or several of which any may match, and what there is to know about it.
+    """
+    prepared = store.prepare("kind:copy", filters=["number:[3 TO 9]"])
+    assert prepared.search(rows=0).total == 7
+    assert prepared.count("number:4") == (1, ())
+    assert prepared.count(["number:4", "number:[8 TO *]"]) == (3, ())
+    total, warnings = prepared.count("number:4 OR FINGERPRINT:gone")
+    assert (total, warnings) == (1, ("the store has no document 'gone'",))
+    assert prepared.search().warnings == ()
+
+
+def test_hits_are_measured_against_one_source(store: Store) -> None:
+    """
+    Of several sources, or of none, nothing is said; a filter's source is none of the query's.
+    """
+    assert store.prepare("FINGERPRINT:whole OR FINGERPRINT:other").measured(["copy 01"]) == {}
+    assert store.prepare("kind:copy").measured(["copy 01"]) == {}
+    prepared = store.prepare("FINGERPRINT:whole AND kind:copy", filters=["FINGERPRINT:other", "*"])
+    assert prepared.references == ("whole",)
+    estimate = prepared.measured(["copy 01", "gone"])["copy 01"].estimate
+    assert estimate is not None
+    assert (estimate.shares.jaccard, estimate.is_exact) == (55 / 57, True)
+
+
+@pytest.mark.parametrize(
+    ("start", "rows", "told"),
+    [
+        (-1, 10, "start must be 0 to 1,000,000, got -1"),
+        (1_000_001, 10, "start must be 0 to 1,000,000, got 1000001"),
+        (0, -1, "rows must be 0 to 10,000, got -1"),
+        (0, 10_001, "rows must be 0 to 10,000, got 10001"),
+    ],
+)
+def test_pages_that_cannot_be(store: Store, start: int, rows: int, told: str) -> None:
+    """
+    The number is named before anything is searched.
+    """
+    with pytest.raises(ParameterError, match=told):
+        store.search("*", start=start, rows=rows)
+    assert store.search("*", start=1_000_000).hits == ()
+
+
+def test_orders_by_the_values_of_a_field(store: Store) -> None:
+    """
+    By the name that a query may use; a field of words has no order, and one that is not there has none.
+    """
+    by_number = [Order("cm:number", is_ascending=True), Order(None)]
+    assert [hit.id for hit in store.search("kind:copy", order=by_number, rows=2).hits] == ["copy 01", "copy 02"]
+    with pytest.raises(ParameterError, match="no field 'nmuber' to sort by"):
+        store.search("*", order=[Order("nmuber")])
+    with pytest.raises(ParameterError, match="field 'content' holds words, which have no order"):
+        store.search("*", order=[Order("content")])
+
+
+def test_calibrated_hits_score_their_percentage(store: Store) -> None:
+    """
+    Whole percents times the boost, the source its 100; without numbers the threshold is 20 percent.
+    """
+    page = store.search("FINGERPRINT:whole^2", calibrated=True, rows=3)
+    assert [(hit.id, hit.score) for hit in page.hits] == [("whole", 200.0), ("copy 01", 192.0), ("copy 02", 186.0)]
+    assert page.total == COPIES + 1
+    of_source = store.search("FINGERPRINT:whole_80", calibrated=True, metric="contains").total
+    assert of_source == 1 + sum(5 * (56 - number) >= 4 * 56 for number in range(1, COPIES + 1))
