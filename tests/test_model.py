@@ -79,7 +79,8 @@ def test_what_no_store_holds_is_replaced() -> None:
     """
     Lone surrogates in texts, names and values; two halves are the character that they make, and null is no value.
     """
-    made = Document("a", "x\ud800", "\udfffy", {"k": "\ud83d", "l": ["\ud83d\ude00", None, 1, True], "none": []})
+    given: dict[str, Any] = {"k": "\ud83d", "l": ["\ud83d\ude00", None, 1, True], "none": []}
+    made = Document("a", "x\ud800", "\udfffy", given)
     assert (made.text, made.name) == ("x\ufffd", "\ufffdy")
     assert made.contents() == {"k": ("\ufffd",), "l": ("😀", 1, True), "none": ()}
 
