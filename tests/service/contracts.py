@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whorl import Document
 
+if TYPE_CHECKING:
+    from starlette.testclient import TestClient
+
 CONTRACTS = Path(__file__).parents[2] / "examples" / "contracts"
+MINUTES = (CONTRACTS / "minutes.txt").read_text(encoding="utf-8")
 NODE = "aaaabbbb-cccc-4ddd-8eee-ffff00001111"
 
 
@@ -36,3 +40,10 @@ def documents() -> list[Document]:
         Document("minutes", text["minutes"], "minutes.txt", {"TYPE": "cm:folder"}),
         Document("recipe", text["recipe"]),
     ]
+
+
+def asked(client: TestClient, path: str, **body: Any) -> Any:
+    """Post to a route of whorl's own, and return what it answers."""
+    answer = client.post(f"/api/{path}", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()

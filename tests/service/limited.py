@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import httpx
@@ -31,6 +32,11 @@ def limited(
     app = create_app(store, credentials, Settings(**limits), hosts)
     with TestClient(app, raise_server_exceptions=False) as made:
         yield made
+
+
+def sent(documents: Iterable[dict[str, Any]]) -> bytes:
+    """Documents as lines of JSON."""
+    return b"".join(json.dumps(each).encode() + b"\n" for each in documents)
 
 
 def refused(answer: httpx.Response, status: int) -> str:

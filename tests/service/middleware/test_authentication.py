@@ -5,16 +5,14 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from tests.service.limited import limited
 from whorl import Store
-from whorl.errors import ParameterError
 from whorl.service.app import create_app
-from whorl.service.credentials import MOST_TICKETS, TICKET_SECONDS, Access, Credentials
+from whorl.service.credentials import Credentials
 from whorl.service.paths import SEARCH, TICKETS
 
 USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
@@ -184,67 +182,6 @@ def test_a_key_is_good_for_all_routes(embedded_contracts: Store) -> None:
     assert service.post(TICKETS, json={"userId": "a", "password": "key"}).status_code == 403
 
 
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_tickets_end_when_they_are_not_used() -> None:
-    """
-    Each use makes one good for another hour.
-    """
-    clock = Clock()
-    access = Access(Credentials(user=(USER, PASSWORD)), clock)
-    used, unused = access.log_in(USER, PASSWORD), access.log_in(USER, PASSWORD)
-    assert used is not None
-    assert unused is not None
-    assert used != unused
-    for _ in range(3):
-        clock.now += TICKET_SECONDS - 1
-        assert access.renew(used)
-    assert not access.renew(unused)
-    clock.now += TICKET_SECONDS + 1
-    assert not access.admits(basic(used), "")
-    assert not access.renew(used)
-
-
-def test_tickets_are_bounded() -> None:
-    """
-    However many log in, the oldest tickets make room.
-    """
-    access = Access(Credentials(user=(USER, PASSWORD)))
-    tickets = [access.log_in(USER, PASSWORD) or "" for _ in range(MOST_TICKETS + 2)]
-    assert not access.renew(tickets[0])
-    assert not access.renew(tickets[1])
-    assert access.renew(tickets[2])
-    assert access.renew(tickets[-1])
-
-
-@pytest.mark.parametrize("made", [{"api_keys": ("good", "k\udcff")}, {"user": ("ann", "p\udcff")}])
-def test_a_secret_that_is_no_text(made: dict[str, Any]) -> None:
-    """
-    Bytes of a variable that are no UTF-8 are told at the start, and not shown.
-    """
-    with pytest.raises(ParameterError, match="UTF-8") as told:
-        Credentials(**made)
-    assert "\udcff" not in str(told.value)
-
-
-def test_no_secret_is_shown() -> None:
-    """
-    Not where credentials are printed.
-    """
-    shown = repr(Credentials(("key",), (USER, PASSWORD)))
-    assert "api_keys=1" in shown
-    assert PASSWORD not in shown
-    assert USER not in shown
-
-
 def test_several_keys(embedded_contracts: Store) -> None:
     """
     Each is good, so that one can be replaced while clients still use the other.
@@ -253,3 +190,41 @@ def test_several_keys(embedded_contracts: Store) -> None:
         for given, status in (("old", 200), ("new", 200), ("old,new", 401), ("ol", 401), ("", 401)):
             headers = {"Authorization": f"Bearer {given}"}
             assert service.get("/api/search?q=*", headers=headers).status_code == status
+
+
+KEY = "correct hörse"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": ""},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Bearer correct"},
+        {"Authorization": "Basic Y29ycmVjdA=="},
+        {"Host": "x/?"},
+        {"Host": "x/y"},
+        {"Host": "x#"},
+    ],
+    ids=str,
+)
+def test_without_the_key_nothing_is_searched(store: Store, headers: dict[str, str]) -> None:
+    """
+    401 on every route under /api, whatever else the request says; health needs no key.
+    """
+    client = TestClient(create_app(store, Credentials(api_keys=(KEY,))))
+    for path in ("/api/search?q=*", "/api/search?q=(", "/api/search", "/%61pi/search?q=*", "/api/none"):
+        answer = client.get(path, headers=headers)
+        assert answer.status_code == answer.json()["error"]["statusCode"] == 401
+    assert client.get("/healthz", headers=headers).status_code == 200
+
+
+def test_with_the_key(store: Store) -> None:
+    """
+    A key may hold any characters.
+    """
+    client = TestClient(create_app(store, Credentials(api_keys=(KEY,))))
+    headers = {b"Authorization": f"Bearer {KEY}".encode()}
+    assert client.get("/api/search?q=*", headers=headers).json()["total"] == 1

@@ -5,6 +5,7 @@ Clients that are generated from Alfresco's description want nine keys in every e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
 #: Who did what nobody is known to have done, and when.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
 _NODES = "workspace://SpacesStore/"
+#: A number of bytes: text of thousands of digits is none, and Python would not read it.
+_SIZE = re.compile(r"[0-9]{1,18}")
 _PREFIXES = {
     "{http://www.alfresco.org/model/content/1.0}": "cm:",
     "{http://www.alfresco.org/model/system/1.0}": "sys:",
@@ -79,7 +82,7 @@ class _Node:
         for role in ("created", "modified"):
             if found[role] and _moment(str(there[found[role]][0])) is None:
                 found[role] = ""
-        if not (found["mime type"] and found["size"] and str(there[found["size"]][0]).isdecimal()):
+        if not (found["mime type"] and found["size"] and _SIZE.fullmatch(str(there[found["size"]][0]))):
             # Half of what is known of a content has no place but among the others.
             found |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: there[name] for role, name in found.items() if name}

@@ -1,0 +1,56 @@
+"""Two texts compared over HTTP: exact shares, passages, and which sides there are."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.service.contracts import MINUTES, asked
+
+
+def test_compare(service: TestClient) -> None:
+    """
+    A document and a text: exact shares, one passage, and texts as far as they are asked for.
+    """
+    sides = {"a": {"text": MINUTES}, "b": {"id": "lease"}}
+    told = asked(service, "compare", **sides)
+    assert (told["jaccard"], told["a_in_b"], told["b_in_a"], told["exact"]) == (0.090163, 0.278481, 0.117647, True)
+    assert (told["b"]["name"], told["b"]["kind"], told["a"]["kind"]) == ("lease.txt", "document", "text")
+    (passage,) = told["passages"]
+    assert passage["words"] == 26
+    assert passage["a"] == {"start": 178, "end": 327, "first_line": 5, "last_line": 7}
+    assert "text" not in told["a"]
+    with_passages = asked(service, "compare", **sides, texts="passages")
+    assert with_passages["passages"][0]["a"]["text"] == MINUTES[178:327]
+    assert "text" not in with_passages["a"]
+    whole = asked(service, "compare", **sides, texts="whole")
+    assert whole["a"]["text"] == MINUTES
+    place = whole["passages"][0]["b"]
+    assert whole["b"]["text"][place["start"] : place["end"]].startswith("The landlord keeps the structure")
+
+
+def test_places_are_code_points(embedded_service: TestClient) -> None:
+    """
+    A character beyond 16 bits is one.
+    """
+    shared = "one two three four five six"
+    told = asked(embedded_service, "compare", a={"text": f"😀😀 {shared}"}, b={"text": shared})
+    assert told["passages"][0]["a"]["start"] == 3
+
+
+@pytest.mark.parametrize(
+    ("side", "status", "named"),
+    [
+        ({}, 400, "id or text"),
+        ({"id": "lease", "text": ""}, 400, "id or text"),
+        ({"id": "gone"}, 404, "'gone'"),
+        ({"name": "x"}, 400, "a.name"),
+    ],
+)
+def test_a_side_is_one_of_two(service: TestClient, side: dict[str, str], status: int, named: str) -> None:
+    """
+    Neither or both: 400; a document that there is not: 404. The message names it.
+    """
+    answer = service.post("/api/compare", json={"a": side, "b": {"id": "lease"}})
+    assert answer.status_code == answer.json()["error"]["statusCode"] == status
+    assert named in answer.json()["error"]["message"]

@@ -1,0 +1,90 @@
+"""The files of the page: public, its own, and with nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from whorl import Store
+from whorl.service.app import create_app
+from whorl.service.credentials import Credentials
+from whorl.service.routes.page import FILES
+
+#: What would make HTML of a text, or run one.
+SINKS = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "parseFromString", "setHTML", "eval(")
+
+
+NAMES = sorted(path.name for path in FILES.iterdir())
+
+
+@pytest.fixture
+def guarded(embedded_contracts: Store) -> Iterator[TestClient]:
+    """A service that asks who it is."""
+    with TestClient(create_app(embedded_contracts, Credentials(user=("ann", "secret")))) as made:
+        yield made
+
+
+def test_the_page_is_public_and_the_data_is_not(guarded: TestClient) -> None:
+    """
+    The page and its files come without a password; what they ask for does not.
+    """
+    assert guarded.get("/").headers["Content-Type"] == "text/html; charset=utf-8"
+    for name in NAMES:
+        assert guarded.get(f"/page/{name}").status_code == 200
+    for path in ("search", "explain", "text", "compare"):
+        assert guarded.post(f"/api/{path}", json={}).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/", "/page/app.js", "/page/base.css", "/page/icon.svg"])
+def test_the_page_loads_nothing_from_elsewhere(guarded: TestClient, path: str) -> None:
+    """
+    By its policy no script, style or connection but its own, no frame around it, and no HTML from text.
+    """
+    headers = guarded.get(path).headers
+    policy = dict(part.strip().partition(" ")[::2] for part in headers["Content-Security-Policy"].split(";"))
+    assert policy == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self'",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
+    }
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_of_the_page_keep_to_themselves(name: str) -> None:
+    """
+    No address of another host, nothing that makes HTML of a text, no script or style within the HTML.
+    """
+    content = (FILES / name).read_text(encoding="utf-8")
+    hosts = set(re.findall(r"(?:https?:)?//([\w.-]+\.\w+)", content))
+    assert hosts <= {"www.w3.org"}, "the name of a format is no address"
+    assert [sink for sink in SINKS if sink in content] == []
+    assert not re.search(r"\sstyle=|<style|\son\w+=\"|<script(?! type=\"module\" src=\"/page/)", content)
+
+
+@pytest.mark.parametrize("path", ["/page/none.js", "/page/..%2fpage.py", "/page/%2e%2e/page.py", "/page/", "/page"])
+def test_no_other_file_is_served(guarded: TestClient, path: str) -> None:
+    """
+    What is not in the folder is not there.
+    """
+    assert guarded.get(path).status_code == 404
+
+
+def test_unchanged_files_are_not_sent_again(guarded: TestClient) -> None:
+    """
+    304 where the browser has the file already.
+    """
+    first = guarded.get("/page/app.js")
+    again = guarded.get("/page/app.js", headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")

@@ -1,0 +1,210 @@
+"""Search and explain: by address and by body, with a text beside the query, mistakes at their place."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.service.contracts import MINUTES, asked
+
+
+def test_search_with_a_text(service: TestClient) -> None:
+    """
+    A text finds what its document finds, and itself; 22 of the 79 shingles of the minutes are in the lease of 187.
+    """
+    of_text = asked(service, "search", query="FINGERPRINT:source_5", source=MINUTES, plan="calibrated")
+    assert of_text["sources"] == ["source"]
+    assert [hit["id"] for hit in of_text["hits"]] == ["minutes", "lease", "renewal"]
+    assert of_text["hits"] == asked(service, "search", query="FINGERPRINT:minutes_5", plan="calibrated")["hits"]
+    measured = of_text["hits"][1]["measured"]
+    assert measured.items() >= {"jaccard": 0.090163, "a_in_b": 0.278481, "b_in_a": 0.117647}.items()
+    assert (measured["shingles"], measured["exact"]) == (187, True)
+
+
+def test_search_by_another_metric(service: TestClient) -> None:
+    """
+    A quarter of the minutes is in both leases, but less than a quarter of what they have together.
+    """
+    query = "FINGERPRINT:minutes_25"
+    found = {
+        metric: {hit["id"] for hit in asked(service, "search", query=query, metric=metric, plan="calibrated")["hits"]}
+        for metric in ("jaccard", "a_in_b", "b_in_a")
+    }
+    assert found == {
+        "jaccard": {"minutes"},
+        "a_in_b": {"minutes", "lease", "renewal"},
+        "b_in_a": {"minutes"},
+    }
+
+
+def test_search_as_alfresco_counts(service: TestClient) -> None:
+    """
+    With the stock plan the scores are tokens, and the shares are there all the same.
+    """
+    first = asked(service, "search", query="FINGERPRINT:minutes_5", plan="stock")["hits"][0]
+    assert (first["id"], first["score"], first["measured"]["jaccard"]) == ("minutes", 512.0, 1.0)
+
+
+@pytest.mark.parametrize("query", ["rent", "FINGERPRINT:minutes_5 OR FINGERPRINT:recipe_5", "FINGERPRINT:gone"])
+def test_shares_have_one_source(embedded_service: TestClient, query: str) -> None:
+    """
+    Where there is none, or more than one, nothing is measured.
+    """
+    for hit in asked(embedded_service, "search", query=query)["hits"]:
+        assert hit["measured"] is None
+
+
+@pytest.mark.parametrize("path", ["search", "explain"])
+@pytest.mark.parametrize("query", ["FINGERPRINT:minutes_5", "rent", "FINGERPRINT:gone"])
+@pytest.mark.parametrize("plan", [{}, {"plan": "calibrated", "metric": "a_in_b"}])
+def test_an_address_and_a_body_ask_the_same(
+    embedded_service: TestClient, path: str, query: str, plan: dict[str, str]
+) -> None:
+    """
+    One shape, one default and one limit, however it is sent.
+    """
+    by_address = embedded_service.get(f"/api/{path}", params={"q": query, **plan})
+    by_body = embedded_service.post(f"/api/{path}", json={"query": query, **plan})
+    assert (by_address.status_code, by_address.json()) == (200, by_body.json())
+    for rows, status in ((10_000, 200), (10_001, 400)):
+        answers = [
+            embedded_service.get(f"/api/{path}", params={"q": query, "rows": rows}),
+            embedded_service.post(f"/api/{path}", json={"query": query, "rows": rows}),
+        ]
+        assert [answer.status_code for answer in answers] == [status] * 2
+    assert "limit" in embedded_service.get(f"/api/{path}", params={"q": query, "limit": 5}).json()["error"]["message"]
+
+
+def test_a_mistake_has_its_place(embedded_service: TestClient) -> None:
+    """
+    As with `GET /api/search`.
+    """
+    for path in ("search", "explain"):
+        answer = embedded_service.post(f"/api/{path}", json={"query": "FINGERPRINT:a_140"})
+        assert (answer.status_code, answer.json()["error"]["span"]) == (400, {"start": 14, "end": 17})
+
+
+def test_explain_with_a_text(service: TestClient) -> None:
+    """
+    The plan of the query, and how each calibrated FINGERPRINT finds its documents; a stock one has its whole plan.
+    """
+    body = {"query": "FINGERPRINT:source_20 AND rent", "source": MINUTES, "metric": "contains", "plan": "calibrated"}
+    told = asked(service, "explain", **body)
+    assert [each["source"] for each in told["fingerprints"]] == ["source"]
+    assert told["fingerprints"][0]["plan"][:2] == [
+        "find documents that contain at least 20 % of the source",
+        "the source has 79 distinct shingles",
+    ]
+    assert any("'rent'" in line for line in told["plan"])
+    assert asked(service, "explain", **{**body, "plan": "stock"})["fingerprints"] == []
+
+
+def test_search(client: TestClient) -> None:
+    """
+    query, sources, total, warnings and hits of id, name, score, shared tokens and shares.
+    """
+    answer = client.get("/api/search", params={"q": "FINGERPRINT:a_20"})
+    assert answer.status_code == 200
+    told = answer.json()
+    assert list(told) == ["query", "sources", "total", "total_is_exact", "warnings", "hits"]
+    assert (told["query"], told["total"], told["warnings"]) == ("FINGERPRINT:a_20", 2, [])
+    first = told["hits"][0]
+    assert {name: first[name] for name in ("id", "name", "score", "shared_tokens")} == {
+        "id": "a", "name": "A", "score": 512.0, "shared_tokens": 512,
+    }  # fmt: skip
+    assert first["measured"]["jaccard"] == 1.0
+    assert [hit["id"] for hit in told["hits"]] == ["a", "b"]
+
+
+def test_pages(client: TestClient) -> None:
+    """
+    start and rows cut the list; total stays.
+    """
+    told = client.get("/api/search", params={"q": "*", "start": 1, "rows": 1}).json()
+    assert (told["total"], [hit["id"] for hit in told["hits"]]) == (3, ["b"])
+    assert client.get("/api/search", params={"q": "*", "rows": 0}).json()["hits"] == []
+
+
+def test_an_unknown_source_is_a_warning(client: TestClient) -> None:
+    """
+    Status 200, nothing found, and the id in the warning.
+    """
+    answer = client.get("/api/search", params={"q": "FINGERPRINT:gone"})
+    assert (answer.status_code, answer.json()["total"]) == (200, 0)
+    assert "'gone'" in answer.json()["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("query", "span", "message"),
+    [
+        ("FINGERPRINT:a_140", [14, 17], "140"),
+        ('a "open', [2, 3], "never closed"),
+        ("", [0, 0], "empty"),
+        ("{!lucene}*:*", [0, 1], "{"),
+        ("fox\0", [3, 4], "control character"),
+        ("(" * 500 + "x" + ")" * 500, [100, 101], "levels deep"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(client: TestClient, query: str, span: list[int], message: str) -> None:
+    """
+    Status 400; message, span and hint are parts of the answer, so that a page can mark the place.
+    """
+    answer = client.get("/api/search", params={"q": query})
+    error = answer.json()["error"]
+    assert answer.status_code == error["statusCode"] == 400
+    assert list(error) == ["statusCode", "message", "span", "hint"]
+    assert [error["span"]["start"], error["span"]["end"]] == span
+    assert message in error["message"]
+    assert "\n" not in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        ({}, "q"),
+        ({"q": "*", "rows": "-1"}, "rows"),
+        ({"q": "*", "rows": "10001"}, "rows"),
+        ({"q": "*", "rows": "many"}, "rows"),
+        ({"q": "*", "start": "1000001"}, "start"),
+    ],
+)
+def test_bad_parameters_have_the_same_shape(client: TestClient, params: dict[str, str], named: str) -> None:
+    """
+    Status 400 and the parameter's name, in the shape of every other error.
+    """
+    answer = client.get("/api/search", params=params)
+    error = answer.json()["error"]
+    assert answer.status_code == error["statusCode"] == 400
+    assert error["message"].startswith(f"{named}: ")
+
+
+@pytest.mark.parametrize("raw", ["%ff", "%ED%A0%80", "%00", "fox%1b[31m"])
+def test_bytes_that_are_no_text(client: TestClient, raw: str) -> None:
+    """
+    They are a mistake or a word that nothing holds, never a failure.
+    """
+    assert client.get(f"/api/search?q={raw}").status_code in (200, 400)
+
+
+def test_requests_at_the_same_time(client: TestClient) -> None:
+    """
+    The routes run in threads that share the store.
+    """
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: client.get("/api/search?q=FINGERPRINT:a").json(), range(40)))
+    assert all(answer == answers[0] for answer in answers)
+    assert answers[0]["total"] == 2
+
+
+def test_explain_a_stock_query(service: TestClient) -> None:
+    """
+    The plan in words, and the request; a mistake is one here as well.
+    """
+    told = service.get("/api/explain", params={"q": "FINGERPRINT:recipe_50"}).json()
+    assert list(told) == ["query", "plan", "fingerprints", "warnings", "request"]
+    (line,) = told["plan"]
+    assert line.startswith("FINGERPRINT of 'recipe': at least 256 of its 512 tokens (")
+    assert told["request"]
+    assert service.get("/api/explain", params={"q": "("}).status_code == 400

@@ -1,0 +1,31 @@
+"""Similar documents over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.service.routes.conftest import FIRST
+
+
+def test_similar(client: TestClient) -> None:
+    """
+    A document or a text as the source; each hit with its three shares; what cannot be asked is a 400 that names it.
+    """
+    asked = {"id": "a", "threshold": 40}
+    told = client.post("/api/similar", json=asked).json()
+    assert [hit["id"] for hit in told["hits"]] == ["b"]
+    # Of the 17 shingles of either, both have 13.
+    assert (told["hits"][0]["jaccard"], told["hits"][0]["exact"]) == (pytest.approx(13 / 17, abs=1e-6), True)
+    by_text = client.post("/api/similar", json={"text": FIRST, "metric": "contains", "threshold": 100}).json()
+    assert [hit["id"] for hit in by_text["hits"]] == ["a"]
+    for wrong in (
+        {},
+        {"id": "a", "text": FIRST},
+        {**asked, "metric": "alike"},
+        {**asked, "recall": 0},
+        {**asked, "x": 1},
+    ):
+        answer = client.post("/api/similar", json=wrong)
+        assert answer.status_code == 400, wrong
+        assert answer.json()["error"]["message"]

@@ -1,0 +1,70 @@
+"""The text of a file over HTTP, within the limits and the time that there are."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.made_files import SENTENCES, pdf
+from tests.service.contracts import asked
+from whorl import Store
+from whorl.service.app import create_app
+from whorl.settings.settings import Settings
+
+
+@pytest.mark.process
+def test_the_text_of_a_file(embedded_service: TestClient) -> None:
+    """
+    As the command line reads it: in its encoding, and of HTML what a reader sees.
+    """
+
+    def read(name: str, content: bytes) -> Any:
+        return asked(embedded_service, "text", name=name, content=base64.b64encode(content).decode())["text"]
+
+    assert read("a.txt", "Grüße".encode("utf-16")) == "Grüße"
+    assert read("a.html", b"<p>seen<script>unseen</script></p>").split() == ["seen"]
+    assert read("a.txt", b"<p>all") == "<p>all"
+
+
+@pytest.mark.process
+def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
+    """
+    As it stands on the page; one that is encrypted, or longer than the service's settings allow, is 400 and why.
+    """
+    plain, secret = (base64.b64encode(pdf(SENTENCES[0], password=word)).decode() for word in ("", "x"))
+    with TestClient(create_app(embedded_contracts), raise_server_exceptions=False) as service:
+        assert asked(service, "text", name="a.pdf", content=plain)["text"].split() == SENTENCES[0].split()
+        answer = service.post("/api/text", json={"name": "a.pdf", "content": secret})
+        assert answer.status_code == 400
+        assert "this PDF is encrypted" in answer.json()["error"]["message"]
+    short = create_app(embedded_contracts, settings=Settings(max_file_text=20))
+    with TestClient(short, raise_server_exceptions=False) as service:
+        answer = service.post("/api/text", json={"name": "a.pdf", "content": plain})
+        assert answer.status_code == 400
+        assert "longer than 20 characters" in answer.json()["error"]["message"]
+
+
+@pytest.mark.process
+def test_a_file_for_which_there_is_no_time(embedded_contracts: Store) -> None:
+    """
+    503 and which setting it was, since nothing need be wrong with the file.
+    """
+    endless = base64.b64encode(b"<div>" * 3_000_000).decode()
+    with TestClient(create_app(embedded_contracts, settings=Settings(request_timeout_seconds=1.0))) as service:
+        answer = service.post("/api/text", json={"name": "a.html", "content": endless})
+        assert answer.status_code == 503
+        assert "Retry-After" in answer.headers
+        assert "(setting request_timeout)" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(("content", "named"), [("=", "base64"), ("AAEC/w==", "not text")])
+def test_a_file_that_is_no_text(embedded_service: TestClient, content: str, named: str) -> None:
+    """
+    400, and why.
+    """
+    answer = embedded_service.post("/api/text", json={"name": "a", "content": content})
+    assert answer.status_code == 400
+    assert named in answer.json()["error"]["message"]

@@ -1,0 +1,185 @@
+"""Who may ask: keys, users and tickets, without a service around them."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.errors import ParameterError
+from whorl.service.credentials import MOST_TICKETS, TICKET_SECONDS, Access, Credentials, ticket_in
+
+USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
+
+
+def basic(text: str, encoding: str = "utf-8") -> str:
+    return "Basic " + base64.b64encode(text.encode(encoding)).decode()
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_tickets_end_when_they_are_not_used() -> None:
+    """
+    Each use makes one good for another hour.
+    """
+    clock = Clock()
+    access = Access(Credentials(user=(USER, PASSWORD)), clock)
+    used, unused = access.log_in(USER, PASSWORD), access.log_in(USER, PASSWORD)
+    assert used is not None
+    assert unused is not None
+    assert used != unused
+    for _ in range(3):
+        clock.now += TICKET_SECONDS - 1
+        assert access.renew(used)
+    assert not access.renew(unused)
+    clock.now += TICKET_SECONDS + 1
+    assert not access.admits(basic(used), "")
+    assert not access.renew(used)
+
+
+def test_tickets_are_bounded() -> None:
+    """
+    However many log in, the oldest tickets make room.
+    """
+    access = Access(Credentials(user=(USER, PASSWORD)))
+    tickets = [access.log_in(USER, PASSWORD) or "" for _ in range(MOST_TICKETS + 2)]
+    assert not access.renew(tickets[0])
+    assert not access.renew(tickets[1])
+    assert access.renew(tickets[2])
+    assert access.renew(tickets[-1])
+
+
+@pytest.mark.parametrize("made", [{"api_keys": ("good", "k\udcff")}, {"user": ("ann", "p\udcff")}])
+def test_a_secret_that_is_no_text(made: dict[str, Any]) -> None:
+    """
+    Bytes of a variable that are no UTF-8 are told at the start, and not shown.
+    """
+    with pytest.raises(ParameterError, match="UTF-8") as told:
+        Credentials(**made)
+    assert "\udcff" not in str(told.value)
+
+
+def test_no_secret_is_shown() -> None:
+    """
+    Not where credentials are printed.
+    """
+    shown = repr(Credentials(("key",), (USER, PASSWORD)))
+    assert "api_keys=1" in shown
+    assert PASSWORD not in shown
+    assert USER not in shown
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_user_in_either_encoding(encoding: str) -> None:
+    """
+    Browsers send Latin-1, others UTF-8; a colon in the password is a part of it.
+    """
+    access = Access(Credentials(user=(USER, PASSWORD)))
+    given = base64.b64encode(f"{USER}:{PASSWORD}".encode(encoding)).decode()
+    assert access.admits(f"Basic {given}", "")
+    assert access.admits(f"bAsIc {given}", "")
+    assert not access.admits(f"Basic !{given}", "")
+    assert not access.admits(f"Bearer {given}", "")
+
+
+@given(st.text(alphabet="ab:\u00e4", max_size=4), st.text(alphabet="ab:\u00e4", max_size=4))
+def test_only_the_user_is_admitted(user: str, password: str) -> None:
+    """
+    Any other pair is refused, whatever is right once both are joined; to log in, the name ends where it ends.
+    """
+    access = Access(Credentials(user=("a", "b:a")))
+    assert access.admits(basic(f"{user}:{password}"), "") is (f"{user}:{password}" == "a:b:a")
+    assert (access.log_in(user, password) is not None) is ((user, password) == ("a", "b:a"))
+
+
+def test_keys_of_any_characters() -> None:
+    """
+    A header is bytes that come as Latin-1; several keys are each good, and no part or list of them is.
+    """
+    access = Access(Credentials(api_keys=("hörse", "日本")))
+    for key in ("hörse", "日本"):
+        assert access.admits("Bearer " + key.encode().decode("latin-1"), "")
+    for wrong in ("hörse", "h", "", "hörse,日本".encode().decode("latin-1")):
+        assert not access.admits(f"Bearer {wrong}", "")
+    assert access.log_in("hörse", "hörse") is None
+
+
+@pytest.mark.parametrize(
+    ("authorization", "query", "ticket"),
+    [
+        (basic("ROLE_TICKET:TICKET_1"), "", "TICKET_1"),
+        (basic("role_ticket:TICKET_1"), "alf_ticket=TICKET_2", "TICKET_1"),
+        (basic("TICKET_1"), "", "TICKET_1"),
+        (basic("TICKET_1:"), "", "TICKET_1"),
+        ("", "a=b&alf_ticket=TICKET_1&alf_ticket=TICKET_2", "TICKET_1"),
+        ("", "alf_ticket=", None),
+        ("", "", None),
+        (basic("ann:TICKET_1"), "alf_ticket=TICKET_1", None),
+        ("Bearer TICKET_1", "alf_ticket=TICKET_1", None),
+        ("Basic ???", "", None),
+    ],
+)
+def test_where_a_ticket_stands(authorization: str, query: str, ticket: str | None) -> None:
+    """
+    In each form that Alfresco's clients have; a header of another kind is not made good by the address.
+    """
+    assert ticket_in(authorization, query) == ticket
+
+
+def test_a_ticket_is_ended() -> None:
+    """
+    It is good until then, once; another's is not touched.
+    """
+    access = Access(Credentials(user=(USER, PASSWORD)))
+    one, other = access.log_in(USER, PASSWORD), access.log_in(USER, PASSWORD)
+    assert one is not None
+    assert other is not None
+    assert [access.log_out(one), access.log_out(one), access.renew(one), access.renew(other)] == [
+        True, False, False, True,
+    ]  # fmt: skip
+
+
+def test_an_open_service_admits_anybody() -> None:
+    """
+    Whatever is sent, and a ticket for whoever insists on one.
+    """
+    access = Access(Credentials())
+    assert access.admits("Basic ???", "")
+    ticket = access.log_in("\ud800", ":")
+    assert ticket is not None
+    assert access.renew(ticket)
+
+
+@pytest.mark.parametrize(
+    ("credentials", "host", "is_refused"),
+    [
+        (Credentials(), "127.0.0.1", False),
+        (Credentials(), "::1", False),
+        (Credentials(), "localhost", False),
+        (Credentials(), "0.0.0.0", True),
+        (Credentials(), "127.0.0.1.example.org", True),
+        (Credentials(), "", True),
+        (Credentials(api_keys=("key",)), "0.0.0.0", False),
+        (Credentials(user=(USER, PASSWORD)), "0.0.0.0", False),
+    ],
+)
+def test_who_may_reach_an_open_service(credentials: Credentials, host: str, is_refused: bool) -> None:
+    """
+    This machine alone, unless somebody is asked who they are.
+    """
+    if is_refused:
+        with pytest.raises(ParameterError, match="could search and delete; set WHORL_USER"):
+            credentials.require_for(host)
+    else:
+        credentials.require_for(host)

@@ -1,0 +1,157 @@
+"""Failures as answers: each error has a status, and one of two shapes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from whorl import Store, parse
+from whorl.errors import (
+    DocumentError,
+    EngineError,
+    EngineUnavailableError,
+    ParameterError,
+    QueryError,
+    SchemaError,
+    SchemeMismatchError,
+    StoppedError,
+    StoreError,
+    UnknownDocumentError,
+    WhorlError,
+)
+from whorl.service.app import create_app
+from whorl.service.errors import failure, failure_of, status_of
+from whorl.service.paths import SEARCH
+
+
+def test_an_engine_that_is_away(away: TestClient) -> None:
+    """
+    503 says when to come back and which address is silent, without its password.
+    """
+    for path in ("/readyz", "/api/search?q=FINGERPRINT:a"):
+        answer = away.get(path)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+        assert answer.json()["error"]["message"].startswith("no Solr answers at http://127.0.0.1:")
+        assert "s3cret" not in answer.text
+
+
+def test_a_mistake_is_one_although_the_engine_is_away(away: TestClient) -> None:
+    """
+    A query that cannot be read is the user's to mend.
+    """
+    assert away.get("/api/search", params={"q": "("}).status_code == 400
+
+
+class Failing(Store):
+    """A store that fails in one way."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def count(self) -> int:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(SchemaError("no field"), 409), (WhorlError("other"), 500), (RuntimeError("s3cret"), 500)]
+)
+def test_other_failures(error: Exception, status: int) -> None:
+    """
+    A collection that lacks what is needed is a conflict that no retry solves; a defect of ours shows nothing of itself.
+    """
+    answer = TestClient(create_app(Failing(error)), raise_server_exceptions=False).get("/readyz")
+    assert answer.status_code == status
+    assert "Retry-After" not in answer.headers
+    assert "s3cret" not in answer.text
+
+
+def kinds(kind: type[WhorlError] = WhorlError) -> Iterator[type[WhorlError]]:
+    """Yield every class of error."""
+    yield kind
+    for each in kind.__subclasses__():
+        yield from kinds(each)
+
+
+def test_every_error_has_a_status() -> None:
+    """
+    What the user can mend is 400, what is not there 404, what passes 503; a collection that lacks something is 409.
+    """
+    own = {
+        QueryError: 400, ParameterError: 400, UnknownDocumentError: 404, DocumentError: 400, SchemeMismatchError: 500,
+        StoreError: 503, StoppedError: 503, EngineError: 502, EngineUnavailableError: 503, SchemaError: 409,
+        WhorlError: 500,
+    }  # fmt: skip
+    for kind in kinds():
+        nearest = next(each for each in kind.__mro__ if each in own)
+        assert status_of(kind.__new__(kind)) == own[nearest], kind
+
+
+@pytest.mark.parametrize(("status", "is_told"), [(400, False), (404, False), (429, True), (502, False), (503, True)])
+@pytest.mark.parametrize("path", ["/api/search", SEARCH])
+def test_when_to_come_back(path: str, status: int, is_told: bool) -> None:
+    """
+    Where the same may succeed in a moment, in either shape; further headers stay.
+    """
+    answer = failure(path, status, "m", headers={"X-Other": "1"})
+    assert ("Retry-After" in answer.headers) is is_told
+    assert (answer.status_code, answer.headers["X-Other"]) == (status, "1")
+
+
+def test_two_shapes() -> None:
+    """
+    whorl's own has the parts of the error, Alfresco's has its keys and a message on one line with the place in words.
+    """
+    with pytest.raises(QueryError) as raised:
+        parse("FINGERPRINT:a_140")
+    own = json.loads(bytes(failure_of("/api/search", raised.value, {"more": 1}).body))
+    assert own["error"]["span"] == {"start": 14, "end": 17}
+    assert (own["error"]["statusCode"], own["error"]["message"], own["error"]["more"]) == (400, raised.value.message, 1)
+    error = json.loads(bytes(failure_of(SEARCH, raised.value).body))["error"]
+    assert error.keys() == {"errorKey", "statusCode", "briefSummary", "stackTrace", "descriptionURL", "logId"}
+    assert error["errorKey"] == "framework.exception.InvalidArgument"
+    number, _, message = error["briefSummary"].partition(" ")
+    assert (len(number), number.isdecimal()) == (8, True)
+    assert message.startswith(f"{raised.value.message}, at character 15 ('140')")
+    assert "\n" not in message
+
+
+def test_half_a_surrogate_pair_is_told() -> None:
+    """
+    A request may hold one, which no answer in UTF-8 can; it comes back as an escape.
+    """
+    body = bytes(failure("/api/search", 400, "no '\ud800'").body)
+    assert body.isascii()
+    assert json.loads(body)["error"]["message"] == "no '\ud800'"
+
+
+def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClient) -> None:
+    """
+    Ten of them in one line, the others counted; the place in JSON that is none.
+    """
+    wrong = {f"x{number}": 1 for number in range(13)}
+    told = embedded_service.post("/api/compare", json={"a": {"id": "a"}, "b": {"id": "b"}, **wrong}).json()["error"]
+    assert told["message"].split("; ") == [*(f"x{number}: there is no such part" for number in range(10)), "and 3 more"]
+    told = embedded_service.post(SEARCH, json={"query": {"query": "*"}, "sort": [{"type": "FIELD", "ascending": 7}]})
+    assert "sort[0]." in told.json()["error"]["briefSummary"]
+    answer = embedded_service.post(
+        "/api/compare", content='{"a": }', headers={"Content-Type": "application/json"}
+    ).json()["error"]
+    assert (answer["statusCode"], answer["message"]) == (400, "the body is no JSON: Expecting value, at character 7")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "message"),
+    [
+        ("GET", "/api/none", 404, "there is nothing at /api/none"),
+        ("PUT", "/api/search", 405, "/api/search does not take PUT"),
+    ],
+)
+def test_what_is_not_there(embedded_service: TestClient, method: str, path: str, status: int, message: str) -> None:
+    """
+    The address and the method are named.
+    """
+    answer = embedded_service.request(method, path)
+    assert answer.json() == {"error": {"statusCode": status, "message": message}}

@@ -1,0 +1,198 @@
+"""Jobs: one after the other, watched, given up, bounded, and ended."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+
+import pytest
+from starlette.exceptions import HTTPException
+
+from tests.service.limited import PATIENCE_SECONDS, until
+from whorl.context import require_time
+from whorl.errors import ParameterError, StoppedError
+from whorl.service.jobs import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, WATCHED_SECONDS, Job, Jobs, Report, State
+from whorl.service.logs import LOGGER, JsonLines
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def jobs(clock: Clock) -> Iterator[Jobs[str]]:
+    made = Jobs[str](clock)
+    yield made
+    made.close()
+
+
+class Gate:
+    """Work that says that it has begun, and ends when it is let."""
+
+    def __init__(self) -> None:
+        self.begun, self.released = threading.Event(), threading.Event()
+
+    def work(self, report: Report) -> str:
+        self.begun.set()
+        assert self.released.wait(PATIENCE_SECONDS)
+        report("comparing", 7)
+        return "found"
+
+
+def ended(job: Job[str]) -> Job[str]:
+    until(lambda: job.is_over)
+    return job
+
+
+def test_one_after_the_other(jobs: Jobs[str]) -> None:
+    """
+    The second begins when the first has ended; each says how far it is, and what it found.
+    """
+    one, other = Gate(), Gate()
+    first, second = jobs.start(one.work), jobs.start(other.work)
+    assert one.begun.wait(PATIENCE_SECONDS)
+    assert (first.state, second.state) == (State.RUNNING, State.WAITING)
+    one.released.set()
+    assert other.begun.wait(PATIENCE_SECONDS)
+    assert (first.state, first.result, first.doing, first.count) == (State.DONE, "found", "comparing", 7)
+    other.released.set()
+    assert ended(second).state is State.DONE
+    assert jobs.of(second.id) is second
+    assert first.id != second.id
+
+
+def test_no_more_wait_than_are_allowed(jobs: Jobs[str]) -> None:
+    """
+    429 with the number; one that is cancelled makes room.
+    """
+    gate = Gate()
+    started = [jobs.start(gate.work) for _ in range(MOST_WAITING)]
+    with pytest.raises(HTTPException, match=f"{MOST_WAITING} jobs run or wait already") as refused:
+        jobs.start(gate.work)
+    assert refused.value.status_code == 429
+    jobs.cancel(started[-1].id)
+    jobs.start(gate.work)
+    gate.released.set()
+
+
+def test_a_job_that_there_is_not(jobs: Jobs[str]) -> None:
+    """
+    404, with no more of its name than one can read.
+    """
+    for ask in (jobs.of, jobs.cancel):
+        with pytest.raises(HTTPException) as refused:
+            ask("x" * 1000)
+        assert refused.value.status_code == 404
+        assert len(str(refused.value.detail)) < 120
+
+
+def test_a_cancelled_job_ends_at_its_next_report(jobs: Jobs[str]) -> None:
+    """
+    It is forgotten at once; one that has not begun never does.
+    """
+    one, other = Gate(), Gate()
+    first, second = jobs.start(one.work), jobs.start(other.work)
+    assert one.begun.wait(PATIENCE_SECONDS)
+    jobs.cancel(first.id)
+    jobs.cancel(second.id)
+    with pytest.raises(HTTPException):
+        jobs.of(first.id)
+    one.released.set()
+    for job in (first, second):
+        assert isinstance(ended(job).error, StoppedError)
+        assert (job.state, job.result) == (State.FAILED, None)
+    assert not other.begun.is_set()
+
+
+def test_a_job_that_nobody_watches_is_given_up(jobs: Jobs[str], clock: Clock) -> None:
+    """
+    Each question keeps it going for as long again; without any it ends by itself at its next report.
+    """
+    gate = Gate()
+    job = jobs.start(gate.work)
+    for _ in range(3):
+        clock.now += WATCHED_SECONDS
+        assert jobs.of(job.id) is job
+    assert gate.begun.wait(PATIENCE_SECONDS)
+    clock.now += WATCHED_SECONDS + 1
+    gate.released.set()
+    assert isinstance(ended(job).error, StoppedError)
+    with pytest.raises(HTTPException):
+        jobs.of(job.id)
+
+
+def test_what_was_found_is_kept_for_a_while(jobs: Jobs[str], clock: Clock) -> None:
+    """
+    Only the last few asked about, and each until nobody asked for long.
+    """
+    done = []
+    for _ in range(MOST_KEPT + 2):
+        clock.now += 1
+        done.append(ended(jobs.start(lambda _: "found")))
+    clock.now += 1
+    assert jobs.of(done[-1].id).result == "found"
+    kept = [job for job in done if job.id in jobs._jobs]
+    assert kept == done[-MOST_KEPT:]
+    clock.now += KEPT_SECONDS + 1
+    jobs.start(lambda _: "other")
+    for job in done:
+        with pytest.raises(HTTPException):
+            jobs.of(job.id)
+
+
+@pytest.mark.parametrize(
+    ("error", "events"), [(ParameterError("secret"), ["job"]), (KeyError("secret"), ["defect", "job"])]
+)
+def test_a_job_that_fails(
+    jobs: Jobs[str], caplog: pytest.LogCaptureFixture, error: Exception, events: list[str]
+) -> None:
+    """
+    Its error is kept for who asks; the log has its class alone, and where it was if it is none of whorl's own.
+    """
+
+    def work(_: Report) -> str:
+        raise error
+
+    with caplog.at_level(logging.INFO, LOGGER):
+        job = ended(jobs.start(work))
+        jobs.close()
+    written = [JsonLines().format(record) for record in caplog.records]
+    assert (job.state, job.error, job.result) == (State.FAILED, error, None)
+    assert [json.loads(line)["event"] for line in written] == events
+    assert json.loads(written[-1]).items() >= {"id": job.id, "state": "failed", "error": type(error).__name__}.items()
+    assert not any("secret" in line for line in written)
+
+
+def test_closing_ends_all_of_them(jobs: Jobs[str]) -> None:
+    """
+    It waits for the one that runs, which ends where it asks whether it may go on; another can be started after it.
+    """
+    begun = threading.Event()
+
+    def endless(_: Report) -> str:
+        begun.set()
+        patience = threading.Event()
+        for _turn in range(6_000):
+            require_time()
+            patience.wait(0.01)
+        raise AssertionError("nobody ends it")
+
+    running, waiting = jobs.start(endless), jobs.start(endless)
+    assert begun.wait(PATIENCE_SECONDS)
+    jobs.close()
+    assert isinstance(running.error, StoppedError)
+    assert waiting.result is None
+    assert ended(jobs.start(lambda _: "found")).result == "found"

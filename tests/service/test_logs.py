@@ -1,0 +1,69 @@
+"""Lines of the log: JSON, with what was done and no words from outside."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import Any
+
+from whorl.service.logs import JsonLines, described
+
+
+def line(event: str, error: BaseException | None = None, **more: Any) -> dict[str, Any]:
+    """What is written of a record, which is one line."""
+    exc_info = None if error is None else (type(error), error, error.__traceback__)
+    record = logging.LogRecord("whorl.service", logging.WARNING, __file__, 1, event, (), exc_info)
+    record.created = 86_400.0625
+    vars(record).update(more)
+    written = JsonLines().format(record)
+    assert "\n" not in written
+    assert written.isascii()
+    told: dict[str, Any] = json.loads(written)
+    return told
+
+
+def test_a_record_is_one_line() -> None:
+    """
+    Its time in UTC to the millisecond, its level, its event and its fields.
+    """
+    assert line("two\nlines", fields={"status": 200, "id": "é"}) == {
+        "time": "1970-01-02T00:00:00.062+00:00",
+        "level": "warning",
+        "event": "two\nlines",
+        "status": 200,
+        "id": "é",
+    }
+
+
+def fails(secret: str) -> None:
+    raise KeyError(secret)
+
+
+def test_an_error_is_its_class_and_its_places() -> None:
+    """
+    Innermost last; neither its words nor those of the error before it are written.
+    """
+    try:
+        try:
+            fails("a secret text")
+        except KeyError as error:
+            raise ValueError("a secret text") from error
+    except ValueError as error:
+        told = line("defect", error)
+        (cause,) = [error.__cause__]
+        assert cause is not None
+        outer, inner = described(cause)["at"]
+    assert told["error"] == "ValueError"
+    assert [place.rpartition(" ")[2] for place in told["at"]] == ["test_an_error_is_its_class_and_its_places"]
+    assert outer.endswith(" test_an_error_is_its_class_and_its_places")
+    assert inner.endswith(" fails")
+    assert "secret" not in json.dumps(told)
+
+
+def test_an_event_without_an_error_has_none() -> None:
+    """
+    Also where the record was made outside an `except`, with exc_info on.
+    """
+    record = logging.LogRecord("whorl.service", logging.INFO, __file__, 1, "x", (), sys.exc_info())
+    assert json.loads(JsonLines().format(record)).keys() == {"time", "level", "event"}

@@ -1,0 +1,53 @@
+"""What kind of request stands behind an address."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl import Store
+from whorl.service.app import create_app
+from whorl.service.paths import DOCUMENTS, SEARCH, TICKETS, is_log_in, is_of_the_store, is_upload, speaks_as_alfresco
+
+
+@pytest.mark.parametrize(
+    ("path", "alfresco", "of_the_store"),
+    [
+        (SEARCH, True, True),
+        ("/alfresco", True, False),
+        ("/alfresco/", True, True),
+        ("/alfresco/none", True, True),
+        ("/alfrescos", False, False),
+        ("/Alfresco/x", False, False),
+        ("/api/search", False, True),
+        ("/api/", False, True),
+        ("/api", False, False),
+        ("/page/api/", False, False),
+        ("//api/search", False, False),
+        ("", False, False),
+    ],
+)
+def test_paths(path: str, alfresco: bool, of_the_store: bool) -> None:
+    """
+    By whole parts of the path, from its beginning.
+    """
+    assert (speaks_as_alfresco(path), is_of_the_store(path)) == (alfresco, of_the_store)
+
+
+def test_routes_that_need_no_key(embedded_contracts: Store) -> None:
+    """
+    Of those that are described health alone; whatever else is added stands below a path that is asked for one.
+    """
+    described = create_app(embedded_contracts).openapi()["paths"]
+    assert len(described) > 10
+    assert {path for path in described if not is_of_the_store(path)} == {"/healthz", "/readyz"}
+
+
+def test_a_log_in_and_an_upload_are_posts() -> None:
+    """
+    Of exactly their paths.
+    """
+    for path, kind in ((TICKETS, is_log_in), (DOCUMENTS, is_upload)):
+        assert kind({"method": "POST", "path": path})
+        assert not kind({"method": "GET", "path": path})
+        assert not kind({"method": "POST", "path": f"{path}/-me-"})
+        assert not kind({"method": "POST", "path": f"{path}/"})

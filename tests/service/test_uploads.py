@@ -1,0 +1,177 @@
+"""Bodies of documents: cut into lines, stored part by part, and reported by line."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+import pytest
+from anyio import run
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from tests.service.limited import LINES, sent
+from whorl import Document, Store, open_store
+from whorl.engine.protocol import Engine
+from whorl.errors import DocumentError, EngineUnavailableError
+from whorl.service import uploads
+from whorl.service.app import create_app
+from whorl.service.middleware.admission import Load, Room
+from whorl.service.middleware.bodies import BodyMemory
+from whorl.service.uploads import Line, Lines, Report, Uploads
+from whorl.settings.settings import Settings
+
+
+class WatchedEngine:
+    """An engine whose batches are seen, and which may fail, or refuse a document."""
+
+    def __init__(self, engine: Engine, fails_at: int | None = None, refuses: str | None = None) -> None:
+        self.engine, self.fails_at, self.refuses = engine, fails_at, refuses
+        self.batches: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def index(self, documents: Iterable[Document]) -> None:
+        some = list(documents)
+        if len(self.batches) == self.fails_at:
+            raise EngineUnavailableError("no Solr answers")
+        if any(document.id == self.refuses for document in some):
+            raise DocumentError("Solr refuses it")
+        self.engine.index(some)
+        self.batches.append(len(some))
+
+
+@pytest.fixture
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(tmp_path_factory.mktemp("watched") / "store") as opened:
+        yield opened
+
+
+def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    When a part is stored, no more than it and what came with its end have been taken from the client.
+    """
+    taken = [0]
+    behind: list[int] = []
+
+    class Counting(WatchedEngine):
+        def index(self, documents: Iterable[Document]) -> None:
+            super().index(documents)
+            behind.append(taken[0] - sum(self.batches))
+
+    def body() -> Iterator[bytes]:
+        for number in range(2000):
+            taken[0] += 1
+            yield sent([{"id": f"b{number}", "text": "x"}])
+
+    async def chunks() -> Any:
+        for chunk in body():
+            yield chunk
+            await asyncio.sleep(0)
+
+    memory = BodyMemory(10_000)
+
+    async def take() -> Report:
+        made = Uploads(Store(cast(Engine, Counting(store.engine))), Settings(), Room(1, Load(), 0), memory)
+        return await made.take(chunks())
+
+    monkeypatch.setattr(uploads, "PART_LINES", 256)
+    report = run(take)
+    # All that was taken was given back.
+    memory.take(10_000)
+    assert report.stored == store.count() == 2000
+    assert len(behind) == 8
+    assert max(behind) <= 1
+
+
+def test_a_store_that_fails_on_the_way(store: Store) -> None:
+    """
+    503, with what was stored until then, which is there.
+    """
+    service = TestClient(
+        create_app(Store(cast(Engine, WatchedEngine(store.engine, fails_at=2)))), raise_server_exceptions=False
+    )
+    some = sent({"id": f"d{number}", "text": "x"} for number in range(1000))
+    answer = service.post("/api/documents", content=some, headers=LINES)
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "5"
+    error = answer.json()["error"]
+    assert error["message"] == "no Solr answers"
+    assert error["so_far"]["stored"] == store.count() == 512
+    whole = TestClient(create_app(store)).post("/api/documents", content=some, headers=LINES).json()
+    assert (whole["stored"], whole["unchanged"], store.count()) == (488, 512, 1000)
+
+
+def test_what_the_engine_refuses_is_told_by_its_line(store: Store) -> None:
+    """
+    As a line that cannot be read is.
+    """
+    service = TestClient(create_app(Store(cast(Engine, WatchedEngine(store.engine, refuses="d3")))))
+    told = service.post(
+        "/api/documents", content=sent({"id": f"d{number}", "text": "x"} for number in range(5)), headers=LINES
+    ).json()
+    assert (told["stored"], told["refused"]) == (4, 1)
+    assert told["errors"] == [{"line": 4, "message": "Solr refuses it"}]
+
+
+def test_mistakes_are_bounded(store: Store) -> None:
+    """
+    All are counted, the first thousand are told.
+    """
+    told = TestClient(create_app(store)).post("/api/documents", content=b"x\n" * 3000, headers=LINES).json()
+    assert told["refused"] == 3000
+    assert [each["line"] for each in told["errors"]] == list(range(1, 1001))
+
+
+def test_two_clients_at_once(store: Store) -> None:
+    """
+    Both are stored whole.
+    """
+    service = TestClient(create_app(store))
+    answers: list[dict[str, Any]] = []
+
+    def send(name: str) -> None:
+        some = sent({"id": f"{name}{number}", "text": "x"} for number in range(700))
+        answers.append(service.post("/api/documents", content=some, headers=LINES).json())
+
+    threads = [threading.Thread(target=send, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [each["stored"] for each in answers] == [700, 700]
+    assert store.count() == 1400
+
+
+def lines(parts: Iterable[bytes], most: int) -> list[Line]:
+    """The lines of a body that comes in parts."""
+    cut = Lines(most)
+    return [*(line for part in parts for line in cut.of(part)), *cut.rest()]
+
+
+@given(st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=6))
+def test_lines_do_not_depend_on_the_parts(body: bytes, cuts: list[int]) -> None:
+    """
+    However a body is cut, its lines are the same, numbered from one.
+    """
+    places = sorted({0, *(cut for cut in cuts if cut <= len(body)), len(body)})
+    parts = [body[start:end] for start, end in itertools.pairwise(places)]
+    wanted = body.split(b"\n")
+    if not wanted[-1]:
+        wanted.pop()
+    assert [line for _, line in lines(parts, most=100)] == wanted
+    assert [number for number, _ in lines(parts, most=100)] == list(range(1, len(wanted) + 1))
+
+
+def test_a_line_that_is_too_long_is_left_out() -> None:
+    """
+    The next one is read, and the long one is not kept while it arrives.
+    """
+    parts = [b"ab\n", b"x" * 50, b"x" * 50, b"x\ncd\n", b"y" * 99]
+    assert lines(parts, most=10) == [(1, b"ab"), (2, None), (3, b"cd"), (4, None)]
+    assert lines([b"x" * 10, b"\n"], most=10) == [(1, b"x" * 10)]
