@@ -3,73 +3,22 @@
 from __future__ import annotations
 
 import random
-from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.plain import sketch_of
-from whorl.duplicates.candidates import Crowd, Some, find_candidates
-from whorl.duplicates.clusters import Components
+from tests.duplicates.sets import SMALL, families, numbers, question, sketches_of, truth
+from whorl.duplicates.candidates import Some, find_candidates
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS
-from whorl.duplicates.search import _Links, find_pairs, first_of_equals
-from whorl.duplicates.sketches import Sketches, level_beyond
+from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verify import Pairs, verified
-from whorl.errors import ParameterError
-from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.fingerprint.statistics.metric import Metric
-
-COMPLETE = SketchScheme(k=16384, floor_level=0, cap=16384)
-#: Sketches of nearly everything in these tests.
-SMALL = SketchScheme(k=64, floor_level=2, cap=256)
-
-
-def sketches_of(sets: list[set[int]], scheme: SketchScheme = COMPLETE) -> Sketches:
-    return Sketches.of([sketch_of(np.array(sorted(each), np.uint64), scheme) for each in sets], scheme)
-
-
-def numbers(chance: random.Random, count: int) -> set[int]:
-    return {chance.getrandbits(64) for _ in range(count)}
-
-
-def question(metric: str, percent: int, recall: int = 95) -> PairQuestion:
-    return PairQuestion(Metric(metric), Fraction(percent, 100), Fraction(recall, 100))
 
 
 def found_in(sketches: Sketches, asked: PairQuestion, most: int = MOST_PAIRS) -> Pairs:
     some = [each for each in find_candidates(sketches, asked, most=most) if isinstance(each, Some)]
     return Pairs.together([verified(sketches, each.smaller, each.larger, asked) for each in some])
-
-
-def truth(sets: list[set[int]], asked: PairQuestion) -> set[tuple[int, int]]:
-    found = set()
-    for b in range(len(sets)):
-        for a in range(b):
-            common = len(sets[a] & sets[b])
-            whole = len(sets[a] | sets[b]) if asked.metric is Metric.JACCARD else min(len(sets[a]), len(sets[b]))
-            if common and Fraction(common, whole) >= asked.threshold:
-                found.add((a, b))
-    return found
-
-
-def families(chance: random.Random, count: int, largest: int) -> list[set[int]]:
-    """Return sets of which some share most, some a part, some all, and some a common block."""
-    common = numbers(chance, 40)
-    sets: list[set[int]] = []
-    for _ in range(count):
-        own = numbers(chance, round(largest ** chance.random()))
-        for _ in range(chance.randrange(1, 5)):
-            kept = set(chance.sample(sorted(own), round(len(own) * chance.choice([1, 0.95, 0.9, 0.8, 0.5, 0.2]))))
-            sets.append(
-                kept
-                | numbers(chance, chance.choice([0, 0, 1, len(own) // 10]))
-                | (common if chance.random() < 0.3 else set())
-            )
-    chance.shuffle(sets)
-    return sets
 
 
 @pytest.mark.slow
@@ -158,80 +107,9 @@ def test_boilerplate_makes_few_candidates(share: int) -> None:
     assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == {(at, 3_000 + at) for at in range(100)}
 
 
-@pytest.mark.slow
-def test_a_crowd_is_linked_without_all_its_pairs() -> None:
-    """
-    4,000 documents that are all alike hang together by about as many links, not by 8 million pairs.
-    """
-    chance = random.Random(4)
-    page = numbers(chance, 300)
-    sets = [page | numbers(chance, 5) for _ in range(4_000)] + [numbers(chance, 300) for _ in range(50)]
-    sketches, asked = sketches_of(sets), question("jaccard", 80)
-    assert any(isinstance(each, Crowd) for each in find_candidates(sketches, asked, crowds=True))
-    firsts = np.arange(len(sets))
-    pairs = find_pairs(
-        sketches, firsts, asked, known=Pairs.together([]), is_known=np.zeros(len(sets), np.bool_), links_suffice=True
-    )
-    assert 3_999 <= len(pairs) < 20_000
-    assert set(pairs.a.tolist()) | set(pairs.b.tolist()) == set(range(4_000))
-
-
-@pytest.mark.parametrize("old", [0, 30, 55])
-def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
-    """
-    Links leave no two apart that a chain of pairs connects: neither groups that two pivots joined, and that only pairs
-    among the others connect, nor new documents and old ones that do not belong to the largest group.
-    """
-    asked = question("jaccard", 50, 100)
-    for seed in range(40):
-        chance = random.Random(seed)
-        line = sorted(numbers(chance, 170))
-        sketches = sketches_of([set(line[at : at + 10]) for at in (chance.randrange(160) for _ in range(60))])
-        everything = verified(sketches, *np.triu_indices(60, 1), asked)
-        truly = Components(60)
-        truly.join(everything.a, everything.b)
-        is_new = np.arange(60) >= old
-        known = everything.only(~is_new[everything.a] & ~is_new[everything.b])
-        links = _Links(sketches, asked)
-        links.note(known)
-        found = Pairs.together([known, *links.of(np.arange(60), is_new)])
-        linked = Components(60)
-        linked.join(found.a, found.b)
-        assert linked.labels().tolist() == truly.labels().tolist()
-
-
-def test_equal_documents_are_known_by_the_first() -> None:
-    """
-    Equal keys stand for equal sketches; documents without shingles are equal to none.
-    """
-    keys, sizes = np.array([7, 3, 7, 3, 9, 7, 3]), np.array([5, 0, 5, 0, 1, 5, 0])
-    assert first_of_equals(keys, sizes).tolist() == [0, 1, 0, 3, 4, 0, 6]
-
-
 def test_nothing_to_compare() -> None:
     """
     No documents, one, or documents without shingles make no pairs.
     """
     for sets in ([], [{1}], [set[int](), set[int]()]):
         assert not list(find_candidates(sketches_of(sets), question("jaccard", 80)))
-
-
-def test_levels_are_those_of_the_scheme() -> None:
-    """
-    Levels of many sizes at once are those that the scheme gives one by one.
-    """
-    scheme = SketchScheme()
-    sizes = np.array([0, 1, 1023, 1024, 1025, 2048, 2049, 8192, 8193, 131_072, 131_073, 10**7], np.int64)
-    sketches = sketches_of([])
-    told = Sketches(scheme, sketches.sizes, sketches.starts, sketches.counts, sketches.hashes).scheme_levels(sizes)
-    assert told.tolist() == [scheme.level(size) for size in sizes.tolist()]
-    assert level_beyond(sizes, 1024)[:4].tolist() == [0, 0, 0, 0]
-
-
-@pytest.mark.parametrize("wrong", [0, -1, Fraction(101, 100), Fraction(1, 10**7)])
-def test_wrong_thresholds(wrong: Fraction) -> None:
-    """
-    A threshold outside its range is named.
-    """
-    with pytest.raises(ParameterError, match="threshold"):
-        PairQuestion(threshold=Fraction(wrong))

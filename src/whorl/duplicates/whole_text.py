@@ -96,13 +96,13 @@ def _read_together(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArr
     there: set[int] = set()
     shingles = 0
     for each in at.tolist():
-        more = {int(pairs.a[each]), int(pairs.b[each])} - there
-        size = int(pairs.sizes_a[each] + pairs.sizes_b[each])
-        if group and (len(there) + len(more) > _READ_AT_ONCE or (more and shingles + size > _SHINGLES_AT_ONCE)):
+        two = {int(pairs.a[each]), int(pairs.b[each])}
+        size = 0 if two <= there else int(pairs.sizes_a[each] + pairs.sizes_b[each])
+        if group and (len(there | two) > _READ_AT_ONCE or (size and shingles + size > _SHINGLES_AT_ONCE)):
             yield np.array(group, np.intp)
             group, there, shingles = [], set(), 0
         group.append(each)
-        there |= more
-        shingles += size if more else 0
+        there |= two
+        shingles += size
     if group:
         yield np.array(group, np.intp)

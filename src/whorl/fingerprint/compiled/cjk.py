@@ -185,7 +185,7 @@ def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any,
 
     Args:
         units: uint16 array; the texts.
-        slow: int32 array of shape (segments, 4); as `kernel_words.scan` writes it.
+        slow: int32 array of shape (segments, 4); as `words.scan` writes it.
         engines: uint8 array of shape (65536,): what the dictionaries make of each unit.
         trie: uint16 array: ICU's dictionary.
         work: `kernel.Work`.

@@ -299,7 +299,7 @@ class _SlowWords:
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
     def of(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
-        """Return the words of slow segments as `kernel_words.put_in` wants them."""
+        """Return the words of slow segments as `words.put_in` wants them."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1

@@ -1,6 +1,6 @@
 """The compiled loop from UTF-16 units to folded words.
 
-Nothing here knows Unicode or a profile; ``kernel_tables.py`` lays out the tables.
+Nothing here knows Unicode or a profile; `tables` lays out the tables.
 
 How a buffer becomes words. One pass without branches looks every unit up, writes its folded form and gathers one bit
 a unit: may it be part of a word? The words are then the runs of set bits, 64 of them looked at together. Three things
@@ -272,7 +272,7 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
         units: uint16 array: the UTF-16 units of the texts, one after the other.
         bounds: int64 array of shape (texts + 1,): where each text begins, and the last one ends.
         is_whole: Whether the last text ends where its units end; if not, only whole buffers of it are read.
-        layout: `kernel.Layout`.
+        layout: `tables.Layout`.
         work: `kernel.Work`; `words`, `starts` and `slow` are written. An entry of `slow` is the number of words
             before a segment that needs more than tables, its first unit, the unit after its last, and bits: its
             machine (bit 0), what it asks for (bits 1 and 2), whether it is a word (bit 3).
@@ -331,7 +331,7 @@ def put_in(
         slow: int32 array of shape (segments, 4); as in `scan`.
         units: uint16 array; as in `scan`.
         table: The units' table.
-        divided: What `kernel_cjk.divide` wrote: where words end, and how many each segment has, or -1.
+        divided: What `cjk.divide` wrote: where words end, and how many each segment has, or -1.
         found: What Python found for the others: their units, where each segment's end, each word's length without its
             space, and where each segment's lengths end.
         filled: uint16 array; what is written, and PADDING more.

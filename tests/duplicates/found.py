@@ -1,0 +1,17 @@
+"""What a search for duplicates tells, as ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whorl.duplicates.result import Duplicates, Pair
+
+
+def ids(pairs: Iterator[Pair]) -> list[frozenset[str]]:
+    """Return the ids of the documents of each pair."""
+    return [frozenset((pair.a.id, pair.b.id)) for pair in pairs]
+
+
+def clusters(found: Duplicates, *, complete: bool = False) -> set[frozenset[str]]:
+    """Return the ids of the members of each cluster."""
+    return {frozenset(member.id for member in each.members) for each in found.clusters(complete=complete)}

@@ -1,0 +1,64 @@
+"""Random sets that stand for documents' hashes, and what is true of them, by plain sets."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+
+from tests.plain import sketch_of
+from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.sketches import Sketches
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.statistics.metric import Metric
+
+COMPLETE = SketchScheme(k=16384, floor_level=0, cap=16384)
+
+
+#: Sketches of nearly everything in these tests.
+SMALL = SketchScheme(k=64, floor_level=2, cap=256)
+
+
+def sketches_of(sets: list[set[int]], scheme: SketchScheme = COMPLETE) -> Sketches:
+    """Return the sketches of sets."""
+    return Sketches.of([sketch_of(np.array(sorted(each), np.uint64), scheme) for each in sets], scheme)
+
+
+def numbers(chance: random.Random, count: int) -> set[int]:
+    """Return random hashes."""
+    return {chance.getrandbits(64) for _ in range(count)}
+
+
+def question(metric: str, percent: int, recall: int = 95) -> PairQuestion:
+    """Return a question of percentages."""
+    return PairQuestion(Metric(metric), Fraction(percent, 100), Fraction(recall, 100))
+
+
+def truth(sets: list[set[int]], asked: PairQuestion) -> set[tuple[int, int]]:
+    """Return the pairs of sets that a question asks for."""
+    found = set()
+    for b in range(len(sets)):
+        for a in range(b):
+            common = len(sets[a] & sets[b])
+            whole = len(sets[a] | sets[b]) if asked.metric is Metric.JACCARD else min(len(sets[a]), len(sets[b]))
+            if common and Fraction(common, whole) >= asked.threshold:
+                found.add((a, b))
+    return found
+
+
+def families(chance: random.Random, count: int, largest: int) -> list[set[int]]:
+    """Return sets of which some share most, some a part, some all, and some a common block."""
+    common = numbers(chance, 40)
+    sets: list[set[int]] = []
+    for _ in range(count):
+        own = numbers(chance, round(largest ** chance.random()))
+        for _ in range(chance.randrange(1, 5)):
+            kept = set(chance.sample(sorted(own), round(len(own) * chance.choice([1, 0.95, 0.9, 0.8, 0.5, 0.2]))))
+            sets.append(
+                kept
+                | numbers(chance, chance.choice([0, 0, 1, len(own) // 10]))
+                | (common if chance.random() < 0.3 else set())
+            )
+    chance.shuffle(sets)
+    return sets

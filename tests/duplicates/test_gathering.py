@@ -1,0 +1,180 @@
+"""Near-duplicates gathered from documents and stores: going on where a run was stopped, and incremental runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.duplicates.found import clusters, ids
+from tests.families import family_documents, true_components, true_pairs
+from whorl import Document, open_store
+from whorl.context import new_request
+from whorl.duplicates.archive import Archive
+from whorl.duplicates.gathering import FILES_SCHEME, duplicates_among, duplicates_in, seconds_of
+from whorl.duplicates.question import ask_pairs
+from whorl.errors import StoppedError
+
+DOCUMENTS = family_documents(80)
+
+
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What was read before Ctrl-C is not read again, and the result is that of one run.
+    """
+
+    def stopping() -> Iterator[Document]:
+        for number, document in enumerate(many):
+            if number == 1_400:
+                raise KeyboardInterrupt
+            yield document
+
+    # So that results come before all of these few texts are read.
+    monkeypatch.setattr("whorl.fingerprint.batch.LARGE", 1)
+    many = [Document(f"{turn}/{each.id}", each.text) for turn in range(6) for each in DOCUMENTS][:1_600]
+    question = ask_pairs("jaccard", 80, 95)
+    with suppress(KeyboardInterrupt), duplicates_among(stopping(), question, folder=tmp_path / "state", workers=1):
+        raise AssertionError("nothing stopped it")
+    with Archive(tmp_path / "state", "files, under minhash1-icu74-w5-b512", FILES_SCHEME) as archive:
+        kept = archive.count()
+    assert 512 <= kept < 1_400
+    with duplicates_among(many, question, folder=tmp_path / "state") as found:
+        resumed = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
+    with duplicates_among(many, question) as found:
+        assert {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()} == resumed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("links_suffice", [False, True])
+def test_further_documents_are_compared_with_all_before(tmp_path: Path, links_suffice: bool) -> None:
+    """
+    Three days' documents one after the other give the pairs and clusters of all together; --new are those of the day.
+    """
+    question = ask_pairs("jaccard", 50, 100)
+    days = [DOCUMENTS[:150], DOCUMENTS[150:250], DOCUMENTS[250:]]
+    before: set[frozenset[str]] = set()
+    for day in days:
+        with duplicates_among(day, question, folder=tmp_path / "state", links_suffice=links_suffice) as found:
+            there = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs()}
+            new = {frozenset((pair.a.id, pair.b.id)) for pair in found.pairs(only_new=True)}
+            clustered = clusters(found)
+            today = {document.id for document in day}
+            assert new == {pair for pair in there if pair & today}
+            if not links_suffice:
+                assert there - before == new
+        before = there
+    expected = true_pairs(DOCUMENTS, "jaccard", 50)
+    assert clustered == true_components(expected)
+    if not links_suffice:
+        assert before == set(expected)
+
+
+@pytest.mark.slow
+def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
+    """
+    A store that changes between two runs with the same state gives what a run without one gives.
+    """
+    question = ask_pairs("jaccard", 50, 100)
+    with open_store(tmp_path / "store") as store:
+        store.index(DOCUMENTS)
+        with duplicates_in(store.engine, question, folder=tmp_path / "state") as found:
+            assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 50))
+        gone = {document.id for document in DOCUMENTS[::7]}
+        changed = {each.id: Document(each.id, DOCUMENTS[at].text) for at, each in enumerate(DOCUMENTS[1::7])}
+        store.delete(gone)
+        store.index(changed.values())
+        now = [changed.get(each.id, each) for each in DOCUMENTS if each.id not in gone]
+        expected = set(true_pairs(now, "jaccard", 50))
+        for folder in (tmp_path / "state", None):
+            with duplicates_in(store.engine, question, folder=folder) as found:
+                assert set(ids(found.pairs())) == expected
+                assert found.documents == len(now)
+        with duplicates_in(store.engine, ask_pairs("jaccard", 90, 100), folder=tmp_path / "state") as found:
+            assert set(ids(found.pairs())) == set(true_pairs(now, "jaccard", 90))
+
+
+def test_dates_of_fields() -> None:
+    """
+    A date as queries write it, seconds, or the first of several; anything else is none.
+    """
+    assert seconds_of("1970-01-02") == 86_400
+    assert seconds_of(("1970-01-01T00:00:10Z", "2000-01-01")) == 10
+    assert seconds_of(12) == 12
+    none: tuple[object, ...] = ("yesterday-ish", None, (), [])
+    assert [seconds_of(each) for each in none] == [None] * 4
+
+
+def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
+    with duplicates_among(documents, ask_pairs("jaccard", 50, 95), folder=folder, links_suffice=True) as found:
+        return [len(each.members) for each in found.clusters()]
+
+
+def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -> None:
+    """
+    Of a crowd only links are kept, most of them to a few documents; when these are replaced, others are linked anew,
+    and none of them counts as new.
+    """
+    words = [f"w{at}" for at in range(58)]
+    crowd = [Document(f"d{at:03}", " ".join([*words, f"u{at // 40}", f"v{at % 40}"])) for at in range(600)]
+    folder, question = tmp_path / "state", ask_pairs("jaccard", 50, 95)
+    with duplicates_among(crowd, question, folder=folder, links_suffice=True) as found:
+        assert [len(each.members) for each in found.clusters()] == [600]
+        links = Counter(each for pair in ids(found.pairs()) for each in pair)
+    for count, (gone, _) in enumerate(links.most_common(3), start=1):
+        other = Document(gone, f"now {count} of entirely other words than those before")
+        with duplicates_among([other], question, folder=folder, links_suffice=True) as found:
+            assert max(len(each.members) for each in found.clusters()) == 600 - count
+            assert all(600 - count != len(each.members) for each in found.clusters(only_new=True))
+
+
+def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_path: Path) -> None:
+    """
+    An id that comes with another text and then, some hundred documents later, with that of an earlier run.
+    """
+    before, between = Document("x", "one two three four five six"), Document("x", "nine ten eleven twelve more of it")
+    others = [Document(f"f{at}", f"filler {at} with words {at + 1} and {at + 2}") for at in range(600)]
+    assert cluster_sizes([before], tmp_path / "state") == []
+    repeated: list[str] = []
+    with duplicates_among(
+        [between, *others, before, Document("y", before.text)],
+        ask_pairs("jaccard", 100, 95),
+        folder=tmp_path / "state",
+        on_repeated=repeated.append,
+    ) as found:
+        assert clusters(found) == {frozenset("xy")}
+    assert repeated == ["x"]
+
+
+def test_another_name_of_the_same_text_is_told(tmp_path: Path) -> None:
+    """
+    A document that comes again with its text and another name is known by that one.
+    """
+    text = "one two three four five six"
+    for name in ("old", "new"):
+        with duplicates_among(
+            [Document("a", text, name=name), Document("b", text)],
+            ask_pairs("jaccard", 80, 95),
+            folder=tmp_path / "s",
+        ) as found:
+            assert [member.name for each in found.clusters() for member in each.members] == [name, ""]
+
+
+def test_a_search_ends_with_its_time() -> None:
+    """
+    One that nobody waits for any more stops, while it reads and while it compares.
+    """
+    question = ask_pairs("jaccard", 80, 95)
+
+    def documents(most: int) -> Iterator[Document]:
+        for number, each in enumerate(DOCUMENTS, start=1):
+            if number == most:
+                request.cancel()
+            yield each
+
+    for most in (5, len(DOCUMENTS)):
+        found = duplicates_among(documents(most), question, workers=1)
+        with new_request() as request, pytest.raises(StoppedError), found:
+            pass

@@ -1,0 +1,103 @@
+"""All pairs of a collection: equal documents, crowds, and the order in which documents come, which decides nothing."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.duplicates.sets import numbers, question, sketches_of
+from tests.plain import sketch_of
+from whorl.duplicates.archive import sketch_key
+from whorl.duplicates.candidates import Crowd, find_candidates
+from whorl.duplicates.clusters import Components
+from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.search import _Links, find_pairs, first_of_equals
+from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.verify import Pairs, verified
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.statistics.metric import Metric
+
+SCHEME = SketchScheme(k=64, floor_level=1, cap=128)
+
+
+def test_the_order_of_documents_decides_nothing() -> None:
+    """
+    The same pairs with the same numbers come out in whatever order documents of equal sizes are, also where a low
+    recall and sketches leave much to chance.
+    """
+    chance = random.Random(3)
+    sets = []
+    for _ in range(60):
+        base = [chance.getrandbits(64) for _ in range(500)]
+        sets += [set(base[:400]) | {chance.getrandbits(64) for _ in range(100)} for _ in range(4)]
+    asked = PairQuestion(Metric.JACCARD, Fraction(66, 100), Fraction(30, 100))
+    found = []
+    for _ in range(3):
+        order = chance.sample(range(len(sets)), len(sets))
+        sketches = [sketch_of(np.array(list(sets[at]), np.uint64), SCHEME) for at in order]
+        keys, together = np.array([sketch_key(sketch) for sketch in sketches]), Sketches.of(sketches, SCHEME)
+        pairs = find_pairs(
+            together,
+            first_of_equals(keys, together.sizes),
+            asked,
+            known=Pairs.together([]),
+            is_known=np.zeros(len(sets), np.bool_),
+            keys=keys,
+        )
+        numbers = zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), pairs.low.tolist(), strict=True)
+        found.append({(frozenset((order[a], order[b])), shared, low) for a, b, shared, low in numbers})
+    assert 50 < len(found[0]) < 360
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.slow
+def test_a_crowd_is_linked_without_all_its_pairs() -> None:
+    """
+    4,000 documents that are all alike hang together by about as many links, not by 8 million pairs.
+    """
+    chance = random.Random(4)
+    page = numbers(chance, 300)
+    sets = [page | numbers(chance, 5) for _ in range(4_000)] + [numbers(chance, 300) for _ in range(50)]
+    sketches, asked = sketches_of(sets), question("jaccard", 80)
+    assert any(isinstance(each, Crowd) for each in find_candidates(sketches, asked, crowds=True))
+    firsts = np.arange(len(sets))
+    pairs = find_pairs(
+        sketches, firsts, asked, known=Pairs.together([]), is_known=np.zeros(len(sets), np.bool_), links_suffice=True
+    )
+    assert 3_999 <= len(pairs) < 20_000
+    assert set(pairs.a.tolist()) | set(pairs.b.tolist()) == set(range(4_000))
+
+
+@pytest.mark.parametrize("old", [0, 30, 55])
+def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
+    """
+    Links leave no two apart that a chain of pairs connects: neither groups that two pivots joined, and that only pairs
+    among the others connect, nor new documents and old ones that do not belong to the largest group.
+    """
+    asked = question("jaccard", 50, 100)
+    for seed in range(40):
+        chance = random.Random(seed)
+        line = sorted(numbers(chance, 170))
+        sketches = sketches_of([set(line[at : at + 10]) for at in (chance.randrange(160) for _ in range(60))])
+        everything = verified(sketches, *np.triu_indices(60, 1), asked)
+        truly = Components(60)
+        truly.join(everything.a, everything.b)
+        is_new = np.arange(60) >= old
+        known = everything.only(~is_new[everything.a] & ~is_new[everything.b])
+        links = _Links(sketches, asked)
+        links.note(known)
+        found = Pairs.together([known, *links.of(np.arange(60), is_new)])
+        linked = Components(60)
+        linked.join(found.a, found.b)
+        assert linked.labels().tolist() == truly.labels().tolist()
+
+
+def test_equal_documents_are_known_by_the_first() -> None:
+    """
+    Equal keys stand for equal sketches; documents without shingles are equal to none.
+    """
+    keys, sizes = np.array([7, 3, 7, 3, 9, 7, 3]), np.array([5, 0, 5, 0, 1, 5, 0])
+    assert first_of_equals(keys, sizes).tolist() == [0, 1, 0, 3, 4, 0, 6]

@@ -1,0 +1,79 @@
+"""Sketches in flat arrays, against one sketch at a time."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.duplicates.sets import SMALL, numbers, sketches_of
+from tests.plain import sketch_of
+from whorl.duplicates.sketches import Sketches, level_beyond
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+
+def test_levels_are_those_of_the_scheme() -> None:
+    """
+    Levels of many sizes at once are those that the scheme gives one by one.
+    """
+    scheme = SketchScheme()
+    sizes = np.array([0, 1, 1023, 1024, 1025, 2048, 2049, 8192, 8193, 131_072, 131_073, 10**7], np.int64)
+    sketches = sketches_of([])
+    told = Sketches(scheme, sketches.sizes, sketches.starts, sketches.counts, sketches.hashes).scheme_levels(sizes)
+    assert told.tolist() == [scheme.level(size) for size in sizes.tolist()]
+    assert level_beyond(sizes, 1024)[:4].tolist() == [0, 0, 0, 0]
+
+
+def test_sketches_come_back_one_by_one() -> None:
+    """
+    Those of no shingles among them.
+    """
+    chance = random.Random(1)
+    made = [sketch_of(np.array(sorted(numbers(chance, count)), np.uint64), SMALL) for count in (0, 5, 900, 0, 70)]
+    together = Sketches.of(made, SMALL)
+    assert [together.sketch(place) for place in range(len(together))] == made
+    assert len(Sketches.of([], SMALL)) == 0
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=6), st.integers(0, 2**32), st.data())
+def test_hashes_that_are_counted_and_taken(sizes: list[int], seed: int, data: st.DataObject) -> None:
+    """
+    How many are no larger than a hash, how many are below the bound of a level, and some from the middle of each.
+    """
+    chance = random.Random(seed)
+    sketches = sketches_of([numbers(chance, size) for size in sizes], SMALL)
+    every = [sketches.sketch(place).hashes.tolist() for place in range(len(sizes))]
+    places = np.array(data.draw(st.lists(st.integers(0, len(sizes) - 1), max_size=8)), np.int64)
+    last = np.array([chance.choice(every[place] or [7]) for place in places], np.uint64)
+    within = [sum(each <= bound for each in every[place]) for place, bound in zip(places, last.tolist(), strict=True)]
+    assert sketches.upto(places, last).tolist() == within
+    levels = np.array([chance.randrange(6) for _ in places], np.int64)
+    below = [
+        sum(each < SMALL.bound(level) for each in every[place])
+        for place, level in zip(places, levels.tolist(), strict=True)
+    ]
+    assert sketches.at_level(places, levels).tolist() == below
+    skipped = np.array([chance.randrange(len(every[place]) + 1) for place in places], np.int64)
+    counts = np.array(
+        [chance.randrange(len(every[place]) - skip + 1) for place, skip in zip(places, skipped, strict=True)], np.int64
+    )
+    expected = [
+        (hash_, owner)
+        for owner, (place, skip, count) in enumerate(zip(places, skipped, counts, strict=True))
+        for hash_ in every[place][skip : skip + count]
+    ]
+    hashes, owners = sketches.gathered(places, skipped, counts)
+    assert list(zip(hashes.tolist(), owners.tolist(), strict=True)) == expected
+
+
+@given(st.lists(st.integers(0, 1 << 40), max_size=8), st.integers(1, 5000))
+def test_levels_beyond(sizes: list[int], most: int) -> None:
+    """
+    How often a size must be halved to be no more than given, in whole numbers also where doubles have no more digits.
+    """
+    levels = level_beyond(np.array(sizes, np.int64), most).tolist()
+    for size, level in zip(sizes, levels, strict=True):
+        assert size <= most << level
+        assert level == 0 or size > most << (level - 1)

@@ -1,0 +1,133 @@
+"""Pairs verified and measured by their sketches, against plain sets; and what pairs are, as arrays."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.duplicates.sets import COMPLETE, SMALL, families, numbers, question, sketches_of, truth
+from whorl.duplicates import verify
+from whorl.duplicates.sketches import Numbers
+from whorl.duplicates.verify import Pairs, measured, overlaps, verified
+from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.sketch.sketch import compare
+
+
+def every_two(count: int) -> tuple[Numbers, Numbers]:
+    a, b = np.triu_indices(count, 1)
+    return a.astype(np.int64), b.astype(np.int64)
+
+
+def pairs_of(*rows: tuple[int, int, int]) -> Pairs:
+    """
+    Pairs of documents of 10 and 20 shingles: their places and what they share.
+    """
+    a, b, shared = np.array(rows, np.int64).reshape(-1, 3).T
+    return Pairs(a, b, np.full_like(a, 10), np.full_like(a, 20), shared, shared, shared)
+
+
+@pytest.mark.parametrize("is_fast", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_overlaps_are_those_of_two_sketches(is_fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    By either route, at the level of the larger document, whichever of the two that is.
+    """
+    if is_fast and not kernel.is_available():
+        pytest.skip("numba is not installed (whorl[fast])")
+    monkeypatch.setattr(kernel, "is_available", lambda: is_fast)
+    monkeypatch.setattr(verify, "LARGE", 0)
+    sketches = sketches_of(families(random.Random(2), 12, 2_000), SMALL)
+    a, b = every_two(len(sketches))
+    a, b = np.r_[a, b], np.r_[b, a]
+    seen = overlaps(sketches, a, b)
+    assert len(set(seen.levels.tolist())) > 2
+    for at, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+        told = compare(sketches.sketch(one), [sketches.sketch(other)])
+        expected = [int(part[0]) for part in (told.levels, told.source_counts, told.counts, told.shared)]
+        assert [int(part[at]) for part in (seen.levels, seen.counts_a, seen.counts_b, seen.shared)] == expected
+
+
+@given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.integers(1, 100))
+def test_complete_sketches_are_verified_exactly(seed: int, metric: str, percent: int) -> None:
+    """
+    Of any two documents, in either order: those at or above the threshold, and no others.
+    """
+    sets = families(random.Random(seed), 4, 60)
+    asked = question(metric, percent)
+    a, b = every_two(len(sets))
+    found = verified(sketches_of(sets, COMPLETE), b, a, asked)
+    assert set(zip(found.a.tolist(), found.b.tolist(), strict=True)) == truth(sets, asked)
+    assert found.shared.tolist() == [len(sets[a] & sets[b]) for a, b in zip(found.a, found.b, strict=True)]
+    assert found.is_exact.all()
+
+
+def test_parts_are_kept_with_the_recall() -> None:
+    """
+    Of 300 pairs just at the threshold at least the wanted 80 of 100 are kept, four standard deviations below at most.
+    """
+    chance = random.Random(6)
+    sets = []
+    for _ in range(300):
+        shared = numbers(chance, 800)
+        sets += [shared | numbers(chance, 100) for _ in range(2)]
+    sketches = sketches_of(sets, SMALL)
+    a = np.arange(0, 600, 2)
+    kept = len(verified(sketches, a, a + 1, question("jaccard", 80, 80)))
+    assert kept >= 300 * (0.8 - 4 * (0.16 / 300) ** 0.5)
+    # Far below it nothing is.
+    assert len(verified(sketches, a, (a + 2) % 600, question("jaccard", 80, 80))) == 0
+
+
+def test_what_is_measured_may_be_no_pair() -> None:
+    """
+    Whole sets are counted; of parts the interval holds the truth.
+    """
+    chance = random.Random(7)
+    common = numbers(chance, 500)
+    sets = [common | numbers(chance, 500), common | numbers(chance, 1500), numbers(chance, 40), set[int]()]
+    a, b = every_two(4)
+    exact, told = measured(sketches_of(sets, COMPLETE), a, b), measured(sketches_of(sets, SMALL), a, b, 0.999)
+    assert exact.shared.tolist() == exact.low.tolist() == [500, 0, 0, 0, 0, 0]
+    assert (told.low[0], told.high[0]) != (500, 500)
+    assert ((told.low <= exact.shared) & (exact.shared <= told.high)).all()
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(5, 9), st.integers(1, 9)), max_size=6), max_size=4))
+def test_pairs_together(several: list[list[tuple[int, int, int]]]) -> None:
+    """
+    By the places of their documents, none twice: of two the first that came.
+    """
+    expected: dict[tuple[int, int], int] = {}
+    for a, b, shared in (row for rows in several for row in rows):
+        expected.setdefault((a, b), shared)
+    found = Pairs.together(pairs_of(*rows) for rows in several)
+    rows = zip(found.a.tolist(), found.b.tolist(), found.shared.tolist(), strict=True)
+    assert list(rows) == [(a, b, shared) for (a, b), shared in sorted(expected.items())]
+
+
+def test_pairs_by_other_places() -> None:
+    """
+    Where the order of two changes, so do their sizes; what they share stays.
+    """
+    found = pairs_of((0, 1, 4), (0, 2, 5)).at(np.array([5, 7, 3]))
+    columns = (found.a, found.b, found.sizes_a, found.sizes_b, found.shared)
+    assert [column.tolist() for column in columns] == [[5, 3], [7, 5], [10, 20], [20, 10], [4, 5]]
+    assert found.jaccard.tolist() == [4 / 26, 5 / 25]
+    assert len(found.only(np.array([False, True]))) == 1
+
+
+def test_a_threshold_that_sizes_alone_exclude() -> None:
+    """
+    A document of a hundredth of another's size is no pair of it, however few hashes their sketches hold.
+    """
+    chance = random.Random(8)
+    large = numbers(chance, 5_000)
+    sketches = sketches_of([large, set(sorted(large)[:50])], SMALL)
+    a, b = every_two(2)
+    assert len(verified(sketches, a, b, question("jaccard", 1, 95))) == 1
+    assert len(verified(sketches, a, b, question("jaccard", 2, 95))) == 0
+    assert question("jaccard", 2).threshold == Fraction(1, 50)

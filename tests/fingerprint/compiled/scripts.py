@@ -1,0 +1,84 @@
+"""Texts in every script, and what the compiled route makes of them beside the plain one."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from tests.plain import full_minima, murmur_halves
+from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.compiled.kernel import Kernel
+from whorl.fingerprint.hashing import java_utf16, numbered
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, shingles, tokens
+
+#: For modules whose tests run compiled loops.
+needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
+
+
+#: Small windows, so that the plain route need not read much to see several.
+WINDOW = 3 * BUFFER_UNITS
+
+
+#: Enough for one shingle, so that a text of one odd word has minima to compare.
+AROUND = "one two three four "
+
+
+SCRIPTS = (
+    "Don't e.g. 3.14 1,000 a:b foo_bar _x_ http://x.org/y?z=1 C++ (c) #1 *2 'quoted' x.y. 5'3 Straße ÆON ĲSSEL İi",
+    "Слово за слово, Ёлка й ѝ; 3-й шаг", "Ελληνικά Σίσυφος ΆΈ ς", "עברית צה״ל ג׳ירפה", "العَرَبِيَّة ٣٫١٤ ﷺ ﻻ",
+    "हिन्दी की किताब क़लम", "தமிழ் மொழி", "বাংলা ভাষা", "한국어 텍스트 한글", "ქართული ՀԱՅԵՐԵՆ և",
+    "日本語のテキスト、カタカナ・ひらがな", "中文 分词 測試。", "ภาษาไทยง่าย", "ພາສາລາວ", "ភាសាខ្មែរ", "မြန်မာဘာသာ",
+    "ⅣⅤ ﬁn ﬂ ① ½ ㎞ ℡ ™ © ª º ＡＢＣ ｶﾞ ㍿ ﷺ",
+    "e\u0301 é a\u0323\u0307 a\u0307\u0323 x\u0301y \u0301a \u0345 ᾳ q\u0307\u0323",
+    "a\u00adb \u00ad x\u200by \u2060 a\u200cb a\u200db \ufeffz",
+    "😀 👩‍👩‍👧 👍🏽 🇩🇪🇫🇷 1\ufe0f\u20e3 #\ufe0f\u20e3 *\u20e3 ☎\ufe0f ☎ ©\ufe0f ℹ\ufe0f \u200d©",
+    "𐐀𐐨 𝒜𝒷 𠀀𠀁 \U0001d15e \U000e0001", "\x00a\x00 \x1c\x1d\x85 \u2028\u2029 a\u3000b",
+    "\ue000 \U000f0000 \U0010ffff \u0378 \ufffe",
+    "\ud800 a\udc00b \udbff\u00ad\udfff \udc00\ud800",
+)  # fmt: skip
+
+
+fragments = st.one_of(
+    st.sampled_from([word for line in SCRIPTS for word in line.split(" ")]),
+    st.sampled_from(SCRIPTS),
+    st.sampled_from(
+        [" ", " ", ", ", ". ", "\n", "\r\n", "'", ".", ":", "_", "-", "\u0301", "\u200d", "\ufe0f", "\u30fc"]
+    ),
+    st.text(st.characters(codec=None), max_size=6),
+    st.text(st.characters(codec="ascii"), max_size=12),
+    st.integers(0, 0x10FFFF).map(chr),
+    st.sampled_from("ab漢あアกກកက한ا̈·⁠'’.,:").map(lambda character: character * 30),
+)
+
+
+texts = st.lists(fragments, max_size=30).map("".join)
+
+
+@cache
+def made(scheme: Scheme) -> Kernel:
+    """Return the kernel of a scheme, made once."""
+    return Kernel(scheme)
+
+
+def words_of(one: Kernel, text: str) -> list[str]:
+    """Return the words that a kernel finds in a text."""
+    return one.many_hashed([text], with_words=True)[2][0].words()
+
+
+def assert_same(text: str, scheme: Scheme) -> None:
+    """Both routes find the same words, hashes and minima, alone or among several texts."""
+    words = tokens(text, scheme.profile)
+    one = made(scheme)
+    expected = full_minima(words, scheme)
+    (several,), (count,) = one.many([text])
+    (alone,), (hashes,), (read,) = one.many_hashed([text], with_words=True)
+    assert read.words() == [java_utf16(word).decode("utf-16-le") for word in words]
+    for found in (several, alone):
+        assert found.dtype == expected.dtype
+        assert np.array_equal(found if count else found[:0], expected)
+    assert hashes.tolist() == np.unique(numbered(murmur_halves(words, scheme.shingle_size), 0)[0]).tolist()
+    assert hashes.size == len({java_utf16(gram) for gram in shingles(words, scheme.shingle_size)})

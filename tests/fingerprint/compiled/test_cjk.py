@@ -1,0 +1,75 @@
+"""Chinese and Japanese divided by the compiled loop, against the plain dictionary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fingerprint.compiled.scripts import made, needs_numba
+from whorl.fingerprint.compiled.tables import DIVIDED_WORD, layout
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.dictionary import Dictionaries
+from whorl.fingerprint.words.tokenizer import PROFILES, segmenter_of
+from whorl.fingerprint.words.wordbreak import tables
+
+pytestmark = needs_numba
+CHARACTERS = "日本語文章人東京分词測試中国のをひらがなカタカナー、ABC한국"
+
+
+def divided(segments: list[str], profile: str, kind: int = DIVIDED_WORD) -> tuple[list[list[int] | None], int]:
+    """
+    Where the words of each segment end, None where that is left to the plain route, and how many are left to it.
+    """
+    from whorl.fingerprint.compiled.cjk import divide
+
+    work, own = made(Scheme(profile))._work, layout(profile)
+    units = np.frombuffer("".join(segments).encode("utf-16-le", "surrogatepass"), np.uint16)
+    slow = work.slow[: len(segments)]
+    stops = np.cumsum([len(segment) for segment in segments])
+    for row, segment, stop in zip(slow, segments, stops.tolist(), strict=True):
+        row[:] = 0, stop - len(segment), stop, kind
+    counts = work.counts[: len(segments)]
+    _, _, left = divide(units, slow, own.engines, own.trie, work, work.ends, counts)
+    found: list[list[int] | None] = []
+    at = 0
+    for segment, stop, count in zip(segments, stops.tolist(), counts.tolist(), strict=True):
+        own_ends = work.ends[at : at + max(count, 0)].tolist()
+        found.append(None if count < 0 else [end - stop + len(segment) for end in own_ends])
+        at += max(count, 0)
+    return found, int(left)
+
+
+def plain(segment: str, profile: str) -> list[int]:
+    own = tables(profile)
+    dictionaries = Dictionaries(own, segmenter_of(profile).default.fold.compose)
+    return [*dictionaries.divide(segment, own.cjk.asks), len(segment)]
+
+
+@given(st.lists(st.text(CHARACTERS, min_size=1, max_size=30), min_size=1, max_size=5), st.sampled_from(PROFILES))
+def test_the_words_of_segments(segments: list[str], profile: str) -> None:
+    """
+    Ends are those of the plain dictionary, however many segments there are, and what else stands within them.
+    """
+    assert divided(segments, profile) == ([plain(segment, profile) for segment in segments], 0)
+
+
+@pytest.mark.parametrize("rare", ["ｶﾞ", "\u3300", "𠀀", "ไทย", "\ud800"])
+def test_what_is_rare_is_left_alone(rare: str) -> None:
+    """
+    Characters that normalization changes, of other planes and of other dictionaries are for the plain route.
+    """
+    segments = ["日本語", f"東京{rare}文章", "日本語"]
+    if rare == "𠀀":
+        segments[1] = "東京" + "\ud840\udc00"
+    found, left = divided(segments, "icu74")
+    assert (found[1], left) == (None, 1)
+    assert found[0] == found[2] == plain("日本語", "icu74")
+
+
+def test_other_segments_are_passed_over() -> None:
+    """
+    Only what the rules for Chinese and Japanese give to a dictionary is divided here.
+    """
+    assert divided(["日本語", "文章"], "icu74", DIVIDED_WORD - 1) == ([None, None], 2)

@@ -1,0 +1,57 @@
+"""Shingles hashed side by side and taken into buckets, as one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fingerprint.compiled.scripts import (
+    AROUND,
+    SCRIPTS,
+    assert_same,
+    needs_numba,
+)
+from whorl.fingerprint.scheme import Scheme
+
+pytestmark = needs_numba
+
+
+@pytest.mark.parametrize("scheme", [Scheme(shingle_size=1), Scheme(shingle_size=2, bucket_count=1),
+                                    Scheme(shingle_size=9, bucket_count=100), Scheme(bucket_count=4096),
+                                    Scheme("icu77", 300, 7)], ids=lambda scheme: scheme.name)  # fmt: skip
+def test_other_schemes(scheme: Scheme) -> None:
+    """
+    Shingle size and bucket count are the scheme's, also where a bucket is no power of two, and a shingle is long.
+    """
+    for text in (" ".join(SCRIPTS), " ".join(map(str, range(2000))), "w " * 299, "w " * 300, "x" * 3000 + " " + AROUND):
+        assert_same(text, scheme)
+
+
+@given(
+    st.lists(st.integers(1, 70).map(lambda size: "abcdefg"[size % 7] * size), max_size=12),
+    st.sampled_from([Scheme(shingle_size=1), Scheme(shingle_size=3, bucket_count=7)]),
+)
+def test_shingles_of_any_length(words: list[str], scheme: Scheme) -> None:
+    """
+    Whatever is left of a shingle behind its last whole block, and however many are equally long.
+    """
+    assert_same(" ".join(words), scheme)
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=7, max_size=7), min_size=1, max_size=3))
+def test_empty_buckets_take_the_next_ones_value(texts: list[list[bool]]) -> None:
+    """
+    Round the end, and of a text without any filled bucket nothing changes.
+    """
+    from whorl.fingerprint.compiled.hashes import rotate
+
+    filled = np.array(texts)
+    numbers = np.arange(filled.size * 2, dtype=np.uint64).reshape(*filled.shape, 2)
+    minima = numbers.copy()
+    rotate(minima, filled)
+    for row, own, before in zip(minima, filled, numbers, strict=True):
+        for bucket in range(7):
+            source = next((at % 7 for at in range(bucket, bucket + 7) if own[at % 7]), bucket)
+            assert row[bucket].tolist() == before[source].tolist()

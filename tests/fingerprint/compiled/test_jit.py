@@ -1,0 +1,86 @@
+"""What compiled loops do that numba's language cannot say, and what is kept of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.fingerprint.compiled.scripts import (
+    made,
+    needs_numba,
+)
+from whorl.fingerprint.scheme import Scheme
+
+pytestmark = needs_numba
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        "caching.CacheImpl._locator_classes = []",  # no folder can be written
+        "def full(*_): raise OSError(28, 'No space left on device')\ncaching.IndexDataCacheFile.save = full",
+    ],
+    ids=["no folder", "full"],
+)
+def test_a_cache_that_cannot_be_written(tmp_path: Path, trouble: str) -> None:
+    """
+    Where nothing can be kept, it is said once, and the numbers are the same.
+    """
+    program = f"from numba.core import caching\n{trouble}\n"
+    program += "from whorl.fingerprint.compiled.kernel import Kernel\nprint(Kernel().many(['a b c d e'])[0][0, 0, 0])"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert int(run.stdout) == int(made(Scheme()).many(["a b c d e"])[0][0, 0, 0])
+    assert "NUMBA_CACHE_DIR" in run.stderr
+
+
+@pytest.mark.slow
+def test_what_is_read_and_written_at_once() -> None:
+    """
+    Eight bytes as one number, eight units copied, and the lowest bit set, at every place.
+    """
+    from whorl.fingerprint.compiled import jit
+
+    tools: Any = jit
+    copy8, get, load8, lowest_bit = tools.copy8, tools.get, tools.load8, tools.lowest_bit
+
+    def plain(units: Any, target: Any, at: int, bits: Any) -> Any:
+        copy8(target, 1, units, at)
+        return get(units, at), load8(units, at), lowest_bit(bits)
+
+    read = tools.loop(plain)
+    units = np.random.default_rng(1).integers(0, 1 << 16, 24, np.uint16)
+    for at in range(16):
+        target = np.zeros(10, np.uint16)
+        bits = 5 << at | 1 << 63
+        first, eight, place = read(units, target, at, np.uint64(bits))
+        assert (first, eight) == (units[at], int.from_bytes(units[at : at + 4].tobytes(), sys.byteorder))
+        assert target.tolist() == [0, *units[at : at + 8].tolist(), 0]
+        assert place == at
+
+
+def test_what_is_kept_is_named_by_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A change in any module that is compiled in, the dictionary's constants as well, gives other names.
+    """
+    from whorl.fingerprint.compiled import jit
+
+    package = Path(jit.__file__).parents[1]
+    for name in ("compiled", "words"):
+        shutil.copytree(package / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "tables"))
+    monkeypatch.setattr(jit, "__file__", str(tmp_path / "compiled" / "jit.py"))
+    digests = {jit._sources_digest()}
+    assert digests == {jit._DIGEST}
+    for changed in (tmp_path / "compiled" / "words.py", tmp_path / "words" / "dictionary.py"):
+        with changed.open("a") as file:
+            file.write("# changed\n")
+        digests.add(jit._sources_digest())
+    assert len(digests) == 3

@@ -1,0 +1,123 @@
+"""What the tables promise the compiled loops, held to the words of the plain route; no numba is needed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.fingerprint.compiled.tables import (
+    ASKS,
+    CARE,
+    CATEGORY_SHIFT,
+    ENGINE,
+    FOLD_SHIFT,
+    HARD_END,
+    OTHER_SCRIPT,
+    RARE,
+    RUN,
+    SPACE,
+    START_WORD,
+    layout,
+)
+from whorl.fingerprint.words.dictionary import BURMESE, CJK, HANGUL, THAI
+from whorl.fingerprint.words.tokenizer import PROFILES, tokens
+
+profiles = pytest.mark.parametrize("profile", PROFILES)
+
+
+@cache
+def characters(profile: str, wanted: int, unwanted: int) -> list[str]:
+    """
+    The characters of the first plane whose units have all of some flags and none of others.
+    """
+    units = layout(profile).units
+    return list(map(chr, np.flatnonzero((units & (wanted | unwanted)) == wanted).tolist()))
+
+
+def folded(profile: str, text: str) -> str:
+    return "".join(chr(int(layout(profile).units[ord(character)]) >> FOLD_SHIFT) for character in text)
+
+
+def words(profile: str) -> st.SearchStrategy[str]:
+    """
+    Texts that the tables say are one word of Latin script.
+    """
+    first = st.sampled_from(characters(profile, RUN | START_WORD, CARE | OTHER_SCRIPT))
+    others = st.text(st.sampled_from(characters(profile, RUN, CARE | OTHER_SCRIPT)), max_size=12)
+    return st.builds(str.__add__, first, others)
+
+
+@profiles
+@given(st.data())
+def test_runs_without_care_are_words(profile: str, data: st.DataObject) -> None:
+    """
+    Each as long as it is, folded unit by unit.
+    """
+    word = data.draw(words(profile))
+    assert tokens(word, profile) == [folded(profile, word)]
+
+
+@profiles
+@given(st.data())
+def test_what_is_no_run_makes_no_word(profile: str, data: st.DataObject) -> None:
+    """
+    Nor does it between words of one script: where a hard end follows one, it has ended.
+    """
+    gap = data.draw(st.text(st.sampled_from(characters(profile, 0, RUN | OTHER_SCRIPT)), max_size=8))
+    assert tokens(gap, profile) == []
+    one, other = data.draw(words(profile)), data.draw(words(profile))
+    end = data.draw(st.sampled_from(characters(profile, HARD_END, OTHER_SCRIPT)))
+    found = tokens(one + end + gap + " " + other, profile)
+    assert found == [folded(profile, one), folded(profile, other)]
+
+
+@profiles
+@given(st.data())
+def test_soft_ends(profile: str, data: st.DataObject) -> None:
+    """
+    A word has ended before a gap where the category of what comes behind that makes sure of it.
+    """
+    own = layout(profile)
+    one, other = data.draw(words(profile)), data.draw(words(profile))
+    gap = data.draw(st.sampled_from(characters(profile, 0, RUN | HARD_END | OTHER_SCRIPT)))
+    after = data.draw(st.sampled_from(characters(profile, 0, CARE | OTHER_SCRIPT)))
+    gap_category, category = (int(own.units[ord(each)]) >> CATEGORY_SHIFT & 63 for each in (gap, after))
+    if int(own.soft_ends[gap_category]) >> category & 1:
+        assert tokens(one + gap + after + " " + other, profile)[0] == folded(profile, one)
+    if int(own.soft_ends[gap_category]) >> 62 & 1:
+        assert tokens(one + gap, profile) == [folded(profile, one)]
+
+
+@profiles
+def test_flags_by_hand(profile: str) -> None:
+    """
+    Letters begin words; a quote may be in one and needs care or a look behind it; spaces end buffers.
+    """
+    units = layout(profile).units
+
+    def flags(character: str) -> int:
+        return int(units[ord(character)]) & 0xFF
+
+    assert flags("a") == flags("Z") == flags("7") == RUN | START_WORD
+    assert flags(" ") & (RUN | SPACE | HARD_END) == SPACE | HARD_END
+    assert flags("\xa0") & SPACE == 0
+    assert not flags("'") & HARD_END
+    assert flags("я") & OTHER_SCRIPT
+    assert flags("\u0301") & CARE
+    assert flags("\ud800") & (OTHER_SCRIPT | CARE) == OTHER_SCRIPT | CARE
+    assert [chr(int(units[ord(each)]) >> FOLD_SHIFT) for each in "aZÉ"] == ["a", "z", "é"]
+
+
+@profiles
+def test_engines_by_hand(profile: str) -> None:
+    """
+    Which dictionary knows a unit, and what the compiled loop leaves alone.
+    """
+    engines = layout(profile).engines
+    assert [int(engines[ord(each)]) & ENGINE for each in "日のカ한ไမa"] == [CJK, CJK, CJK, HANGUL, THAI, BURMESE, 0]
+    assert [bool(engines[ord(each)] & ASKS) for each in "日のกa、"] == [True, True, True, False, False]
+    assert [bool(engines[ord(each)] & RARE) for each in "日ｶﾞ\u3300\ud840a"] == [False, True, True, True, True, False]

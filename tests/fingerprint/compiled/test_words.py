@@ -1,0 +1,57 @@
+"""Words by tables and by the state machine, where Lucene's are."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fingerprint.compiled.scripts import (
+    assert_same,
+    made,
+    needs_numba,
+    texts,
+    words_of,
+)
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
+
+pytestmark = needs_numba
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_character(profile: str) -> None:
+    """
+    Each of the first two planes' characters, between letters, after a space and alone, makes the same words.
+    """
+    for first in range(0, 0x20000, 0x400):
+        characters = [chr(code) for code in range(first, first + 0x400)]
+        assert_same(" ".join(f"a{character}b {character} {character}c" for character in characters), Scheme(profile))
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    length=st.integers(BUFFER_UNITS - 12, BUFFER_UNITS + 12),
+    filler=st.sampled_from(["x", "x ", "é", "é ", "漢", "ก", "😀", "a😀 ", "Я ", "\u0301"]),
+    text=texts,
+)
+def test_the_border_of_a_buffer(length: int, filler: str, text: str) -> None:
+    """
+    Lucene's buffer of 4,096 units cuts words at the same place, also through a surrogate pair.
+    """
+    start = (filler * length)[:length]
+    assert_same(start + text + " " + start, Scheme())
+
+
+def test_the_tables_of_this_python_are_not_used() -> None:
+    """
+    A character newer than a profile is no letter to it, whatever the Unicode of this Python.
+    """
+    newer = "\u1c89"  # Cyrillic, Unicode 16
+    assert unicodedata.category("a") == "Ll"
+    assert words_of(made(Scheme("icu77")), newer) == tokens(newer, "icu77") == ["\u1c8a"]
+    assert words_of(made(Scheme("icu70")), newer) == tokens(newer, "icu70") == []
