@@ -9,10 +9,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REQUIRED = "WHORL_REQUIRE_SPARK"
+#: For modules that use PySpark: sockets that it leaves to the garbage collector, and what it says of other libraries.
+QUIET = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
+    pytest.mark.filterwarnings("ignore::UserWarning:pyspark"),
+]
 MASTER = "local[2]"
 #: Few partitions, and little compiled for a handful of rows: so that a job takes a second, not ten.
 SETTINGS = {

@@ -1,0 +1,111 @@
+"""Candidates found by joins: those of one process, candidate by candidate."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.duplicates.spark.spark_runtime import QUIET
+from tests.plain import sketch_of
+from whorl.duplicates import ask_pairs
+from whorl.duplicates.archive import sketch_key
+from whorl.duplicates.candidates import Crowd, find_candidates
+from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.verify import verified
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+#: Sketches of few hashes, so that a few hundred documents stand at many levels.
+SMALL = SketchScheme(k=256, floor_level=1, cap=512)
+
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = QUIET
+
+
+def numbers(chance: random.Random, count: int) -> set[int]:
+    return {chance.getrandbits(64) for _ in range(count)}
+
+
+def alike_sets(chance: random.Random) -> list[set[int]]:
+    """Return sets of many sizes in families, a page frame that many share, and a crowd that is nearly all alike."""
+    sets = []
+    frame = numbers(chance, 60)
+    for _ in range(40):
+        own = numbers(chance, round(2_500 ** (0.5 + 0.5 * chance.random())))
+        for _ in range(chance.randrange(1, 5)):
+            kept = set(chance.sample(sorted(own), round(len(own) * chance.choice([1, 0.95, 0.9, 0.8, 0.5]))))
+            # Some of them of the same sizes as others.
+            sets.append(kept | (frame if chance.random() < 0.4 else numbers(chance, chance.choice([0, 0, 1, 60]))))
+    page = numbers(chance, 400)
+    sets += [set(chance.sample(sorted(page), 380)) | numbers(chance, chance.choice([1, 3, 90])) for _ in range(60)]
+    return [each for each in sets if each]
+
+
+@pytest.mark.parametrize(
+    ("metric", "percent", "crowds", "most", "partitions"),
+    [
+        ("jaccard", 80, False, 20_000, 1),
+        ("jaccard", 80, False, 15, 7),
+        ("jaccard", 50, True, 15, 3),
+        ("containment", 70, True, 40, 5),
+    ],
+)
+def test_candidates_are_those_of_one_process(
+    spark: SparkSession, metric: str, percent: int, crowds: bool, most: int, partitions: int
+) -> None:
+    """
+    Candidate by candidate, and crowd by crowd, also where hashes make too many pairs and are put off round by round;
+    and what is verified of them, counted or estimated from sketches, number by number.
+    """
+    from whorl.duplicates.spark.candidates import join_candidates
+    from whorl.duplicates.spark.frames import packed
+    from whorl.duplicates.spark.verify import verified_pairs
+
+    sets = alike_sets(random.Random(2))
+    made = {
+        sketch_key(sketch): sketch for each in sets for sketch in [sketch_of(np.array(list(each), np.uint64), SMALL)]
+    }
+    # In the order of their keys, as `find_pairs` compares them.
+    keys = sorted(made)
+    asked = ask_pairs(metric, percent, 90)
+    pairs: set[tuple[int, int]] = set()
+    groups: Counter[frozenset[int]] = Counter()
+    sketches = Sketches.of([made[key] for key in keys], SMALL)
+    for some in find_candidates(sketches, asked, crowds=crowds, most=most):
+        if isinstance(some, Crowd):
+            groups[frozenset(keys[place] for place in some.places.tolist())] += 1
+        else:
+            pairs |= {
+                (min(keys[a], keys[b]), max(keys[a], keys[b]))
+                for a, b in zip(some.smaller.tolist(), some.larger.tolist(), strict=True)
+            }
+    # Something was put off, or set aside, just where it was to be.
+    unlimited = sum(some.smaller.size for some in find_candidates(sketches, asked) if not isinstance(some, Crowd))
+    assert (len(pairs) < unlimited) == (most < 20_000)
+    assert bool(groups) == crowds
+
+    packed_sketches = [(key, sketch.size, bytearray(packed(sketch.hashes, SMALL))) for key, sketch in made.items()]
+    frame = spark.createDataFrame(packed_sketches, "key long, size long, hashes binary").repartition(partitions)
+    found = join_candidates(frame, SMALL, asked, crowds=crowds, most=most)
+    rows = [tuple(row) for row in found.pairs.collect()]
+    assert len(rows) == len(set(rows))
+    assert set(rows) == pairs
+    told: defaultdict[tuple[int, ...], set[int]] = defaultdict(set)
+    for row in found.crowds.collect() if found.crowds is not None else []:
+        told[row["round"], row["level"], row["token"]].add(row["key"])
+    assert Counter(map(frozenset, told.values())) == groups
+
+    a, b = (np.searchsorted(keys, side) for side in np.array(sorted(pairs)).T)
+    expected = verified(sketches, a, b, asked)
+    assert 0 < np.count_nonzero(expected.is_exact) < len(expected) < len(pairs)
+    numbers_of = (expected.sizes_a, expected.sizes_b, expected.shared, expected.low, expected.high)
+    ids = np.array(keys)
+    assert {tuple(row) for row in verified_pairs(found.pairs, frame, SMALL, asked).collect()} == set(
+        zip(*(column.tolist() for column in (ids[expected.a], ids[expected.b], *numbers_of)), strict=True)
+    )

@@ -1,0 +1,52 @@
+"""What hangs together, against sets merged one link at a time."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tests.duplicates.spark.spark_runtime import QUIET
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = QUIET
+
+
+def united(links: list[tuple[int, int]]) -> dict[int, int]:
+    """Return the smallest node that each hangs together with: sets, merged one link at a time."""
+    groups: dict[int, set[int]] = {}
+    for a, b in links:
+        joined = groups.get(a, {a}) | groups.get(b, {b})
+        groups |= dict.fromkeys(joined, joined)
+    return {node: min(group) for node, group in groups.items()}
+
+
+def test_components_are_those_of_plain_sets(spark: SparkSession) -> None:
+    """
+    A chain of 400 nodes in no order, stars, trees, cliques and random links, of negative numbers too.
+    """
+    from whorl.duplicates.spark.components import components
+
+    chance = random.Random(9)
+    chain = [chance.getrandbits(64) - (1 << 63) for _ in range(400)]
+    links = list(pairwise(chain))
+    links += [(1000, 1000 + at) for at in range(60)] + [(2000 + at // 2, 2000 + at) for at in range(1, 100)]
+    links += [(3000 + a, 3000 + b) for a in range(12) for b in range(12)]
+    links += [(4000 + chance.randrange(200), 4000 + chance.randrange(200)) for _ in range(90)]
+    # A link of a node with itself alone makes no group.
+    links = [(a, b) for a, b in links if a != b]
+    frame = spark.createDataFrame(links, "a long, b long").repartition(5)
+    rows = components(frame).collect()
+    assert len(rows) == len({row.key for row in rows})
+    assert {row.key: row.root for row in rows} == united(links)
+
+
+def test_no_links(spark: SparkSession) -> None:
+    """
+    Without links, or with such of a node to itself, nothing hangs together.
+    """
+    from whorl.duplicates.spark.components import components
+
+    assert components(spark.createDataFrame([(1, 1)], "a long, b long")).isEmpty()

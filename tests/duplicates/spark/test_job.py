@@ -1,0 +1,197 @@
+"""The job from texts to files, as people start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.duplicates.spark.spark_runtime import MASTER, QUIET, SETTINGS
+from tests.families import family_documents
+from whorl.duplicates import ask_pairs, duplicates_among
+from whorl.duplicates.spark.job import Summary, run, summary_lines
+from whorl.errors import ParameterError
+
+ROOT = Path(__file__).parents[3]
+
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = QUIET
+
+
+def test_the_command_tells_what_it_could_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    Lines that are no documents and ids that come twice are told, the rest is compared; CSV is quoted as usual.
+    """
+    from whorl.duplicates.spark.job import main
+
+    text = "one two three four five six seven eight nine ten"
+    lines = [
+        {"id": 'a "quoted", id', "text": text},
+        {"id": "b", "text": f"{text} eleven"},
+        {"id": "c", "text": text},
+        {"id": "c", "text": "too short"},
+        {"id": "d"},
+        {"id": 5, "text": "a document of a number for an id"},
+        {"id": "bad\tid", "text": text},
+    ]
+    file = tmp_path / "lines.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)) + '\n{"id": "broken\n', encoding="utf-8")
+    done = CliRunner().invoke(main, [str(file), "--pairs", "--format", "csv", "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "4 documents, 3 pairs written" in done.output
+    assert "1 ids came more than once" in done.output
+    assert "3 could not be read" in done.output
+    assert "control characters" in done.output
+    written = {line for each in (tmp_path / "out").glob("*.csv") for line in each.read_text("utf-8").splitlines()}
+    assert written == {
+        "a,b,jaccard,a_in_b,b_in_a,exact,a_name,b_name",
+        '"a ""quoted"", id",b,0.857142,1.0,0.857142,true,"",""',
+        '"a ""quoted"", id",c,1.0,1.0,1.0,true,"",""',
+        'b,c,0.857142,0.857142,1.0,true,"",""',
+    }
+
+
+def test_the_usual_command_runs_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    `whorl duplicates --engine spark` writes the pairs that it prints without Spark.
+    """
+    from whorl.cli.main import main
+
+    file = tmp_path / "lines.jsonl"
+    documents = family_documents(12, seed=2, longest=200)
+    file.write_text("".join(json.dumps({"id": each.id, "text": each.text}) + "\n" for each in documents))
+    asked = ["duplicates", str(file), "--pairs", "--threshold", "60", "--format", "json"]
+    local = CliRunner().invoke(main, asked)
+    done = CliRunner().invoke(main, [*asked, "--engine", "spark", "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    lines = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
+    assert len(lines) > 10
+    assert {_unordered(line) for line in lines} == {_unordered(line) for line in local.stdout.splitlines()}
+
+
+def _unordered(line: str) -> tuple[object, ...]:
+    """Return a pair of a JSON line, whichever of its documents came first."""
+    told = json.loads(line)
+    sides = sorted([(told["a"], told["a_in_b"]), (told["b"], told["b_in_a"])])
+    return (*sides, told["jaccard"], told["exact"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nowhere.jsonl", "-o", "out"], "nowhere.jsonl"),
+        (["there.jsonl", "-o", "there.jsonl"], "there already"),
+        (["there.jsonl", "-o", "out", "--pairs", "--complete"], "--complete"),
+        (["there.jsonl", "-o", "out", "--threshold", "0"], "threshold"),
+        (["there.parquet", "-o", "out", "--text-column", "body"], "no column body; those there are: id, text"),
+    ],
+)
+def test_mistakes_are_named(spark: SparkSession, tmp_path: Path, arguments: list[str], told: str) -> None:
+    """
+    One line says what is wrong, and nothing is written.
+    """
+    from whorl.duplicates.spark.job import main
+
+    (tmp_path / "there.jsonl").write_text('{"id": "a", "text": "b"}\n', encoding="utf-8")
+    spark.createDataFrame([("a", "b")], "id string, text string").write.parquet(str(tmp_path / "there.parquet"))
+    paths = [str(tmp_path / each) if each.startswith(("nowhere", "there", "out")) else each for each in arguments]
+    done = CliRunner().invoke(main, paths)
+    assert done.exit_code != 0
+    assert told in done.output
+    assert "Traceback" not in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The extra is named.
+    """
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ParameterError, match=r"pip install 'whorl\[spark\]'"):
+        run(["x"], ask_pairs("jaccard", 80, 95), output="y")
+
+
+@pytest.mark.process
+def test_without_java(tmp_path: Path) -> None:
+    """
+    Java is named, in one line after what PySpark says itself.
+    """
+    pytest.importorskip("pyspark")
+    command = [sys.executable, "-m", "whorl.duplicates.spark.job", "x.jsonl", "-o", str(tmp_path / "out")]
+    environment = {"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("Error: Spark did not start; it needs Java 17 or 21")
+    assert "Traceback" not in done.stdout
+
+
+def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    The example under spark-submit writes the clusters that one process finds.
+    """
+    made = family_documents(8, seed=4, longest=300)
+    file = tmp_path / "some.jsonl"
+    lines = [json.dumps({"id": each.id, "text": each.text, "name": each.name}) for each in made]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    command = [str(Path(sys.executable).parent / "spark-submit"), "--master", MASTER]
+    for name, value in {**SETTINGS, "spark.pyspark.python": sys.executable}.items():
+        command += ["--conf", f"{name}={value}"]
+    command += [
+        str(ROOT / "examples" / "spark_duplicates.py"),
+        str(file),
+        "--threshold",
+        "50",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    # As where the environment is active: the script that Spark brings looks for its Python in the PATH.
+    environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for each in (tmp_path / "out").glob("*.json") for line in each.open(encoding="utf-8")]
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in told:
+        found[row["cluster"]].add(row["id"])
+    with duplicates_among(sorted(made, key=lambda each: each.id), ask_pairs("jaccard", 50, 95)) as local:
+        assert dict(found) == {group.members[0].id: {each.id for each in group.members} for group in local.clusters()}
+    assert f"{len(made)} documents, {len(told)} documents in clusters written" in done.stdout
+
+
+def test_what_a_job_tells() -> None:
+    """
+    What was compared and written; of what was not, how much, and why, where there is any.
+    """
+    done = Summary(documents=12_345, too_short=0, repeated=0, unfit=0, problems=(), written=7)
+    assert summary_lines(done, "out", clusters=False) == ["12,345 documents, 7 pairs written to out"]
+    done = Summary(documents=5, too_short=2, repeated=1, unfit=3, problems=("a: no text", "b: no id"), written=4)
+    assert summary_lines(done, "out", clusters=True) == [
+        "5 documents, 4 documents in clusters written to out",
+        "2 of fewer words than a shingle has were not compared",
+        "1 ids came more than once; of each the largest document counts",
+        "3 could not be read, among them:",
+        "  a: no text",
+        "  b: no id",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({"form": "xml"}, "Spark writes json, csv, parquet, got 'xml'"), ({"kind": "pdf"}, "Spark reads .*, got 'pdf'")],
+)
+def test_forms_that_spark_has_not(options: dict[str, Any], told: str) -> None:
+    """
+    Told before Spark is started.
+    """
+    pytest.importorskip("pyspark")
+    with pytest.raises(ParameterError, match=told):
+        run(["x"], ask_pairs("jaccard", 80, 95), output="y", **options)
