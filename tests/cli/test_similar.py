@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from whorl import Document, Store, open_store
+from whorl import Document, open_store
 from whorl.cli.main import main
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Sketch
-from whorl.similar import by_sketch
 
 SHINGLE = 5
 
@@ -35,88 +33,12 @@ def texts() -> dict[str, str]:
 TEXTS = texts()
 
 
-def shingles(text: str) -> set[tuple[str, ...]]:
-    words = text.split()
-    return {tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1)}
-
-
-def jaccard(a: str, b: str) -> float:
-    one, other = shingles(TEXTS[a]), shingles(TEXTS[b])
-    return len(one & other) / len(one | other)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("similar") / "store"
     with open_store(made) as store:
         store.index(Document(name, text, f"the {name}", {"kind": name[:5]}) for name, text in TEXTS.items())
     return made
-
-
-@pytest.fixture
-def store(folder: Path) -> Iterator[Store]:
-    with open_store(folder) as opened:
-        yield opened
-
-
-def test_exact_values_are_counted(store: Store) -> None:
-    """
-    With `exact` every value is that of the shingles themselves, without an interval, and what fails is left out.
-    """
-    page = store.similar("whole", threshold=60, exact=True, rows=20)
-    expected = {name: jaccard("whole", name) for name in TEXTS if name != "whole"}
-    assert {found.hit.id for found in page.found} == {name for name, value in expected.items() if value >= 0.6}
-    for found in page.found:
-        estimate = found.estimate
-        assert estimate.is_exact
-        assert estimate.low == estimate.shares == estimate.high
-        assert estimate.shares.jaccard == pytest.approx(expected[found.hit.id])
-    assert [found.hit.id for found in page.found] == sorted(
-        (found.hit.id for found in page.found), key=lambda name: -expected[name]
-    )
-
-
-def test_pages_are_parts_of_one_order(store: Store) -> None:
-    """
-    Whatever the page, the total is that of all hits, and the pages together are all of them.
-    """
-    whole = store.similar("whole", threshold=20, rows=100)
-    pages = [store.similar("whole", threshold=20, start=start, rows=3) for start in range(0, whole.total + 3, 3)]
-    assert {page.total for page in pages} == {whole.total} == {len(whole.found)}
-    assert [found for page in pages for found in page.found] == list(whole.found)
-
-
-def test_more_candidates_than_are_verified(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    The best are verified, the total is projected from them, and the answer says so.
-    """
-    everything = store.similar("whole", threshold=30, rows=100)
-    monkeypatch.setattr(by_sketch, "MOST_VERIFIED", 4)
-    monkeypatch.setattr(by_sketch, "AT_ONCE", 2)
-    page = store.similar("whole", threshold=30, rows=100)
-    assert page.candidates == everything.candidates > 4
-    assert not page.is_total_exact
-    assert page.total == round(len(page.found) * page.candidates / 4)
-    assert "projected" in page.warnings[0]
-    assert {found.hit.id for found in page.found} < {found.hit.id for found in everything.found}
-
-
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ({"metric": "alike"}, "metric must be jaccard, a_in_b or b_in_a, got 'alike'"),
-        ({"threshold": 0}, "threshold must be a percentage above 0"),
-        ({"threshold": "x"}, "got x"),
-        ({"recall": 101}, "recall must be a percentage"),
-        ({"rows": -1}, "rows"),
-    ],
-)
-def test_what_cannot_be_asked(store: Store, asked: dict[str, object], told: str) -> None:
-    """
-    The message names the value and what would do.
-    """
-    with pytest.raises(ParameterError, match=told):
-        store.similar("whole", **asked)  # type: ignore[arg-type]
 
 
 # The command.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,15 +13,14 @@ from hypothesis import strategies as st
 from calibration import promised_from
 from tests.fingerprint.statistics.laws import hypergeometric, outcomes
 from tests.plain import sketch_of
+from tests.similar.sources import SCHEME, source_of
 from whorl.errors import ParameterError
-from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
-from whorl.fingerprint.statistics.verify import judge_overlaps
-from whorl.similar.expected import false_positives, final_false_positives, reach
+from whorl.similar.expected import false_positives, final_false_positives
 from whorl.similar.plan import Branch, SketchPlan, make_plan
 from whorl.similar.question import METRICS
 
-SCHEME = SketchScheme()
 #: Documents of 16 shingles and more are sampled, so that every outcome can be enumerated.
 TINY = SketchScheme(k=15, floor_level=1, cap=30, sketch_bits=32, token_bits=32)
 THRESHOLDS = [Fraction(percent, 100) for percent in (5, 10, 20, 50, 80, 90, 95)]
@@ -31,11 +28,6 @@ RECALLS = [Fraction(percent, 100) for percent in (50, 80, 90, 95, 99)]
 fractions = st.fractions(Fraction(1, 100), 1, max_denominator=100)
 metrics = st.sampled_from(METRICS)
 ROUNDING = 1e-9
-
-
-@cache
-def source_of(size: int, scheme: SketchScheme = SCHEME) -> Sketch:
-    return sketch_of(np.random.default_rng(size).integers(0, 1 << 64, size, dtype=np.uint64), scheme)
 
 
 def some_sizes(branch: Branch) -> list[int]:
@@ -199,24 +191,6 @@ def test_a_recall_of_one_is_exact_where_it_can_be() -> None:
     assert (far.promised, far.min_should_match) == (False, 1)
 
 
-@pytest.mark.parametrize(("tokens", "recall"), [(3, 1 - 120 / 1140), (1, 0.5)])
-def test_best_effort_says_what_it_reaches(tokens: int, recall: float) -> None:
-    """
-    Of 20 shingles few are below the bound of level 3: half of them shared are met too rarely, by hand
-    1 - (10 over 3) / (20 over 3) = 1 - 120/1140. With 3 tokens 95 % take 12 shared ones: 4.9 % are missed by
-    (8 over 3) / (20 over 3).
-    """
-    hashes = np.r_[np.arange(tokens), SCHEME.bound(1) + np.arange(20 - tokens)].astype(np.uint64)
-    plan = make_plan(
-        Sketch(SCHEME, 20, hashes), Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100), phases=1, largest_size=100_000
-    )
-    far = plan.branches[-1]
-    assert (far.level, far.promised, promised_from(plan, far), plan.promised) == (3, False, None, False)
-    assert far.min_should_match == 1
-    assert far.recall == pytest.approx(recall)
-    assert reach(plan, far) == {3: 12 / 20, 1: 19 / 20}[tokens]
-
-
 def test_a_branch_without_tokens_finds_nothing() -> None:
     """
     Beyond the level of its smallest hash a source cannot be met, and the plan says so.
@@ -261,42 +235,6 @@ def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, bu
     """
     with pytest.raises(ParameterError, match=r"threshold|recall|budget"):
         make_plan(source_of(10), Metric.JACCARD, threshold, recall, budget=budget)
-
-
-@pytest.mark.parametrize(("metric", "size"), [(Metric.JACCARD, 3000), (Metric.A_IN_B, 500), (Metric.B_IN_A, 3000)])
-@pytest.mark.parametrize("phases", [1, 2])
-def test_false_positives_are_those_of_the_search(metric: Metric, size: int, phases: Literal[1, 2]) -> None:
-    """
-    Summed over all that a document of the nearest size, below the threshold, can share: what `is_candidate` lets
-    through, and at most what the second phase keeps.
-    """
-    source = source_of(size)
-    plan = make_plan(source, metric, Fraction(4, 10), Fraction(9, 10), phases=phases, largest_size=40_000)
-    sampled = 0
-    for branch in plan.branches:
-        hit_size = max(branch.smallest_size, min(size, branch.largest_size or size))
-        level = max(source.level, SCHEME.level(hit_size))
-        of_source, of_hit = source.count_at(level), hit_size >> level
-        for points, first, final in zip(
-            (10, 20), false_positives(plan, branch), final_false_positives(plan, branch), strict=True
-        ):
-            overlap = least_overlap(metric, plan.threshold - Fraction(points, 100), size, hit_size)
-            tokens = np.arange(len(branch.tokens) + 1)
-            passes = plan.is_candidate(np.full(tokens.shape, hit_size), tokens)
-            assert first == pytest.approx(hypergeometric(size, overlap, len(branch.tokens)) @ passes, abs=1e-12)
-            if plan.second_recall is None:
-                assert final == first
-                continue
-            is_of_hit = metric is Metric.B_IN_A and hit_size < size
-            drawn = of_hit if is_of_hit else of_source
-            shared = np.arange(drawn + 1)
-            same = np.ones_like(shared)
-            overlaps = Overlaps(size, same * hit_size, same * level, same * of_source, same * of_hit, shared)
-            kept = judge_overlaps(overlaps, metric, plan.threshold, plan.second_recall)
-            chance = hypergeometric(hit_size if is_of_hit else size, overlap, drawn) @ kept if level else 0.0
-            assert final == pytest.approx(min(first, chance), abs=1e-12)
-            sampled += level > 0
-    assert sampled or phases == 1
 
 
 # The second phase, and both together

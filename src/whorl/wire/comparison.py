@@ -50,10 +50,10 @@ def comparison_values(
         texts: Which texts to give beside the places: none, those of the passages on both sides, or the whole of A and
             B, which the places are parts of.
     """
-    lines_a, lines_b, is_told = Lines(a.text), Lines(b.text), texts == "passages"
+    lines_a, lines_b, with_text = Lines(a.text), Lines(b.text), texts == "passages"
 
     def passage(each: Passage) -> dict[str, object]:
-        return {"words": each.words, "a": lines_a.values(each.a, is_told), "b": lines_b.values(each.b, is_told)}
+        return {"words": each.words, "a": lines_a.values(each.a, with_text), "b": lines_b.values(each.b, with_text)}
 
     return {
         "a": _side(a, found.a, texts == "whole"),
@@ -67,7 +67,7 @@ def comparison_values(
 
 
 def _side(read: Read, size: Size, with_text: bool) -> dict[str, object]:
-    told: dict[str, object] = {
+    values: dict[str, object] = {
         "name": read.name,
         "kind": read.kind,
         "words": size.words,
@@ -75,7 +75,7 @@ def _side(read: Read, size: Size, with_text: bool) -> dict[str, object]:
         "shared_words": size.shared_words,
         "coverage": fraction(size.coverage),
     }
-    return {**told, "text": read.text} if with_text else told
+    return {**values, "text": read.text} if with_text else values
 
 
 class Lines:
@@ -92,5 +92,5 @@ class Lines:
     def values(self, place: tuple[int, int], with_text: bool) -> dict[str, object]:
         """Return a range as JSON values: characters as Python counts them, and lines."""
         (start, end), (first, last) = place, self.span(*place)
-        told: dict[str, object] = {"start": start, "end": end, "first_line": first, "last_line": last}
-        return {**told, "text": self.text[start:end]} if with_text else told
+        values: dict[str, object] = {"start": start, "end": end, "first_line": first, "last_line": last}
+        return {**values, "text": self.text[start:end]} if with_text else values

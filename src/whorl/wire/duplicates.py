@@ -108,8 +108,8 @@ def _shares(pair: Pair) -> dict[str, object]:
 
 def _cells(pair: Pair) -> list[object]:
     """Return the shares as the cells of a row; the ends of intervals have no room there."""
-    told = _shares(pair)
-    return [*(told[name] for name in Shares.NAMES), str(pair.is_exact).lower()]
+    values = _shares(pair)
+    return [*(values[name] for name in Shares.NAMES), str(pair.is_exact).lower()]
 
 
 def _percent(pair: Pair, name: str) -> str:
@@ -117,5 +117,5 @@ def _percent(pair: Pair, name: str) -> str:
     return f"{'' if pair.is_exact else '~'}{percent(getattr(pair.shares, name))}"
 
 
-def _line(told: dict[str, Any]) -> str:
-    return json.dumps(told, ensure_ascii=False) + "\n"
+def _line(values: dict[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False) + "\n"

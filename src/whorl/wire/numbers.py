@@ -54,13 +54,13 @@ def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) 
         high: The upper ends.
         is_exact: Whether all shingles were compared; only if not, there are `intervals`.
     """
-    told: dict[str, object] = {name: fraction(getattr(shares, name)) for name in Shares.NAMES}
-    told["exact"] = is_exact
+    values: dict[str, object] = {name: fraction(getattr(shares, name)) for name in Shares.NAMES}
+    values["exact"] = is_exact
     if not is_exact:
-        told["intervals"] = {
+        values["intervals"] = {
             name: [fraction(getattr(low, name)), _rounded_up(getattr(high, name))] for name in Shares.NAMES
         }
-    return told
+    return values
 
 
 def _rounded_up(share: float) -> float:

@@ -34,8 +34,8 @@ def measured_page_values(
         measured: What hits share with the source, by id; others have null for it.
     """
     hits = [{**_hit(hit), **_measured(measured.get(hit.id))} for hit in page.hits]
-    told = page_values(query, page)
-    return {"query": told.pop("query"), "sources": list(sources), **told, "hits": hits}
+    values = page_values(query, page)
+    return {"query": values.pop("query"), "sources": list(sources), **values, "hits": hits}
 
 
 def explanation_values(query: str, explained: Explanation) -> dict[str, object]:
@@ -50,8 +50,8 @@ def explanation_values(query: str, explained: Explanation) -> dict[str, object]:
 
 
 def _hit(hit: Hit) -> dict[str, object]:
-    told: dict[str, object] = {"id": hit.id, "name": hit.name, "score": hit.score}
-    return told if hit.shared_tokens is None else {**told, "shared_tokens": hit.shared_tokens}
+    values: dict[str, object] = {"id": hit.id, "name": hit.name, "score": hit.score}
+    return values if hit.shared_tokens is None else {**values, "shared_tokens": hit.shared_tokens}
 
 
 def _measured(measured: Measured | None) -> dict[str, object]:

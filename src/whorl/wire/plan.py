@@ -1,4 +1,4 @@
-"""A calibrated plan in words: what is asked for, and what can be relied on."""
+"""A calibrated plan in words: what it looks for, and what can be relied on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whorl.similar.minhash_plan import MinHashPlan
 from whorl.similar.plan import Branch, SketchPlan
 from whorl.wire.text import counted
 
-_ASKED = {
+_WANTED = {
     Metric.JACCARD: "share at least {0} of what both have together (Jaccard)",
     Metric.A_IN_B: "contain at least {0} of the source",
     Metric.B_IN_A: "lie in the source with at least {0} of theirs",
@@ -60,7 +60,7 @@ def _reach(plan: SketchPlan, branch: Branch) -> str:
 
 def plan_lines(plan: SketchPlan | MinHashPlan) -> Iterator[str]:
     """Yield the plan in words and numbers."""
-    yield f"find documents that {_ASKED[plan.metric].format(f'{float(100 * plan.threshold):g} %')}"
+    yield f"find documents that {_WANTED[plan.metric].format(f'{float(100 * plan.threshold):g} %')}"
     yield f"the source has {counted(plan.source_size, 'distinct shingle')}"
     if isinstance(plan, MinHashPlan):
         tokens = counted(len(plan.buckets), "MinHash token")
@@ -69,8 +69,8 @@ def plan_lines(plan: SketchPlan | MinHashPlan) -> Iterator[str]:
         yield promise(plan)
         return
     for branch in plan.branches:
-        asked = counted(len(branch.tokens), "token")
-        yield f"{_sizes(branch)}: at least {branch.min_should_match} of {asked}"
+        tokens = counted(len(branch.tokens), "token")
+        yield f"{_sizes(branch)}: at least {branch.min_should_match} of {tokens}"
         near, far = (100 * chance for chance in final_false_positives(plan, branch))
         yield (
             f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {_few(near)} of 100 that are 10 points "

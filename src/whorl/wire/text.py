@@ -9,11 +9,11 @@ import sys
 _UNESCAPED_CONTROLS = re.compile("[\x7f-\x9f]")
 
 
-def as_json(told: object) -> str:
+def as_json(values: object) -> str:
     """Return JSON that standard output can show whatever its encoding, and that no terminal acts on."""
     # Not every terminal's encoding has every character of an id.
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
-    text = json.dumps(told, ensure_ascii=not is_unicode, indent=2)
+    text = json.dumps(values, ensure_ascii=not is_unicode, indent=2)
     # JSON leaves these as they are, and some terminals act on them.
     return _UNESCAPED_CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from tests.fingerprint.minhash.made_buckets import at, pair, smallest
 from tests.plain import full_minima
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.minhash.buckets import (
@@ -23,28 +23,6 @@ from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.similar.minhash_plan import MinHashPlan, make_minhash_plan
 
 HALF, MOST = Fraction(1, 2), Fraction(9, 10)
-
-
-def at(*places: float | None) -> Buckets:
-    """Buckets whose hashes are at places of theirs, None for an empty one, which then repeats the first."""
-    width = (1 << 64) // len(places)
-    hashes = [None if place is None else int((number + place) * width) for number, place in enumerate(places)]
-    first = next(hash_ for hash_ in hashes if hash_ is not None)
-    return buckets_of(np.array([first if hash_ is None else hash_ for hash_ in hashes], dtype=np.uint64))
-
-
-def smallest(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """512 bucket minima, empty buckets filled by rotation."""
-    found = np.full(512, np.iinfo(np.uint64).max, dtype=np.uint64)
-    numbers = (hashes >> np.uint64(55)).astype(np.intp)
-    np.minimum.at(found, numbers, hashes)
-    filled = np.unique(numbers)
-    return found[filled[np.searchsorted(filled, np.arange(512)) % filled.size]]
-
-
-def pair(source: int, hit: int, overlap: int, seed: int) -> tuple[Buckets, Buckets]:
-    hashes = np.random.default_rng(seed).integers(0, 1 << 64, source + hit - overlap, dtype=np.uint64)
-    return buckets_of(smallest(hashes[:source])), buckets_of(smallest(hashes[source - overlap :]))
 
 
 def is_found(plan: MinHashPlan, source: Buckets, hit: Buckets) -> bool:
@@ -158,29 +136,6 @@ def test_far_below_is_dropped() -> None:
         source, hit = pair(2000, 2000, least_overlap(Metric.JACCARD, Fraction(3, 10), 2000, 2000), seed)
         kept.append(bool(judge_buckets(compare_buckets(source, [hit]), Metric.JACCARD, HALF, MOST)[0]))
     assert not any(kept)
-
-
-def test_plan_asks_what_survives() -> None:
-    """
-    The smallest places first, as many as the budget; all where small documents are sought.
-    """
-    source, _ = pair(5000, 5000, 100, 0)
-    plan = make_minhash_plan(source, Metric.A_IN_B, HALF, MOST, source_size=5000, budget=100)
-    assert len(plan.buckets) == 100
-    places = source.places[np.array(plan.buckets)]
-    assert places.tolist() == sorted(source.places.tolist())[:100]
-    assert (plan.min_should_match, plan.sizes[0], plan.source_size) == (1, 2500, 5000)
-    assert plan.promised_sizes is not None
-    assert plan.promised_sizes[0] == 2500
-    assert not plan.promised
-    assert plan.recalls[0] == pytest.approx(1)
-    assert plan.recalls[2] < 0.9
-    assert len(make_minhash_plan(source, Metric.B_IN_A, HALF, MOST).buckets) == source.is_filled.sum()
-    alike = make_minhash_plan(source, Metric.JACCARD, HALF, MOST)
-    assert alike.promised
-    assert alike.promised_sizes == alike.sizes
-    assert alike.min_should_match > 50
-    assert all(recall >= 0.98 for recall in alike.recalls)
 
 
 def test_wrong_arguments() -> None:

@@ -1,0 +1,30 @@
+"""Buckets made of places, and of random hashes."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.fingerprint.minhash.buckets import Buckets, buckets_of
+
+
+def at(*places: float | None) -> Buckets:
+    """Buckets whose hashes are at places of theirs, None for an empty one, which then repeats the first."""
+    width = (1 << 64) // len(places)
+    hashes = [None if place is None else int((number + place) * width) for number, place in enumerate(places)]
+    first = next(hash_ for hash_ in hashes if hash_ is not None)
+    return buckets_of(np.array([first if hash_ is None else hash_ for hash_ in hashes], dtype=np.uint64))
+
+
+def smallest(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """512 bucket minima, empty buckets filled by rotation."""
+    found = np.full(512, np.iinfo(np.uint64).max, dtype=np.uint64)
+    numbers = (hashes >> np.uint64(55)).astype(np.intp)
+    np.minimum.at(found, numbers, hashes)
+    filled = np.unique(numbers)
+    return found[filled[np.searchsorted(filled, np.arange(512)) % filled.size]]
+
+
+def pair(source: int, hit: int, overlap: int, seed: int) -> tuple[Buckets, Buckets]:
+    hashes = np.random.default_rng(seed).integers(0, 1 << 64, source + hit - overlap, dtype=np.uint64)
+    return buckets_of(smallest(hashes[:source])), buckets_of(smallest(hashes[source - overlap :]))

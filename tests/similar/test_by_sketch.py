@@ -1,0 +1,118 @@
+"""Candidates by the tokens of sketches, each verified; of short texts everything is known, as plain sets have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.families import family_documents, shingles
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.protocol import Candidates
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.planning.build import Bool, BoundPlan, SketchTokens
+from whorl.similar.by_sketch import SketchSearch
+from whorl.similar.question import METRICS, Question
+from whorl.similar.search import search_for, verify
+from whorl.similar.sources import Sources
+
+DOCUMENTS = family_documents(25, seed=5, longest=60)
+SHINGLES = {each.id: shingles(each.text) for each in DOCUMENTS}
+#: The ones whose copies are many, and one that is too short.
+SOURCES = sorted(SHINGLES, key=lambda name: -sum(bool(SHINGLES[name] & other) for other in SHINGLES.values()))[:6]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("by_sketch") / "store"
+    with EmbeddedEngine(made) as engine:
+        engine.index(DOCUMENTS)
+        engine.refresh()
+    return made
+
+
+@pytest.fixture
+def engine(folder: Path) -> Iterator[EmbeddedEngine]:
+    with EmbeddedEngine(folder) as opened:
+        yield opened
+
+
+def search(engine: EmbeddedEngine, reference: str, question: Question) -> SketchSearch:
+    made = search_for(Sources(engine, {"given": "one two"}), reference, question)
+    assert isinstance(made, SketchSearch)
+    return made
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("percent", [20, 50, 80, 100])
+def test_short_texts_are_found_exactly(engine: EmbeddedEngine, metric: Metric, percent: int) -> None:
+    """
+    All that reach the threshold and no others, each with its share, without the source itself.
+    """
+    for name in SOURCES:
+        own, found = SHINGLES[name], verify(search(engine, name, Question(metric, Fraction(percent, 100), Fraction(1))))
+        expected = {}
+        for other, theirs in SHINGLES.items():
+            whole = {Metric.JACCARD: own | theirs, Metric.A_IN_B: own, Metric.B_IN_A: theirs}[metric]
+            if other != name and theirs and 100 * len(own & theirs) >= percent * len(whole):
+                expected[other] = pytest.approx(100 * len(own & theirs) / len(whole), abs=1e-4)
+        assert {each.hit.id: each.hit.score for each in found.kept} == expected
+        assert found.seen == found.candidates
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_what_the_engine_is_asked(engine: EmbeddedEngine, metric: Metric) -> None:
+    """
+    One question for each range of sizes, of tokens of the source alone; the ranges have no gap, and only where a hit
+    may be of any size the last has no end, since larger documents may have come.
+    """
+    name = max(SHINGLES, key=lambda each: len(SHINGLES[each]))
+    root = search(engine, name, Question(metric)).look_ups()
+    assert isinstance(root, Bool)
+    assert root.min_should_match == 1
+    branches = [each for each in root.should if isinstance(each, SketchTokens)]
+    assert len(branches) == len(root.should) > 0
+    for one, other in pairwise(branches):
+        assert one.largest_size is not None
+        assert one.largest_size + 1 == other.smallest_size
+    for each in branches:
+        assert len(set(each.numbers)) == len(each.numbers) <= len(SHINGLES[name])
+        assert 1 <= each.min_should_match <= len(each.numbers)
+    assert (branches[-1].largest_size is None) == (metric is Metric.A_IN_B)
+
+
+def test_a_text_without_shingles_asks_nothing(engine: EmbeddedEngine) -> None:
+    """
+    Neither does one that nothing in the store is large enough to contain.
+    """
+    assert search(engine, "given", Question()).look_ups() is None
+    huge = Sources(engine, {"huge": " ".join(f"w{at}" for at in range(10_000))})
+    made = search_for(huge, "huge", Question(Metric.A_IN_B, Fraction(1, 2)))
+    assert made.look_ups() is None
+    assert verify(made).kept == ()
+
+
+def test_candidates_that_lost_their_sketch_are_passed_over(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Their document was replaced meanwhile; they were seen, and those that were seen already come no more.
+    """
+    made = search(engine, SOURCES[0], Question())
+    root = made.look_ups()
+    assert root is not None
+    whole = made.batch(BoundPlan(root), 0, set())
+    assert len(whole.kept) > 1
+    lost, known = whole.kept[0].hit.id, whole.kept[1].hit.id
+    candidates = engine.candidates(BoundPlan(root), start=0, rows=99)
+    without = replace(
+        candidates, found=tuple((hit, None if hit.id == lost else sketch) for hit, sketch in candidates.found)
+    )
+    monkeypatch.setattr(EmbeddedEngine, "candidates", lambda *_, **__: Candidates(without.total, without.found))
+    batch = made.batch(BoundPlan(root), 0, {known})
+    assert batch.ids == whole.ids
+    assert {each.hit.id for each in batch.kept} == {each.hit.id for each in whole.kept} - {lost, known}

@@ -1,0 +1,101 @@
+"""A comparison as JSON: sides, shares, and passages by characters and lines."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.fingerprint.passages import compare
+from whorl.wire.comparison import Lines, Read, comparison_values, warnings
+
+FIRST = "The quick brown fox jumps over the lazy dog.\n"
+SECOND = "So:\nTHE QUICK, brown\nfox jumps over a lazy dog.\n"
+A, B = Read("a.txt", "file", FIRST), Read("", "text", SECOND)
+
+
+def test_everything_that_is_known() -> None:
+    """
+    Shares rounded down, places on both sides, and the texts of the passages.
+    """
+    assert comparison_values(A, B, compare(FIRST, SECOND)) == {
+        "a": {"name": "a.txt", "kind": "file", "words": 9, "shingles": 5, "shared_words": 6, "coverage": 0.666666},
+        "b": {"name": "", "kind": "text", "words": 10, "shingles": 6, "shared_words": 6, "coverage": 0.6},
+        "scheme": "minhash1-icu74-w5-b512",
+        "shared_shingles": 2,
+        "jaccard": 0.222222,
+        "a_in_b": 0.4,
+        "b_in_a": 0.333333,
+        "exact": True,
+        "warnings": [],
+        "passages": [
+            {
+                "words": 6,
+                "a": {"start": 0, "end": 30, "first_line": 1, "last_line": 1, "text": "The quick brown fox jumps over"},
+                "b": {
+                    "start": 4, "end": 35, "first_line": 2, "last_line": 3, "text": "THE QUICK, brown\nfox jumps over",
+                },
+            }
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("texts", "in_sides", "in_passages"),
+    [("none", False, False), ("passages", False, True), ("whole", True, False)],
+)
+def test_texts_stand_in_one_place(
+    texts: Literal["none", "passages", "whole"], in_sides: bool, in_passages: bool
+) -> None:
+    """
+    Those of the passages or the whole ones, which the places are parts of.
+    """
+    found = compare(FIRST, SECOND)
+    values = comparison_values(A, B, found, texts=texts)
+    passages = values["passages"]
+    assert isinstance(passages, list)
+    for side, read in (("a", A), ("b", B)):
+        whole = values[side]
+        assert isinstance(whole, dict)
+        assert whole.get("text") == (read.text if in_sides else None)
+        assert [each[side].get("text") is not None for each in passages] == [in_passages]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        ("one two three four", FIRST, ["A has 4 words, fewer than the 5 of a shingle"]),
+        (FIRST, "one", ["B has 1 word, fewer than the 5 of a shingle"]),
+        ("", "…", ["A has 0 words, fewer than the 5 of a shingle", "B has 0 words, fewer than the 5 of a shingle"]),
+        (FIRST, SECOND, []),
+    ],
+)
+def test_texts_without_shingles(a: str, b: str, said: list[str]) -> None:
+    """
+    It is said of each side, and no share is anything but 0.
+    """
+    found = compare(a, b)
+    assert [warning.partition(":")[0] for warning in warnings(found)] == said
+    values = comparison_values(Read("", "text", a), Read("", "text", b), found)
+    assert values["warnings"] == warnings(found)
+    if said:
+        assert (values["jaccard"], values["a_in_b"], values["b_in_a"], values["passages"]) == (0, 0, 0, [])
+
+
+@given(st.text(alphabet="ab\n\r\u2028😀", max_size=30), st.data())
+def test_lines_are_counted(text: str, data: st.DataObject) -> None:
+    """
+    By the line feeds before the first and the last character of a range; other ends of lines are none.
+    """
+    if not text:
+        return
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    lines = Lines(text)
+    assert lines.span(start, end) == (1 + text.count("\n", 0, start), 1 + text.count("\n", 0, end - 1))
+    assert lines.values((start, end), with_text=True)["text"] == text[start:end]
+    ends = [lines.span(at, at + 1)[0] for at in range(len(text))]
+    assert all(later - earlier in (0, 1) for earlier, later in pairwise(ends))

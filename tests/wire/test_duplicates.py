@@ -1,0 +1,136 @@
+"""Pairs and clusters in every format, by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from whorl.duplicates.gathering import duplicates_among
+from whorl.duplicates.question import ask_pairs
+from whorl.duplicates.result import Cluster, Member, Pair
+from whorl.model import Document
+from whorl.wire.duplicates import cluster_values, left_out, pair_values, write_clusters, write_pairs
+
+ONE, TWO, ODD = Member("one", "First", 30), Member("two", "", 20), Member('a,"b"\n\x1b[31m', "x\ny", 30)
+ALIKE = Pair.of_counts(ONE, TWO, 15, 15, 15)
+ABOUT = Pair.of_counts(ONE, ODD, 20, 10, 30)
+
+
+def written(pairs: list[Pair], form: str) -> str:
+    out = io.StringIO()
+    assert write_pairs(iter(pairs), form, out) == len(pairs)
+    return out.getvalue()
+
+
+def test_a_pair() -> None:
+    """
+    Fractions rounded down; an estimate has intervals, rounded outward.
+    """
+    assert pair_values(ALIKE) == {
+        "a": "one", "b": "two", "jaccard": 0.428571, "a_in_b": 0.5, "b_in_a": 0.75, "exact": True,
+    }  # fmt: skip
+    assert pair_values(ABOUT) == {
+        "a": "one", "b": ODD.id, "jaccard": 0.5, "a_in_b": 0.666666, "b_in_a": 0.666666, "exact": False,
+        "intervals": {"jaccard": [0.2, 1.0], "a_in_b": [0.333333, 1.0], "b_in_a": [0.333333, 1.0]},
+    }  # fmt: skip
+
+
+def test_pairs_as_rows() -> None:
+    """
+    JSON a line each and CSV say the same; whatever an id holds, it is read back.
+    """
+    assert [json.loads(line) for line in written([ALIKE, ABOUT], "json").splitlines()] == [
+        pair_values(ALIKE),
+        pair_values(ABOUT),
+    ]
+    rows = list(csv.reader(io.StringIO(written([ALIKE, ABOUT], "csv"))))
+    assert rows == [
+        ["a", "b", "jaccard", "a_in_b", "b_in_a", "exact", "a_name", "b_name"],
+        ["one", "two", "0.428571", "0.5", "0.75", "true", "First", ""],
+        ["one", ODD.id, "0.5", "0.666666", "0.666666", "false", "First", "x\ny"],
+    ]
+
+
+def test_pairs_for_people() -> None:
+    """
+    In percent, `~` for an estimate, and nothing that a terminal acts on.
+    """
+    assert written([ALIKE, ABOUT], "table").splitlines() == [
+        "   jaccard    A in B    B in A  A | B",
+        "     42.8%     50.0%     75.0%  one | two",
+        "    ~50.0%    ~66.6%    ~66.6%  one | a,\"b\"\ufffd\ufffd[31m",
+    ]  # fmt: skip
+
+
+def test_clusters_in_every_format() -> None:
+    """
+    Each member with what it shares with the first, and how many clusters and documents there were.
+    """
+    itself = Pair.of_counts(ONE, ONE, 30, 30, 30)
+    clusters = [Cluster((itself, ALIKE)), Cluster((Pair.of_counts(ODD, ODD, 30, 30, 30), ABOUT))]
+    assert cluster_values(clusters[0]) == {
+        "documents": 2,
+        "members": [
+            {"id": "one", "name": "First", "shingles": 30, "jaccard": 1, "a_in_b": 1, "b_in_a": 1, "exact": True},
+            {
+                "id": "two", "name": "", "shingles": 20,
+                "jaccard": 0.428571, "a_in_b": 0.5, "b_in_a": 0.75, "exact": True,
+            },
+        ],
+    }  # fmt: skip
+    texts = {}
+    for form in ("json", "csv", "table"):
+        out = io.StringIO()
+        assert write_clusters(iter(clusters), form, out) == (2, 4)
+        texts[form] = out.getvalue()
+    assert [json.loads(line) for line in texts["json"].splitlines()] == [
+        {"cluster": number, **cluster_values(each)} for number, each in enumerate(clusters, 1)
+    ]
+    rows = list(csv.reader(io.StringIO(texts["csv"])))
+    assert rows[0] == ["cluster", "documents", "id", "name", "shingles", "jaccard", "a_in_b", "b_in_a", "exact"]
+    assert rows[1:3] == [
+        ["1", "2", "one", "First", "30", "1.0", "1.0", "1.0", "true"],
+        ["1", "2", "two", "", "20", "0.428571", "0.5", "0.75", "true"],
+    ]
+    assert texts["table"].splitlines() == [
+        "cluster 1: 2 documents",
+        "  100.0%  one  First",
+        "   42.8%  two",
+        "",
+        "cluster 2: 2 documents",
+        "  100.0%  a,\"b\"\ufffd\ufffd[31m  x\ufffdy",
+        "  ~50.0%  a,\"b\"\ufffd\ufffd[31m  x\ufffdy",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("json", ""),
+        ("csv", "a,b,jaccard,a_in_b,b_in_a,exact,a_name,b_name\n"),
+        ("table", "   jaccard    A in B    B in A  A | B\n"),
+    ],
+)
+def test_nothing_found(form: str, text: str) -> None:
+    """
+    A heading where there is one.
+    """
+    assert written([], form) == text
+
+
+def test_what_was_left_out_is_said() -> None:
+    """
+    In a sentence each, with the words that a shingle has.
+    """
+    texts = ["one two", "one two three four five", "", "one two three four five"]
+    documents = [Document(str(number), text) for number, text in enumerate(texts)]
+    question = ask_pairs("jaccard", 50, 95)
+    with duplicates_among(documents, question) as found:
+        assert left_out(found) == ["2 documents of fewer than 5 words were not compared"]
+        found.without_sketch = 1
+        assert left_out(found)[1:] == ["1 document without a sketch was not compared"]
+    with duplicates_among(documents[1:2], question) as found:
+        assert left_out(found) == []
