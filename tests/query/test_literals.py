@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from whorl.errors import QuerySyntaxError
+from tests.query.strategies import answer, words
+from whorl.errors import ParameterError, QueryError, QuerySyntaxError
 from whorl.query import ast
 from whorl.query.ast import And, Fingerprint, Or, Term
-from whorl.query.literals import QUALIFIED
+from whorl.query.literals import (
+    QUALIFIED,
+    Typed,
+    cut,
+    read,
+    read_field,
+    read_number,
+    write_field,
+    write_number,
+    write_quoted,
+    write_word,
+)
 from whorl.query.parser import parse, unparse
 
 F20, F80 = Decimal("0.2"), Decimal("0.8")
@@ -299,3 +314,75 @@ def test_the_writer_knows_the_fields_whose_values_are_qualified_names(name: str)
     """
     assert parse(f"{name}:cm:x") == ast.Term("cm:x", name)
     assert parse(unparse(ast.Term("x", f"{name}:cm"))) == ast.Term("x", f"{name}:cm")
+
+
+# What a hint suggests works.
+
+SUGGESTED = re.compile(r"write (FINGERPRINT:.*) \(in an id")
+ids = st.lists(
+    st.one_of(st.sampled_from(["", "doc", "20", "140", "0", ".5", "-1", "1" * 21, r"a\_b", "a*", "%", "é"]), words()),
+    min_size=2,
+    max_size=5,
+)
+
+
+@given(ids.map("_".join).filter(lambda text: not re.search(r"""[\s()"'^\\]""", text.replace(r"\_", ""))))
+def test_a_suggested_literal_is_one_of_the_same_document(typed: str) -> None:
+    """
+    Whatever was meant by the underscores: it is read, its id is a beginning of what was typed, and the rest is numbers.
+    """
+    refused = answer(f"FINGERPRINT:{typed}")
+    if isinstance(refused, QueryError) and (suggested := SUGGESTED.search(refused.hint)):
+        node = parse(suggested[1])
+        assert isinstance(node, Fingerprint)
+        plain = typed.replace("\\", "")
+        assert plain.startswith(node.reference)
+        assert (node.overlap is None) == (plain == node.reference)
+
+
+@pytest.mark.parametrize(
+    ("typed", "parts"),
+    [
+        ("a_20_80", ["a", "20", "80"]),
+        (r"a\_b_20", [r"a\_b", "20"]),
+        (r"a\\_20", [r"a\\", "20"]),
+        ("__", ["", "", ""]),
+        ("", [""]),
+    ],
+)
+def test_parts_between_underscores(typed: str, parts: list[str]) -> None:
+    """
+    With their places; one behind a backslash parts nothing, unless that is itself escaped.
+    """
+    found = cut(Typed(typed, 7))
+    assert [part.text for part in found] == parts
+
+    assert [("x" * 7 + typed)[part.span.start : part.span.end] for part in found] == parts
+
+
+@given(words())
+def test_what_is_written_is_read_by_itself(text: str) -> None:
+    """
+    Words, quoted texts and names of fields, without the parser around them.
+    """
+    assert read(write_word(text), 0) == text
+    assert read(write_quoted(text)[1:-1], 0) == text
+    if text.lower() != "fingerprint":
+        assert read_field(write_field(text) + ":", 0) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [("0.50", "0.5"), ("1E+2", "100"), ("1E-7", "0.0000001"), ("99.9999999999999999999", None), ("0", None),
+     ("-1", None), ("100.1", None), ("Infinity", None), ("NaN", None), ("1E-30", None)],
+)  # fmt: skip
+def test_numbers_are_written_plainly_or_refused(number: str, written: str | None) -> None:
+    """
+    Without an exponent, exactly, and never longer than what is read.
+    """
+    if written is None:
+        with pytest.raises(ParameterError, match="a share must be above 0, at most 100 and of at most 20 characters"):
+            write_number(Decimal(number), "a share", 100)
+    else:
+        assert write_number(Decimal(number), "a share", 100) == written
+        assert read_number(written, 0, "a share") == Decimal(number)

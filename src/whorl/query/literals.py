@@ -371,9 +371,15 @@ _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 
 def _quoted_apart(typed: str) -> str:
-    """Return the literal with the id quoted and its one or two last numbers outside, or "" where that says nothing."""
-    told = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
-    return f'{PREFIX}"{told[1]}"{told[2]}' if told and "_" in told[1] else ""
+    """Return the literal with the id quoted and its one or two last numbers outside, or "" where that is none."""
+    found = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
+    if not found or "_" not in found[1] or not all(map(_is_percentage, found[2].split("_")[1:])):
+        return ""
+    return f'{PREFIX}"{found[1]}"{found[2]}'
+
+
+def _is_percentage(number: str) -> bool:
+    return len(number.lstrip("-0")) <= MAX_NUMBER_LENGTH and 0 < Decimal(number) <= 100
 
 
 def _escape_underscores(typed: str) -> str:
