@@ -242,3 +242,20 @@ def test_calibrated_hits_score_their_percentage(store: Store) -> None:
     assert page.total == COPIES + 1
     of_source = store.search("FINGERPRINT:whole_80", calibrated=True, metric="contains").total
     assert of_source == 1 + sum(5 * (56 - number) >= 4 * 56 for number in range(1, COPIES + 1))
+
+
+def test_a_similar_search_is_made_ready_once(store: Store, engine: Watched) -> None:
+    """
+    Its filter is read and its source fetched, then its plan is told; each page looks for candidates and nothing else.
+    """
+    prepared = store.prepare_similar("whole", threshold=20, only="kind:copy")
+    ready = ["fields", "resolve whole"]
+    assert engine.asked == ready
+    assert prepared.plan.source_size == WORDS - 4
+    assert "engine" in prepared.request()
+    assert engine.asked == ready
+    assert [prepared.search(start=start, rows=1).total for start in (0, 1)] == [COPIES, COPIES]
+    assert engine.asked == [*ready, "candidates", "candidates"]
+    with pytest.raises(ParameterError, match="rows must be 0 to"):
+        prepared.search(rows=-1)
+    assert len(engine.asked) == 4

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from whorl.errors import UnknownDocumentError
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.engine import SolrEngine
+from whorl.engine.solr.schema import FieldNames
+from whorl.errors import SchemaError, UnknownDocumentError
 from whorl.model import Document
 from whorl.opening import open_store
 from whorl.store import Store
@@ -40,3 +43,30 @@ def test_an_unknown_document_is_one_error(store: Store, ask: Callable[[Store], o
         ask(store)
     with pytest.raises(ValueError, match="document 'empty' has no stored text"):
         store.texts(["empty"])
+
+
+def test_two_documents_compared(store: Store) -> None:
+    """
+    References and texts given beside, under the store's scheme; what is not there is named.
+    """
+    store.index([Document("node", OTHER, properties={"DBID": 4242})])
+    found = store.compare("a", "4242")
+    # Three shingles each, of which the first two are the same.
+    assert (found.shared_shingles, found.shares.jaccard, found.scheme) == (2, 2 / 4, store.engine.scheme)
+    assert store.compare("a", "source", source=OTHER) == found
+    assert store.compare("mine", "yours", source={"mine": ONE, "yours": OTHER}) == found
+    assert (store.text("a"), store.text("nosuch"), store.text("empty")) == (ONE, None, None)
+    with pytest.raises(UnknownDocumentError, match="no document 'nosuch'"):
+        store.compare("a", "nosuch")
+
+
+def test_a_collection_without_texts(solr_standalone_url: str) -> None:
+    """
+    It says which field is not there, and how to name another.
+    """
+    engine = SolrEngine(SolrClient(solr_standalone_url, timeout_seconds=60), FieldNames(content="MINHASH"))
+    with (
+        Store(engine) as opened,
+        pytest.raises(SchemaError, match=r"'MINHASH' is not a stored field.*whorl\.toml"),
+    ):
+        opened.text("1")

@@ -13,11 +13,7 @@ from typing import Any
 
 import pytest
 
-from whorl import Document, Store, open_store
-from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.schema import FieldNames
-from whorl.errors import ParameterError, SchemaError
+from whorl import Document, open_store
 
 pytestmark = pytest.mark.process
 
@@ -368,32 +364,3 @@ def test_an_encoding_that_lacks_the_bars() -> None:
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )
     assert b"jaccard  ???" in done.stdout
-
-
-# From Python.
-
-
-def test_compare_of_a_store(store: str) -> None:
-    """
-    References and texts given beside, under the store's scheme; what is not there is named.
-    """
-    with open_store(store) as opened:
-        found = opened.compare("4242", "second")
-        assert (found.shared_shingles, found.shares.jaccard, found.scheme) == (2, 2 / 9, opened.engine.scheme)
-        assert opened.compare("first", "source", source=SECOND) == found
-        assert opened.compare("mine", "yours", source={"mine": FIRST, "yours": SECOND}) == found
-        assert (opened.text("first"), opened.text("nosuch"), opened.text("empty")) == (FIRST, None, None)
-        with pytest.raises(ParameterError, match="no document 'nosuch'"):
-            opened.compare("first", "nosuch")
-
-
-def test_a_collection_without_texts(solr_standalone_url: str) -> None:
-    """
-    It says which field is not there, and how to name another.
-    """
-    engine = SolrEngine(SolrClient(solr_standalone_url, timeout_seconds=60), FieldNames(content="MINHASH"))
-    with (
-        Store(engine) as opened,
-        pytest.raises(SchemaError, match=r"'MINHASH' is not a stored field.*whorl\.toml"),
-    ):
-        opened.text("1")
