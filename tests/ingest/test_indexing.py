@@ -8,10 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from whorl import Document, open_store
+from whorl import Document, Store, open_store
 from whorl.context import new_request
+from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import Engine
-from whorl.errors import DocumentError, EngineUnavailableError, ParameterError
+from whorl.errors import DocumentError, EngineResponseError, EngineUnavailableError, ParameterError
 from whorl.ingest import indexing
 from whorl.ingest.indexing import index_documents
 from whorl.model import Indexed
@@ -177,3 +178,87 @@ def test_a_batch_of_nothing(watched: Watched) -> None:
         indexed(watched, iter(some(1)), batch=0)
     assert indexed(watched, []) == Indexed(0, 0)
     assert (watched.batches, watched.refreshed) == ([], 0)
+
+
+TEXT = "one two three four five six"
+DOCUMENTS = [Document(f"half-{number}", f"{TEXT} {number}") for number in range(4)]
+
+
+class Failing(EmbeddedEngine):
+    """Stores documents one after another, until one comes that it cannot take."""
+
+    #: What is raised instead of storing a document, by id.
+    errors: dict[str, Exception]
+
+    def index(self, documents: Iterable[Document]) -> None:
+        for document in documents:
+            if document.id in self.errors:
+                raise self.errors[document.id]
+            super().index([document])
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Failing:
+    engine = Failing(tmp_path / "store")
+    engine.errors = {"half-2": EngineResponseError("no space left", status=500)}
+    return engine
+
+
+def found(engine: Failing) -> list[str]:
+    with Store(engine) as store:
+        return sorted(hit.id for hit in store.search("FINGERPRINT:half-0").hits)
+
+
+def test_half_a_batch_is_counted(engine: Failing) -> None:
+    """
+    What is reported, noted for the metrics and searchable is the same, beside the error.
+    """
+    told: list[Indexed] = []
+    with new_request() as request, pytest.raises(EngineResponseError, match="no space"):
+        index_documents(engine, DOCUMENTS, progress=told.append)
+    assert told == [Indexed(2, 0)]
+    assert request.trace.stored == 2
+    assert found(engine) == ["half-0", "half-1"]
+
+
+def test_documents_stored_one_by_one_are_counted(engine: Failing) -> None:
+    """
+    One is refused, so the others come alone, and then the engine fails.
+    """
+    engine.errors["half-1"] = DocumentError("too long")
+    told: list[Indexed] = []
+    refused: list[str] = []
+    with new_request() as request, pytest.raises(EngineResponseError):
+        index_documents(
+            engine, DOCUMENTS, progress=told.append, on_refused=lambda document, _: refused.append(document.id)
+        )
+    assert (told, refused, request.trace.stored) == ([Indexed(1, 0)], ["half-1"], 1)
+    assert found(engine) == ["half-0"]
+
+
+def test_what_was_there_is_not_counted_when_it_is_sent_again(engine: Failing) -> None:
+    """
+    Nobody can tell whether it was replaced before the engine failed.
+    """
+    told: list[Indexed] = []
+    index_documents(engine, DOCUMENTS[:2])
+    with pytest.raises(EngineResponseError):
+        index_documents(engine, DOCUMENTS, again=True, progress=told.append)
+    assert told == []
+    assert found(engine) == ["half-0", "half-1"]
+
+
+def test_half_a_batch_in_solr(solr_standalone_url: str) -> None:
+    """
+    Solr keeps what comes before a document that it refuses, and it is found at once.
+    """
+    refused = Document("half-bad", TEXT, properties={"DBID": "x" * 40_000})
+    told: list[Indexed] = []
+    with open_store(solr_standalone_url) as store:
+        try:
+            with pytest.raises(DocumentError, match="refuses"):
+                store.index([*DOCUMENTS[:2], refused, *DOCUMENTS[2:]], progress=told.append)
+            assert told == [Indexed(2, 0)]
+            assert {hit.id for hit in store.search("FINGERPRINT:half-0").hits} >= {"half-0", "half-1"}
+        finally:
+            store.delete([document.id for document in DOCUMENTS])

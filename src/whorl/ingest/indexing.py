@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 
 from whorl.context import trace
 from whorl.engine.protocol import Engine
-from whorl.errors import DocumentError, ParameterError
+from whorl.errors import DocumentError, ParameterError, WhorlError
 from whorl.model import Document, Indexed
 
 #: Documents sent to an engine at once: enough to spread the cost of a commit, small enough to lose little time.
@@ -33,19 +34,31 @@ def index_documents(
         raise ParameterError(f"batch must be at least 1, got {batch}")
     done = Indexed()
     remaining = iter(documents)
+    sent: list[Document] = []
     try:
         # The last of several documents with one id in a batch is the one that counts.
         while group := _group(remaining, batch):
             there = {} if again else engine.digests(group)
-            fresh = [document for document in group.values() if there.get(document.id) != document.digest]
-            stored = _stored(engine, fresh, on_refused)
-            done = Indexed(done.stored + stored, done.unchanged + len(group) - len(fresh))
+            sent = [document for document in group.values() if there.get(document.id) != document.digest]
+            stored = _stored(engine, sent, on_refused)
+            done = Indexed(done.stored + stored, done.unchanged + len(group) - len(sent))
+            trace().stored += stored
+            sent = []
             if progress:
                 progress(done)
-    finally:
-        # Also when reading stopped half-way: what was acknowledged can be found.
-        if done.stored:
-            engine.refresh()
+    except BaseException:
+        # What was stored can be found and is counted: also when reading stopped, and of a batch that failed half-way.
+        if done.stored or sent:
+            with suppress(WhorlError):
+                engine.refresh()
+                # Documents that are sent again were there before, as far as anybody can tell.
+                stored = 0 if again else _there(engine, sent)
+                trace().stored += stored
+                if progress and stored:
+                    progress(Indexed(done.stored + stored, done.unchanged))
+        raise
+    if done.stored:
+        engine.refresh()
     return done
 
 
@@ -55,7 +68,6 @@ def _stored(
     """Store documents and return how many; where one is refused, the others are stored one by one."""
     try:
         engine.index(documents)
-        trace().stored += len(documents)
     except DocumentError as error:
         if on_refused is None:
             raise
@@ -64,6 +76,12 @@ def _stored(
         on_refused(documents[0], error)
         return 0
     return len(documents)
+
+
+def _there(engine: Engine, documents: list[Document]) -> int:
+    """Return how many documents are in the engine as they are here."""
+    digests = engine.digests([document.id for document in documents])
+    return sum(digests.get(document.id) == document.digest for document in documents)
 
 
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
