@@ -224,7 +224,7 @@ class PreparedQuery:
 
     def _bind(self, plan: ResolvedPlan) -> BoundPlan:
         if self._metric is None:
-            return bind(plan, self._sources.signatures(references(plan)))
+            return bind(plan, self._sources.signatures(references(plan)), self._sources.texts)
         warnings: list[str] = []
 
         def bound(leaf: ResolvedLeaf) -> BoundLeaf:
@@ -329,6 +329,6 @@ class PreparedSimilar:
 
 
 def _unpromised(search: SimilarSearch) -> list[str]:
-    if search.plan.promised:
+    if search.plan.promised or not search.plan.source_size:
         return []
     return [f"FINGERPRINT:{search.source.name} is best effort: see 'whorl similar --explain'"]

@@ -197,10 +197,12 @@ def test_a_text_as_the_source(store: Store, name: str, numbers: str) -> None:
     assert scores(store.search(f"FINGERPRINT:mine{numbers}", rows=SIZE, source={"mine": text})) == wanted
 
 
-def test_a_short_text_as_the_source(store: Store) -> None:
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_a_short_text_as_the_source(store: Store, calibrated: bool) -> None:
     """
-    A text without a fingerprint is told as a document without one is.
+    A text without a fingerprint is told once, and not as a document: as tokens are counted and as shares are measured.
     """
-    page = store.search("FINGERPRINT:source_20", source="four words are few")
-    assert page.total == 0
-    assert "fewer than 5 words" in page.warnings[0]
+    prepared = store.prepare("FINGERPRINT:mine_20", source={"mine": "four words are few"}, calibrated=calibrated)
+    page = prepared.search()
+    assert (page.total, page.warnings) == (0, ("the text 'mine' has no fingerprint: it has fewer than 5 words",))
+    assert prepared.explain().warnings == page.warnings

@@ -32,6 +32,18 @@ def shares(source: frozenset[object], other: frozenset[object]) -> dict[str, Fra
     return {metric: Fraction(common, whole) if whole else Fraction(0) for metric, whole in wholes.items()}
 
 
+def test_sources_that_are_too_short(store: Store) -> None:
+    """
+    Nothing is similar to a text or a document of four words, and the reason is told once.
+    """
+    page = store.similar(source="four words are few")
+    assert (page.total, page.warnings) == (0, ("the text 'source' has no fingerprint: it has fewer than 5 words",))
+    page = store.similar("words-4")
+    assert page.total == 0
+    (warning,) = page.warnings
+    assert warning.startswith("document 'words-4' has no fingerprint: its text has fewer than 5 words, or")
+
+
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 def test_hits_are_those_of_the_shingles(

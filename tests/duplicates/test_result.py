@@ -109,6 +109,8 @@ def test_what_is_kept_and_what_is_not() -> None:
         pytest.raises(ParameterError, match="--date"),
     ):
         list(superfluous(found.clusters(complete=True), "newest"))
+    with pytest.raises(ParameterError, match=r"^keep must be 'first', 'longest' or 'newest', got 'bogus'$"):
+        superfluous([], "bogus")
 
 
 def test_what_is_too_short_follows_the_scheme() -> None:

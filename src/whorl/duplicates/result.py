@@ -18,6 +18,8 @@ from whorl.duplicates.verify import Pairs, measured
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Shares
 
+#: Which member of a cluster can be kept.
+KEPT = ("first", "longest", "newest")
 #: Pairs, or members of clusters, of which ids and names are looked up at once.
 _TOLD_AT_ONCE = 4096
 
@@ -228,8 +230,14 @@ def superfluous(clusters: Iterable[Cluster], keep: str) -> Iterator[Member]:
         keep: "first", "longest" (with most distinct shingles) or "newest"; of several such, the first.
 
     Raises:
-        ParameterError: The newest is to be kept, and no member of a cluster has a date.
+        ParameterError: There is no such choice; or the newest is to be kept, and no member of a cluster has a date.
     """
+    if keep not in KEPT:
+        raise ParameterError(f"keep must be {', '.join(map(repr, KEPT[:-1]))} or {KEPT[-1]!r}, got {keep!r}")
+    return _superfluous(clusters, keep)
+
+
+def _superfluous(clusters: Iterable[Cluster], keep: str) -> Iterator[Member]:
     for cluster in clusters:
         members = cluster.members
         if keep == "newest" and all(member.date is None for member in members):

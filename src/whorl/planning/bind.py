@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from whorl.errors import UnknownDocumentError
 from whorl.fingerprint.minhash.banding import band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.scheme import Scheme
 from whorl.planning.build import (
     BoundLeaf,
     BoundNode,
@@ -21,12 +22,13 @@ from whorl.planning.build import (
 )
 
 
-def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature]) -> BoundPlan:
+def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature], texts: Collection[str] = ()) -> BoundPlan:
     """Return a plan that an engine can run.
 
     Args:
         plan: What `resolve` returned.
         signatures: By reference; a reference that is absent names no document of the store.
+        texts: The references that name texts given beside the query.
 
     Source: Solr4QueryParser.createFingerPrintQuery: one part asks for any shared token, two parts set a minimum,
     three parts make bands and set none.
@@ -34,17 +36,21 @@ def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature]) -> BoundPlan:
     warnings: list[str] = []
 
     def bound(leaf: ResolvedLeaf) -> BoundLeaf:
-        return _bound(leaf, signatures, warnings) if isinstance(leaf, FingerprintClause) else leaf
+        return _bound(leaf, signatures, texts, warnings) if isinstance(leaf, FingerprintClause) else leaf
 
     root: BoundNode = mapped(plan, bound)
     return BoundPlan(root, tuple(dict.fromkeys(warnings)))
 
 
-def _bound(clause: FingerprintClause, signatures: Mapping[str, Signature], warnings: list[str]) -> BoundLeaf:
+def _bound(
+    clause: FingerprintClause, signatures: Mapping[str, Signature], texts: Collection[str], warnings: list[str]
+) -> BoundLeaf:
     signature = signatures.get(clause.reference)
     if signature is None or not len(signature):
         reason = (
-            str(UnknownDocumentError(clause.reference)) if signature is None else no_tokens(clause.reference, signature)
+            str(UnknownDocumentError(clause.reference))
+            if signature is None
+            else no_fingerprint(clause.reference, signature.scheme, is_text=clause.reference in texts)
         )
         warnings.append(reason)
         return Nothing(reason)
@@ -62,9 +68,12 @@ def _bound(clause: FingerprintClause, signatures: Mapping[str, Signature], warni
     return SharedBands(clause.reference, wrapped_bands(signature.integers, rows), clause.weight)
 
 
-def no_tokens(reference: str, signature: Signature) -> str:
-    """Say that a document has no fingerprint."""
+def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
+    """Say why there is no fingerprint of a document, or of a text given beside the query."""
+    few = f"fewer than {scheme.shingle_size} words"
+    if is_text:
+        return f"the text {reference!r} has no fingerprint: it has {few}"
     return (
-        f"document {reference!r} has no fingerprint: its text has fewer than {signature.scheme.shingle_size} words, "
-        "or it was indexed before this store made fingerprints"
+        f"document {reference!r} has no fingerprint: its text has {few}, or it was indexed before this store made "
+        "fingerprints"
     )

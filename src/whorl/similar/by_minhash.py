@@ -19,6 +19,10 @@ from whorl.similar.sources import Source
 
 #: Candidates whose tokens are fetched at most: some 10 KB each.
 MOST_VERIFIED = 2_000
+_ROUGH = (
+    "the documents have no sketches ('whorl solr check' says how they get them), so the percentages are rough and a "
+    "short text in a long one can be missed"
+)
 
 
 class MinHashSearch:
@@ -32,16 +36,12 @@ class MinHashSearch:
         question: What is to be found.
     """
 
-    warnings = (
-        "the documents have no sketches ('whorl solr check' says how they get them), so the percentages are rough and "
-        "a short text in a long one can be missed",
-    )
-
     def __init__(
         self, engine: Engine, source: Source, signature: Signature, size: int | None, question: Question
     ) -> None:
         self.engine, self.source, self.question, self._signature = engine, source, question, signature
         self._size = size
+        self.warnings = (_ROUGH if len(signature) else source.no_fingerprint(engine.scheme),)
         self._buckets = buckets_from(signature)
         metric, threshold, recall = question.metric, question.threshold, question.recall
         self.plan: MinHashPlan = make_minhash_plan(self._buckets, metric, threshold, recall, source_size=size)

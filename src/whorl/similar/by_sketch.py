@@ -38,8 +38,6 @@ class SketchSearch:
         question: What is to be found.
     """
 
-    warnings: tuple[str, ...] = ()
-
     def __init__(self, engine: Engine, source: Source, sketch: Sketch, question: Question) -> None:
         self.engine, self.source, self.question, self._sketch = engine, source, question, sketch
         # Documents that contain the source may have any size: those larger than there are need no promise.
@@ -47,6 +45,7 @@ class SketchSearch:
         metric, threshold, recall = question.metric, question.threshold, question.recall
         self.plan: SketchPlan = make_plan(sketch, metric, threshold, recall, largest_size=largest)
         self._reader = Reader(engine, source, question)
+        self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint(engine.scheme),)
 
     @property
     def most_verified(self) -> int:

@@ -9,7 +9,9 @@ from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.planning.bind import no_fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,10 @@ class Source:
     name: str
     document_id: str | None = None
     text: str | None = None
+
+    def no_fingerprint(self, scheme: Scheme) -> str:
+        """Say why there is nothing to compare others with."""
+        return no_fingerprint(self.name, scheme, is_text=self.text is not None)
 
 
 class Sources:
@@ -97,7 +103,7 @@ class Sources:
         """
         found = self.signatures({source.name: False}).get(source.name)
         if found is None:
-            raise ParameterError(f"document {source.name!r} has no fingerprint")
+            raise ParameterError(source.no_fingerprint(self.engine.scheme))
         return found
 
     def _resolved(self, references: Collection[str]) -> Mapping[str, str | None]:
