@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.similar.copies import Watched
-from whorl import Store
+from whorl import Document, Page, Similar, Store
+from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.fingerprint.scheme import Scheme
 from whorl.similar import by_sketch
 
 
@@ -60,3 +64,23 @@ def test_more_candidates_than_are_verified(store: Store, monkeypatch: pytest.Mon
     assert page.total == round(len(page.found) * page.candidates / 4)
     assert "projected" in page.warnings[-1]
     assert {found.hit.id for found in page.found} < {found.hit.id for found in everything.found}
+
+
+@pytest.mark.parametrize("with_sketches", [True, False])
+def test_a_text_with_fewer_words_than_a_shingle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_sketches: bool
+) -> None:
+    """
+    The number of words is the store's, and nothing else is told, with sketches or by tokens.
+    """
+    if not with_sketches:
+        monkeypatch.setattr(EmbeddedEngine, "sketch_scheme", None)
+    with Store(EmbeddedEngine(tmp_path / "store", scheme=Scheme(shingle_size=3))) as store:
+        store.index([Document("a", "one two three")])
+        found: list[Similar | Page] = [
+            store.similar(source="two words"),
+            store.search("FINGERPRINT:source", source="two words", calibrated=True),
+            store.search("FINGERPRINT:source", source="two words"),
+        ]
+    told = "the text 'source' has no fingerprint: it has fewer than 3 words"
+    assert [(page.total, page.warnings) for page in found] == [(0, (told,))] * 3
