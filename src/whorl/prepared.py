@@ -219,8 +219,8 @@ class PreparedQuery:
             plans.append((clause.reference, search.plan))
             request = self._engine.explain(look_ups(search), start=0, rows=AT_ONCE)
             requests.append({"source": clause.reference, "request": request})
-        told = tuple(dict.fromkeys((*warnings, *self._warnings)))
-        return Explanation(tuple(describe(self._plan)), tuple(plans), told, {"candidates": requests})
+        known = tuple(dict.fromkeys((*warnings, *self._warnings)))
+        return Explanation(tuple(describe(self._plan)), tuple(plans), known, {"candidates": requests})
 
     def _bind(self, plan: ResolvedPlan) -> BoundPlan:
         if self._metric is None:

@@ -70,9 +70,9 @@ class _Resolver:
         self._fields, self._query, self._now, self._names = fields, query, now, names
         self.warnings: list[str] = []
 
-    def clause(self, asked: FieldClause) -> ResolvedPlan:
+    def clause(self, leaf: FieldClause) -> ResolvedPlan:
         """Return the plan of one clause."""
-        clause, weight = asked.clause, asked.weight
+        clause, weight = leaf.clause, leaf.weight
         name = clause.field
         if name is None:
             return self._weighed(self._in_words(clause, None), weight)
@@ -117,10 +117,10 @@ class _Resolver:
         places = self._fields.named(name, self._names)
         if places is not None:
             return [places]
-        told = self._names.get(name)
-        message = f"the store has no field {name!r}" if told is None else f"the store has no field {told!r} ({name})"
+        named = self._names.get(name)
+        message = f"the store has no field {name!r}" if named is None else f"the store has no field {named!r} ({name})"
         hint = ""
-        if near := self._fields.nearest(told or name):
+        if near := self._fields.nearest(named or name):
             hint = f"Did you mean {' or '.join(near)}?"
         elif name in OF_THE_REPOSITORY:
             message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"

@@ -1,4 +1,4 @@
-"""What the values of settings may be: how they are read from a variable or a file, and how that is told."""
+"""What the values of settings may be: how they are read from a variable or a file, and how a message says it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Kind(Protocol):
     def allowed(self) -> str:
         """What may be given, for a message and for the documentation: "must be …"."""
 
-    def read(self, told: object) -> object:
+    def read(self, given: object) -> object:
         """Return the value.
 
         Args:
-            told: Text from a variable, or whatever stands in the file.
+            given: Text from a variable, or whatever stands in the file.
 
         Raises:
             ValueError: It cannot be used; `allowed` says what could.
@@ -41,10 +41,10 @@ class Text:
 
     allowed: str
 
-    def read(self, told: object) -> str:
-        if not isinstance(told, str) or not told:
+    def read(self, given: object) -> str:
+        if not isinstance(given, str) or not given:
             raise ValueError
-        return told
+        return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Texts:
     def allowed(self) -> str:
         return f"{self.what}, or several: with commas between them in a variable, a list in the file"
 
-    def read(self, told: object) -> tuple[str, ...]:
-        listed = told.split(",") if isinstance(told, str) else told
+    def read(self, given: object) -> tuple[str, ...]:
+        listed = given.split(",") if isinstance(given, str) else given
         if not isinstance(listed, Sequence) or not all(isinstance(each, str) for each in listed):
             raise ValueError
         found = tuple(str(each).strip() for each in listed)
@@ -78,13 +78,13 @@ class Whole:
     def allowed(self) -> str:
         return f"a whole number, {self.least:,} to {self.most:,}"
 
-    def read(self, told: object) -> int:
-        if isinstance(told, str) and _WHOLE.fullmatch(told):
+    def read(self, given: object) -> int:
+        if isinstance(given, str) and _WHOLE.fullmatch(given):
             # Leading zeros are no reason to read fewer of the digits that count.
-            told = int(told.lstrip("0_")[:20].rstrip("_") or "0")
-        if not isinstance(told, int) or isinstance(told, bool) or not self.least <= told <= self.most:
+            given = int(given.lstrip("0_")[:20].rstrip("_") or "0")
+        if not isinstance(given, int) or isinstance(given, bool) or not self.least <= given <= self.most:
             raise ValueError
-        return told
+        return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +95,12 @@ class Seconds:
     def allowed(self) -> str:
         return "seconds, above 0 and below a day"
 
-    def read(self, told: object) -> float:
+    def read(self, given: object) -> float:
         # TOML's true is no number of seconds.
-        if not isinstance(told, str | int | float) or isinstance(told, bool):
+        if not isinstance(given, str | int | float) or isinstance(given, bool):
             raise ValueError
         try:
-            seconds = float(told)
+            seconds = float(given)
         except OverflowError as error:
             raise ValueError from error
         if not 0 < seconds < _DAY_SECONDS:
@@ -116,8 +116,8 @@ class Flag:
     def allowed(self) -> str:
         return "true or false"
 
-    def read(self, told: object) -> bool:
-        flag = _FLAGS.get(told.lower()) if isinstance(told, str) else told
+    def read(self, given: object) -> bool:
+        flag = _FLAGS.get(given.lower()) if isinstance(given, str) else given
         if not isinstance(flag, bool):
             raise ValueError
         return flag
@@ -131,8 +131,8 @@ class Folder:
     def allowed(self) -> str:
         return "a folder"
 
-    def read(self, told: object) -> Path:
-        return Path(Text(self.allowed).read(told))
+    def read(self, given: object) -> Path:
+        return Path(Text(self.allowed).read(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,8 @@ class File:
     def allowed(self) -> str:
         return "a file that can be read"
 
-    def read(self, told: object) -> Path:
-        path = Path(Text(self.allowed).read(told))
+    def read(self, given: object) -> Path:
+        path = Path(Text(self.allowed).read(given))
         if not path.is_file():
             raise ValueError
         return path
@@ -158,8 +158,8 @@ class Login:
     def allowed(self) -> str:
         return "user:password"
 
-    def read(self, told: object) -> tuple[str, str]:
-        user, separator, password = Text(self.allowed).read(told).partition(":")
+    def read(self, given: object) -> tuple[str, str]:
+        user, separator, password = Text(self.allowed).read(given).partition(":")
         if not separator or not user:
             raise ValueError
         return user, password
@@ -173,8 +173,8 @@ class Address:
     def allowed(self) -> str:
         return "host:port, an IPv6 address in brackets"
 
-    def read(self, told: object) -> tuple[str, int]:
-        found = _ADDRESS.fullmatch(told) if isinstance(told, str) else None
+    def read(self, given: object) -> tuple[str, int]:
+        found = _ADDRESS.fullmatch(given) if isinstance(given, str) else None
         if found is None or int(found[3]) > 65_535:
             raise ValueError
         return found[1] or found[2], int(found[3])
@@ -189,11 +189,11 @@ class Fields:
         known = ", ".join(each.name for each in fields(FieldNames))
         return f"a table from {known} to the collection's own names"
 
-    def read(self, told: object) -> FieldNames:
+    def read(self, given: object) -> FieldNames:
         known = {each.name for each in fields(FieldNames)}
-        if not isinstance(told, dict) or not told.keys() <= known:
+        if not isinstance(given, dict) or not given.keys() <= known:
             raise ValueError
-        return FieldNames(**_names(told))
+        return FieldNames(**_names(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,14 +204,14 @@ class Names:
     def allowed(self) -> str:
         return 'a table from names in queries to fields of the store ("cm:title" = "title")'
 
-    def read(self, told: object) -> Mapping[str, str]:
-        if not isinstance(told, dict):
+    def read(self, given: object) -> Mapping[str, str]:
+        if not isinstance(given, dict):
             raise ValueError
-        return _names(told)
+        return _names(given)
 
 
-def _names(told: Mapping[str, object]) -> dict[str, str]:
-    names = {name: value for name, value in told.items() if isinstance(value, str) and value}
-    if len(names) < len(told):
+def _names(given: Mapping[str, object]) -> dict[str, str]:
+    names = {name: value for name, value in given.items() if isinstance(value, str) and value}
+    if len(names) < len(given):
         raise ValueError
     return names

@@ -153,11 +153,15 @@ class Reader:
         return hits, warnings
 
     def _compared(self, own: str, found: Found, text: str) -> Found | None:
-        question, told = self._question, compare(own, text, self._engine.scheme)
-        if told.shared_shingles < least_overlap(question.metric, question.threshold, told.a.shingles, told.b.shingles):
+        question, comparison = self._question, compare(own, text, self._engine.scheme)
+        if comparison.shared_shingles < least_overlap(
+            question.metric, question.threshold, comparison.a.shingles, comparison.b.shingles
+        ):
             return None
         return scored(
-            found.hit, exact_estimate(told.a.shingles, told.b.shingles, told.shared_shingles), question.metric
+            found.hit,
+            exact_estimate(comparison.a.shingles, comparison.b.shingles, comparison.shared_shingles),
+            question.metric,
         )
 
 
