@@ -14,7 +14,7 @@ from tests.plain import sketch_of
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
-from whorl.fingerprint.statistics.verify import judge, judge_overlaps
+from whorl.fingerprint.statistics.verify import judge, judge_overlaps, law
 
 SCHEME = SketchScheme()
 
@@ -104,9 +104,21 @@ def test_sizes_that_cannot_be_pairs_are_dropped() -> None:
     A hit of a tenth of the source's size has no half of it, whatever the sketches say.
     """
     one = np.ones(1, np.int64)
-    small = Overlaps(1000, one * 100, one, one * 500, one * 50, one * 50)
+    small = Overlaps(1000, one * 100, one * 8, one * 4, one * 4, one * 4)
     assert not judge_overlaps(small, Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100)).any()
     assert judge_overlaps(small, Metric.B_IN_A, Fraction(1, 2), Fraction(95, 100)).all()
+
+
+def test_whose_law_it_is() -> None:
+    """
+    What lies within the source and is the smaller one is judged by its own hashes, all else by the source's.
+    """
+    sizes, source_counts, counts = np.array([50, 100, 200]), np.array([10, 11, 12]), np.array([5, 9, 20])
+    for metric in METRICS:
+        population, drawn = law(metric, 100, sizes, source_counts, counts)
+        is_within = metric is Metric.B_IN_A
+        assert population.tolist() == [50 if is_within else 100, 100, 100]
+        assert drawn.tolist() == [5 if is_within else 10, 11, 12]
 
 
 @pytest.mark.parametrize(("threshold", "recall"), [(0, 1), (2, 1), (1, 0), (1, 2)])
