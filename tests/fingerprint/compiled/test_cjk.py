@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -41,10 +43,13 @@ def divided(segments: list[str], profile: str, kind: int = DIVIDED_WORD) -> tupl
     return found, int(left)
 
 
+@cache
+def dictionaries(profile: str) -> Dictionaries:
+    return Dictionaries(tables(profile), segmenter_of(profile).default.fold.compose)
+
+
 def plain(segment: str, profile: str) -> list[int]:
-    own = tables(profile)
-    dictionaries = Dictionaries(own, segmenter_of(profile).default.fold.compose)
-    return [*dictionaries.divide(segment, own.cjk.asks), len(segment)]
+    return [*dictionaries(profile).divide(segment, tables(profile).cjk.asks), len(segment)]
 
 
 @given(st.lists(st.text(CHARACTERS, min_size=1, max_size=30), min_size=1, max_size=5), st.sampled_from(PROFILES))
