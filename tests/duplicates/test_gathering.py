@@ -148,6 +148,21 @@ def test_the_last_document_of_an_id_counts_also_if_it_is_the_one_of_before(tmp_p
     assert repeated == ["x"]
 
 
+def test_ids_that_come_again_are_told() -> None:
+    """
+    Once for each time, whether the one before came just now or some hundred documents earlier; the last one counts.
+    """
+    text, other = "one two three four five six", "nine ten eleven twelve more of it"
+    fillers = [Document(f"f{at}", f"filler {at} with words {at + 1} and {at + 2}") for at in range(600)]
+    documents = [Document("x", other), Document("x", text), *fillers, Document("y", other), Document("y", text)]
+    repeated: list[str] = []
+    with duplicates_among(
+        [*documents, Document("x", text)], ask_pairs("jaccard", 100, 95), on_repeated=repeated.append
+    ) as found:
+        assert clusters(found) == {frozenset("xy")}
+    assert repeated == ["x", "y", "x"]
+
+
 def test_another_name_of_the_same_text_is_told(tmp_path: Path) -> None:
     """
     A document that comes again with its text and another name is known by that one.

@@ -173,6 +173,8 @@ def test_what_a_job_tells() -> None:
     """
     done = Summary(documents=12_345, too_short=0, repeated=0, unfit=0, problems=(), written=7)
     assert summary_lines(done, "out", clusters=False) == ["12,345 documents, 7 pairs written to out"]
+    done = Summary(documents=1, too_short=0, repeated=1, unfit=0, problems=(), written=0)
+    assert len(summary_lines(done, "out", clusters=True)) == 2
     done = Summary(documents=5, too_short=2, repeated=1, unfit=3, problems=("a: no text", "b: no id"), written=4)
     assert summary_lines(done, "out", clusters=True) == [
         "5 documents, 4 documents in clusters written to out",

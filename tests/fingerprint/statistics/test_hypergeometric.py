@@ -15,7 +15,6 @@ from whorl.fingerprint.statistics.hypergeometric import (
     binomial_upper_tail,
     draws_to_meet,
     least_good_for,
-    lower_tail,
     min_should_match_for,
     reaches,
     upper_tail,
@@ -48,18 +47,21 @@ def test_by_hand() -> None:
     Of 5 cards 2 are red, 2 are drawn: both are red in 1 of 10 hands, at least one in 7.
     """
     assert upper_tail(5, 2, 2, [0, 1, 2, 3]).tolist() == pytest.approx([1, 0.7, 0.1, 0], abs=1e-15)
-    assert lower_tail(5, 2, 2, [-1, 0, 1, 2]).tolist() == pytest.approx([0, 0.3, 0.9, 1], abs=1e-15)
+    # At most 0, 1 or 2 red ones are at least 2, 1 or 0 of the 3 others.
+    assert upper_tail(5, 3, 2, [3, 2, 1, 0]).tolist() == pytest.approx([0, 0.3, 0.9, 1], abs=1e-15)
     assert binomial_upper_tail(2, 0.5, [0, 1, 2, 3]).tolist() == pytest.approx([1, 0.75, 0.25, 0], abs=1e-15)
 
 
 @given(draws(), st.integers(0, 301))
 def test_hypergeometric_equals_the_plain_sum(numbers: tuple[int, int, int], least: int) -> None:
     """
-    Tails are right to 1e-10 of themselves, at any size.
+    Both tails are right to 1e-10 of themselves, at any size: at most so many good ones are at least so many others.
     """
     expected = plain_upper_tail(*numbers, least)
     assert float(upper_tail(*numbers, least)) == pytest.approx(float(expected), rel=1e-10, abs=1e-300)
-    assert float(lower_tail(*numbers, least - 1)) == pytest.approx(float(1 - expected), rel=1e-10, abs=1e-300)
+    population, good, drawn = numbers
+    others = float(upper_tail(population, population - good, drawn, drawn - least + 1))
+    assert others == pytest.approx(float(1 - expected), rel=1e-10, abs=1e-300)
 
 
 @pytest.mark.parametrize(

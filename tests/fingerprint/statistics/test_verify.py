@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.fingerprint.statistics.laws import outcomes
 from tests.plain import sketch_of
 from whorl.errors import ParameterError
-from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme
+from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme, compare
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
-from whorl.fingerprint.statistics.verify import judge, judge_overlaps, law
+from whorl.fingerprint.statistics.verify import judge_overlaps, law
 
 SCHEME = SketchScheme()
 
@@ -79,7 +79,7 @@ def test_complete_sketches_are_judged_exactly(
     """
     pool = np.random.default_rng(0).integers(0, 1 << 64, 61, dtype=np.uint64)
     source, *hits = (sketch_of(pool[sorted(part)], SCHEME) for part in (own, *others))
-    kept = judge(source, hits, metric, threshold, recall)
+    kept = judge_overlaps(compare(source, hits), metric, threshold, recall)
     for other, is_kept in zip(others, kept.tolist(), strict=True):
         whole = {Metric.JACCARD: own | other, Metric.A_IN_B: own, Metric.B_IN_A: other}[metric]
         assert is_kept == (Fraction(len(own & other), len(whole)) >= threshold)

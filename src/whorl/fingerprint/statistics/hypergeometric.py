@@ -60,16 +60,6 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     return tail
 
 
-def lower_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, most: npt.ArrayLike) -> Floats:
-    """Return P(X <= most) of the hypergeometric law; arguments and errors are those of `upper_tail`.
-
-    >>> lower_tail(5, 2, 2, [0, 1, 2]).round(9).tolist()
-    [0.3, 0.9, 1.0]
-    """
-    sizes, marked, taken, end = _whole(population, good, drawn, most)
-    return upper_tail(sizes, sizes - marked, taken, taken - end)
-
-
 def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt.ArrayLike) -> Floats:
     """Return P(X >= least) for `trials` independent trials that succeed with `chance`; arguments broadcast.
 

@@ -14,38 +14,28 @@ hashes are spread like a count of rare events. It judges what lies within the so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
+from whorl.fingerprint.sketch.sketch import Overlaps
 from whorl.fingerprint.statistics.hypergeometric import reaches
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_threshold
 
 
-def judge(
-    source: Sketch, hits: Sequence[Sketch], metric: Metric, threshold: Fraction, recall: Fraction
-) -> npt.NDArray[np.bool_]:
+def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
     """Return which candidates to keep.
 
     Args:
-        source: Sketch of the source.
-        hits: Sketches of the candidates.
+        overlaps: What the source's sketch has in common with those of the candidates.
         metric: What the threshold is a share of.
         threshold: Fraction in (0, 1].
         recall: Chance in (0, 1] with which a document just at the threshold is kept, at least.
 
     Raises:
         ParameterError: A fraction is outside its range.
-        SchemeMismatchError: Some sketches were made under different schemes.
     """
-    return judge_overlaps(compare(source, hits), metric, threshold, recall)
-
-
-def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return which candidates to keep, as `judge` does, of sketches that were compared already."""
     require_threshold(threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)
