@@ -123,6 +123,24 @@ def test_modules_stay_small(name: str) -> None:
     assert len(MODULES[name].read_text(encoding="utf-8").splitlines()) <= 600
 
 
+def has_code(name: str) -> bool:
+    """Return whether a module holds a function that does anything, not only names and types."""
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return any(
+        not isinstance(part, ast.Expr) or not isinstance(part.value, ast.Constant) for f in functions for part in f.body
+    )
+
+
+@pytest.mark.parametrize("name", [each for each in MODULES if has_code(each)])
+def test_a_module_has_its_tests(name: str) -> None:
+    """
+    They are found by its name: those of `query/lexer.py` in `tests/query/test_lexer.py`.
+    """
+    path = MODULES[name].relative_to(SOURCE)
+    assert path.stem == "__init__" or (Path(__file__).parent / path.parent / f"test_{path.name}").is_file()
+
+
 def test_no_cycles() -> None:
     """
     No module is reached from itself.
