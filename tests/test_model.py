@@ -36,6 +36,7 @@ documents = st.builds(Document, st.sampled_from("ab"), st.text(max_size=3), st.t
         ({"id": 5}, "id must be text, got 5"),
         ({"text": None}, "text must be text, got None"),
         ({"name": b"x"}, "name must be text, got b'x'"),
+        ({"properties": [1]}, "properties are named values, got [1] (document 'a')"),
         ({"properties": {"": 1}}, "a property cannot be called '' (document 'a'); choose another name"),
         ({"properties": {5: 1}}, "a property cannot be called 5 (document 'a')"),
         ({"properties": {"\ud800": 1}}, "a property cannot be called '\\ud800'"),

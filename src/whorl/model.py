@@ -54,6 +54,8 @@ class Document:
             raise DocumentError(f"an id has 1 to {MAX_ID_LENGTH} characters, got {len(self.id)}: {self.id!r:.80}")
         if self.id != well_formed(self.id) or any(ord(char) < 32 or ord(char) == 127 for char in self.id):
             raise DocumentError(f"an id holds no control characters and no lone surrogates, got {self.id!r:.80}")
+        if not isinstance(self.properties, Mapping):
+            raise DocumentError(f"properties are named values, got {self.properties!r:.80} (document {self.id!r})")
         object.__setattr__(self, "text", well_formed(self.text))
         object.__setattr__(self, "name", well_formed(self.name))
         object.__setattr__(
