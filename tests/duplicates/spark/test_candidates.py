@@ -51,9 +51,9 @@ def alike_sets(chance: random.Random) -> list[set[int]]:
     ("metric", "percent", "crowds", "most", "partitions"),
     [
         ("jaccard", 80, False, 20_000, 1),
-        ("jaccard", 80, False, 15, 7),
+        ("jaccard", 80, False, 15, 3),
         ("jaccard", 50, True, 15, 3),
-        ("containment", 70, True, 40, 5),
+        ("containment", 70, True, 40, 3),
     ],
 )
 def test_candidates_are_those_of_one_process(

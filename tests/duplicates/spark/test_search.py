@@ -58,7 +58,7 @@ def clusters_of(rows: list[Any]) -> dict[str, dict[str, tuple[object, ...]]]:
 
 @pytest.mark.parametrize(
     ("metric", "percent", "partitions"),
-    [("jaccard", 50, 7), ("jaccard", 80, 1), ("jaccard", 90, 7), ("containment", 80, 7)],
+    [("jaccard", 50, 3), ("jaccard", 80, 1), ("jaccard", 90, 3), ("containment", 80, 3)],
 )
 def test_pairs_and_clusters_are_those_of_one_process(
     spark: SparkSession, documents: list[Document], metric: str, percent: int, partitions: int
@@ -95,7 +95,7 @@ def test_pairs_and_clusters_are_those_of_one_process(
     assert {(row[0], row[1]): tuple(row[2:]) for row in rows} == pairs
     assert found.counts() == (len(documents), sum(len(each.text.split()) < 5 for each in documents))
     assert clusters_of(found.clusters().collect()) == clusters
-    if partitions == 7:
+    if partitions == 3:
         assert clusters_of(found.clusters(complete=True).collect()) == complete
 
 

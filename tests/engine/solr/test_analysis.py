@@ -119,6 +119,12 @@ def client(solr_standalone_url: str) -> Iterator[SolrClient]:
     solr_runtime.drop(base_url, "whorl_schemes")
 
 
+@pytest.fixture(scope="module")
+def scheme(client: SolrClient) -> Scheme:
+    """What the collection is searched under, by its own analysis."""
+    return inspect(client, FieldNames()).scheme
+
+
 def languages() -> list[str]:
     """Return texts of every script that the recorded words of real Lucene have."""
     told = json.loads((VECTORS / "words-icu74.json").read_text(encoding="utf-8"))
@@ -137,11 +143,10 @@ def test_tokens_of_every_scheme(client: SolrClient, field: str) -> None:
         assert [len(full)] == [len(plain_filter(tokens(text, scheme.profile), scheme))]
 
 
-def test_languages(client: SolrClient) -> None:
+def test_languages(client: SolrClient, scheme: Scheme) -> None:
     """
     Every text of the recorded vectors, whatever its script.
     """
-    scheme = inspect(client, FieldNames()).scheme
     steady = [text for text in languages() if not LEADING_LENGTH_MARK.search(text)]
     assert len(steady) > 0.85 * len(languages())
     for text in steady:
@@ -158,13 +163,13 @@ def test_languages(client: SolrClient) -> None:
     suppress_health_check=list(HealthCheck),
 )
 @given(TEXTS)
-def test_hostile_texts(client: SolrClient, text: str) -> None:
+def test_hostile_texts(client: SolrClient, scheme: Scheme, text: str) -> None:
     """
     Random texts of all scripts, emoji, marks, odd separators and words that are cut at Lucene's buffer.
     """
     text = well_formed(text)
     assume(not LEADING_LENGTH_MARK.search(text))
-    assert analysed(client.url, "cut", text) == sign(text, inspect(client, FieldNames()).scheme).tokens
+    assert analysed(client.url, "cut", text) == sign(text, scheme).tokens
 
 
 @pytest.mark.parametrize("field", SCHEMES)

@@ -57,7 +57,9 @@ def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling:
     Buckets whose borders are within a unit, several hash functions of which each wraps round, several hashes a bucket.
     """
     exact = 0
-    for number in range(40):
+    # A signature of 65,536 tokens takes as long as a hundred usual ones: fewer texts of each length will do.
+    texts = 40 if scheme.bucket_count <= 1000 else 10
+    for number in range(texts):
         words = [f"word{number}x{each}" for each in range((5, 6, 8, 60, 900)[number % 5])]
         tokens = spell(full_minima(words, scheme), spelling)
         for has_repeats in (True, False):
@@ -70,7 +72,7 @@ def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling:
                 if found.is_exact:
                     assert Counter(recovered) == Counter(tokens)
                     assert recovered == tokens or not order_matters
-    assert exact >= 24
+    assert exact >= 0.6 * texts
 
 
 def test_lost_first_units_are_placed_where_they_can_be_from() -> None:
