@@ -15,7 +15,7 @@ demo: .venv/installed ## Index real text of this machine and ask three questions
 	@$(BIN)/whorl demo
 
 quick: .venv/developing ## Run the tests that need nothing but Python: no Solr, no other process (about two minutes)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --hypothesis-profile=quick \
 		-m "not (solr or cloud or spark or browser or clients or process or slow)"
 
 test: .venv/developing ## Run the whole suite, on real Solrs that it starts itself

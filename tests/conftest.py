@@ -10,7 +10,7 @@ import subprocess
 import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +20,8 @@ from whorl.fingerprint.compiled import first_use
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("whorl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# What `make quick` asks for: the same properties of fewer examples.
+settings.register_profile("quick", settings.get_profile("whorl"), max_examples=15)
 settings.load_profile("whorl")
 
 # A Solr of a few minutes: compiling what it runs as well as can be takes twice the time that its work does.
@@ -29,9 +31,10 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 first_use._start_compiler = lambda: None
 
 #: What a test needs beside this process, by the fixtures that bring it; what is left is marked where it is written.
+#: What takes longest comes first.
 BROUGHT_BY = {
-    "browser": {"browser"},
     "spark": {"spark"},
+    "browser": {"browser"},
     "cloud": {"solr_cloud_url"},
     "solr": {"solr_standalone_url", "solr_cloud_url", "solr_cache"},
     "process": {"start"},
@@ -47,12 +50,30 @@ _reasons = pytest.StashKey[set[str]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what a test needs."""
+    """Mark what a test needs; files that need most come first, so that no process is left with them at the end."""
+    kinds = [*BROUGHT_BY, "slow"]
+    first: dict[Path, int] = {}
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         for mark, names in BROUGHT_BY.items():
             if names & fixtures or (mark == "solr" and item.get_closest_marker("cloud")):
                 item.add_marker(mark)
+        kind = next((at for at, mark in enumerate(kinds) if item.get_closest_marker(mark)), len(kinds))
+        first[item.path] = min(kind, first.get(item.path, kind))
+    items.sort(key=lambda item: first[item.path])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Share tests out by file, and those that need Spark as one: so one process starts it, and no other."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file.partition("/spark/")[0] if "/spark/" in file else file
+
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -123,6 +123,7 @@ def test_texts_are_made_again_by_number():
     assert sum(len(family) - 1 for family in families(texts, 2000)) == len(copies)
 
 
+@pytest.mark.slow
 def test_copies_are_alike_and_nothing_else_is():
     """
     All pairs that share half of their shingles were planted, and most of what was planted shares that.

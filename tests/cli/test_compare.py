@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
 from whorl import Document, open_store
-
-pytestmark = pytest.mark.process
+from whorl.cli.main import main
 
 WHORL = Path(sys.executable).parent / "whorl"
 #: Nine words; five shingles, of which the second text has the first two.
@@ -50,25 +50,18 @@ def store(folder: Path) -> str:
     return "store"
 
 
-def whorl(*arguments: str, piped: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `whorl compare`."""
-    done = subprocess.run(
-        [WHORL, "compare", *arguments],
-        input=piped,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=60,
-        env={**os.environ, **environment},
-    )
-    assert "Traceback" not in done.stderr
+def whorl(*arguments: str, piped: str | None = None, **environment: str) -> Result:
+    """Run `whorl compare` in this process; an exception that is no exit would be a traceback to the user."""
+    done = CliRunner().invoke(main, ["compare", *arguments], input=piped, env=environment)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
     return done
 
 
 def told(*arguments: str, piped: str | None = None) -> dict[str, Any]:
     """Return what `whorl compare --json` prints."""
     done = whorl("--json", *arguments, piped=piped)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -78,7 +71,7 @@ def test_what_is_printed() -> None:
     Sizes, shares as bars and in percent, then the passages with their places in both texts.
     """
     done = whorl("a.txt", "b.txt")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "A  file a.txt  9 words, 5 different shingles of 5 words",
         "B  file b.txt  10 words, 6 different shingles of 5 words",
@@ -140,7 +133,7 @@ def test_nothing_in_common(folder: Path) -> None:
     """
     (folder / "c.txt").write_text("One two three four five six seven.", encoding="utf-8")
     done = whorl("a.txt", "c.txt")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.count("  0.0%  0 of the ") == 3
     assert done.stdout.endswith("\nNo passage of 5 words or more is in both.\n")
     assert told("a.txt", "c.txt")["passages"] == []
@@ -154,7 +147,7 @@ def test_a_text_without_shingles(folder: Path, text: str) -> None:
     (folder / "short.txt").write_text(text, encoding="utf-8")
     for other, sides in (("a.txt", ["A"]), ("short.txt", ["A", "B"])):
         done = whorl("short.txt", other)
-        assert done.returncode == 0
+        assert done.exit_code == 0
         notes = done.stderr.splitlines()
         assert [note.partition(" has ")[0] for note in notes] == [f"note: {side}" for side in sides]
         assert all("fewer than the 5 of a shingle: there is nothing to count" in note for note in notes)
@@ -198,10 +191,11 @@ def test_standard_input(store: str) -> None:
     one = whorl("-", "b.txt", piped="One two three four five.").stdout.splitlines()[0]
     assert one == "A  standard input  5 words, 1 different shingle of 5 words"
     done = whorl("--", "-", "-", piped=FIRST)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "which is read once" in done.stderr
 
 
+@pytest.mark.process
 def test_a_pipe_is_a_file() -> None:
     """
     As the shell's <(…) gives one.
@@ -212,6 +206,7 @@ def test_a_pipe_is_a_file() -> None:
     assert json.loads(done.stdout)["shared_shingles"] == 2
 
 
+@pytest.mark.process
 def test_a_page_is_read_without_its_tags(folder: Path) -> None:
     """
     Places are those in the text that is left.
@@ -225,9 +220,9 @@ def test_two_files_need_no_store(folder: Path) -> None:
     """
     One that is not there is no error then, unless it is named, since it would say the scheme.
     """
-    assert whorl("a.txt", "b.txt", WHORL_STORE="tyop").returncode == 0
+    assert whorl("a.txt", "b.txt", WHORL_STORE="tyop").exit_code == 0
     done = whorl("--store", "tyop", "a.txt", "b.txt")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("whorl: there is no store at tyop")
     assert not (folder / "tyop").exists()
 
@@ -240,7 +235,7 @@ def test_a_scheme(folder: Path) -> None:
     assert told("--scheme", "minhash1-icu74-w2-b512", "c.txt", "c.txt")["shared_shingles"] == 1
     assert told("--scheme", "minhash1-icu77-w1-b512", "c.txt", "c.txt")["a"]["words"] == 1
     done = whorl("--scheme", "nosuch", "a.txt", "b.txt")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "there is no scheme 'nosuch'" in done.stderr
 
 
@@ -263,7 +258,7 @@ def test_what_is_neither(folder: Path, store: str, name: str, code: int, message
     (folder / "binary").write_bytes(bytes(1000))
     for arguments in ([name, "a.txt"], ["first", name]):
         done = whorl("--store", store, "--", *arguments)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1)
+        assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (code, "", 1)
         assert message in done.stderr
 
 
@@ -275,7 +270,7 @@ def test_a_store_that_cannot_be_asked(named: str, message: str) -> None:
     The message says why the store was asked at all.
     """
     done = whorl("--store", named, "nosuch", "a.txt")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith(f"whorl: 'nosuch' is no file here, so it is an id, and the store says: {message}")
 
 
@@ -302,7 +297,7 @@ def test_how_many_passages_are_shown(folder: Path) -> None:
     found = told("--passages", "1", "one.txt", "two.txt")["passages"]
     assert [each["a"]["text"] for each in found] == parts
     assert [each["b"]["first_line"] for each in found] == [7, 6, 5, 4, 3, 2, 1]
-    assert whorl("--passages", "-1", "one.txt", "two.txt").returncode == 2
+    assert whorl("--passages", "-1", "one.txt", "two.txt").exit_code == 2
 
 
 def test_a_long_passage_is_shortened_in_the_middle(folder: Path) -> None:
@@ -342,6 +337,7 @@ def pieces(terminal: int) -> Iterator[bytes]:
         yield piece
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name != "posix", reason="opens a POSIX terminal")
 def test_colour_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """
@@ -353,6 +349,7 @@ def test_colour_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" not in whorl("a.txt", "b.txt").stdout
 
 
+@pytest.mark.process
 def test_an_encoding_that_lacks_the_bars() -> None:
     """
     Question marks stand for what cannot be shown.

@@ -85,6 +85,7 @@ def injected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield name, store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_syntax_of_solr_is_text(injected: tuple[str, Store], text: str) -> None:
     """

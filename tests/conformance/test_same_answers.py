@@ -15,6 +15,7 @@ from tests.plain import plain_tokens
 from whorl import Document, Page, Store
 
 QUERIES = generated(360)
+MORE = [pytest.param(query, marks=pytest.mark.slow) for query in QUERIES[60:]]
 SIZE = 200
 
 
@@ -28,7 +29,7 @@ def same(found: list[tuple[str, float]], wanted: list[tuple[str, float]]) -> boo
     return names == [name for name, _ in wanted] and counts == close
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", [*QUERIES[:60], *MORE])
 def test_hits_and_scores_are_those_of_the_plain_evaluation(store: Store, query: str) -> None:
     """
     A generated query gives the ids, scores and order that a loop over all documents gives.

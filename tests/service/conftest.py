@@ -47,7 +47,7 @@ def solr_contracts(solr_contracts_url: str) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture(params=["embedded", pytest.param("solr", marks=pytest.mark.solr)])
+@pytest.fixture(scope="module", params=["embedded", pytest.param("solr", marks=pytest.mark.solr)])
 def contracts(request: pytest.FixtureRequest) -> Store:
     """Every test that takes this runs on both engines."""
     store = request.getfixturevalue(f"{request.param}_contracts")
@@ -55,14 +55,14 @@ def contracts(request: pytest.FixtureRequest) -> Store:
     return store
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def service(contracts: Store) -> Iterator[TestClient]:
     """The service over the documents, open to all."""
     with TestClient(create_app(contracts), raise_server_exceptions=False) as made:
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def embedded_service(embedded_contracts: Store) -> Iterator[TestClient]:
     """The same on one engine, for what no engine has a part in."""
     with TestClient(create_app(embedded_contracts), raise_server_exceptions=False) as made:

@@ -78,7 +78,7 @@ def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None
 
 
 @pytest.mark.parametrize("metric", [Metric.JACCARD, Metric.A_IN_B])
-@pytest.mark.parametrize("size", [20_000, 200_000])
+@pytest.mark.parametrize("size", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_recall_is_what_was_asked_for(metric: Metric, size: int) -> None:
     """
     Of large sources a document at the threshold is found as often as asked, not much more: within 2 points, with

@@ -9,6 +9,7 @@ from whorl import Store
 from whorl.similar import whole_text
 
 
+@pytest.mark.slow
 def test_exact_reads_what_the_page_shows(store: Store, engine: Watched) -> None:
     """
     Of thirty hits whose intervals reach into each other, no more are read than may stand on the page.

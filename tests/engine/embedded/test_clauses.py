@@ -208,6 +208,7 @@ def test_look_ups_of_a_query_are_bounded(filled, test: Test) -> None:
         assert named in e.value.message
 
 
+@pytest.mark.slow
 def test_long_patterns_are_bounded(filled) -> None:
     """
     A few patterns that would take much memory together are too many.

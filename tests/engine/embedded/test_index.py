@@ -85,6 +85,7 @@ def main_files(path):
     return sorted(file.name for file in (path / INDEX / "main").iterdir())
 
 
+@pytest.mark.slow
 def test_small_changes_leave_the_main_part_alone(path):
     """
     Uploads and deletes of one document each write nothing where all the others are, so nothing there is merged.

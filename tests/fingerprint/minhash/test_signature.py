@@ -124,6 +124,7 @@ def test_buckets_from_an_index_are_those_of_the_signature(bucket_count: int) -> 
     assert (found.minima == expected.minima)[exact].all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spelling", "is_in_order", "least"),
     [

@@ -248,6 +248,7 @@ def test_a_numba_that_does_not_work_is_told_once(monkeypatch: pytest.MonkeyPatch
     assert len(told) == 1
 
 
+@pytest.mark.slow
 def test_a_long_text_is_read_piece_by_piece() -> None:
     """
     Six million characters; beside a piece of it only the hashes of its words are held.

@@ -102,6 +102,7 @@ def test_comparison_equals_that_of_sets(own: list[int], others: list[list[int]])
     assert overlaps.sizes.tolist() == [hit.size for hit in hits]
 
 
+@pytest.mark.slow
 def test_comparison_of_many() -> None:
     """
     Hits in many portions, of all levels, beside a source of a high one.
