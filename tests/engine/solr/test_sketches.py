@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from tests.engine.solr.indexed import (
     without_sketches,
 )
 from whorl import Store, open_store
+from whorl.engine.solr import engine
 from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
@@ -25,11 +26,36 @@ from whorl.engine.solr.request import MAX_CLAUSES, Names, search_request
 from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.engine.solr.sketches import sketch_fields
+from whorl.fingerprint import batch
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers, lookup_tokens
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.planning.build import Bool, BoundPlan, Chosen, SketchTokens
 from whorl.planning.clauses import Words
+
+
+@pytest.mark.parametrize("large", [0, 10**9])
+def test_a_batch_is_read_together(
+    client: SolrClient, store: Store, sketches: Mapping[str, Sketch], monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    """
+    One call for all texts of a batch, whether it takes the compiled loops or not; the fields are those of single texts.
+    """
+    monkeypatch.setattr(batch, "LARGE", large)
+    monkeypatch.setattr(batch._Amount, "seen", 0)
+    calls: list[int] = []
+
+    def counted(texts: list[str], *arguments: Any, **more: Any) -> Iterator[batch.Hashed]:
+        calls.append(len(texts))
+        return batch.hashed(texts, *arguments, **more)
+
+    monkeypatch.setattr(engine, "hashed", counted)
+    store.index(DOCUMENTS, again=True, batch=40)
+    assert calls == [40, len(DOCUMENTS) - 40]
+    for document in stored(client):
+        expected = sketch_fields(sketches[document["id"]], Scheme())
+        del expected[SAMPLE]
+        assert {name: document[name] for name in expected} == expected
 
 
 def test_indexing_fills_the_fields(client: SolrClient, sketches: Mapping[str, Sketch]) -> None:

@@ -21,7 +21,7 @@ from whorl.engine.solr.schema import Collection, FieldNames, inspect
 from whorl.engine.solr.sketches import sketch_fields
 from whorl.engine.solr.texts import listing, stored_texts
 from whorl.errors import EngineError, EngineResponseError, ParameterError, SchemaError
-from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 #: Documents fetched, and sent, at once; each brings its whole text.
@@ -153,11 +153,12 @@ def backfill(
 def _filled(client: SolrClient, collection: Collection, documents: list[Answer], done: Backfilled) -> Backfilled:
     unread = _unread(client, collection, documents)
     made, removed, kept = [], [], 0
-    for document in documents:
-        text = whole_text(document.get(collection.content or ""))
+    texts = [whole_text(document.get(collection.content or "")) for document in documents]
+    read = hashed(filter(None, texts), collection.scheme, workers=1)
+    for document, text in zip(documents, texts, strict=True):
         is_empty = first_text(document.get(SIZE)) == "0"
         if text:
-            sketch = text_sketch(text, collection.scheme, SketchScheme())
+            sketch = next(read).sketch(SketchScheme())
             if is_empty and not sketch.size:
                 kept += 1
             else:

@@ -30,9 +30,9 @@ from whorl.engine.solr.shared import Remembered, SharedCommit
 from whorl.engine.solr.sketches import Coverage, coverage, read_sketch, sketch_fields
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
-from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.minhash.codec import read
-from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, smallest_in_buckets
+from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, signature_of, smallest_in_buckets
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.words.tokenizer import tokens
@@ -79,9 +79,12 @@ class SolrEngine:
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document]) -> None:
-        batch = [self._solr_document(document) for document in documents]
-        if not batch:
+        # What a schema refuses costs no fingerprint.
+        prepared = [(document.text, self._solr_document(document)) for document in documents]
+        if not prepared:
             return
+        made = self._fingerprint_fields([text for text, _ in prepared])
+        batch = [fields | own for (_, fields), own in zip(prepared, made, strict=True)]
         try:
             self._client.add(batch)
         except EngineResponseError as error:
@@ -343,6 +346,26 @@ class SolrEngine:
                 found += self._client.select(body).documents
         return found
 
+    def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
+        """Yield the fields of each text's fingerprint, as far as Solr does not make them."""
+        collection = self.collection
+        # Nothing in Solr makes the tokens of a string field.
+        wants_tokens = not collection.schema.is_text(collection.names.minhash)
+        parts = Parts.MINIMA if wants_tokens else Parts(0)
+        if collection.has_sketches:
+            parts |= Parts.HASHES
+        if not parts:
+            yield from ({} for _ in texts)
+            return
+        for found in hashed(texts, collection.scheme, parts, workers=1):
+            fields: Json = {}
+            if wants_tokens:
+                signature = signature_of(found.minima, collection.scheme, collection.spelling)
+                fields[collection.names.minhash] = list(signature.tokens)
+            if collection.has_sketches:
+                fields |= sketch_fields(found.sketch(_SAMPLE_SCHEME), collection.scheme)
+            yield fields
+
     def _solr_document(self, document: Document) -> dict[str, Any]:
         collection = self.collection
         names, text_field = collection.names, self._wanted_fields.content
@@ -359,11 +382,6 @@ class SolrEngine:
             fields[names.name] = document.name
         if DIGEST in collection.schema.fields:
             fields[DIGEST] = document.digest
-        if not collection.schema.is_text(names.minhash):
-            # Nothing in Solr makes the tokens of a string field.
-            fields[names.minhash] = list(self.sign(document.text).tokens)
-        if collection.has_sketches:
-            fields |= sketch_fields(text_sketch(document.text, collection.scheme, _SAMPLE_SCHEME), collection.scheme)
         for name, values in document.values().items():
             if collection.schema.describe(name) is None:
                 raise DocumentError(

@@ -84,7 +84,17 @@ def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signatu
         scheme: What the tokens depend on.
         spelling: Of the index that it is to be compared with, None for one that holds numbers.
     """
-    minima = text_minima(text, scheme)
+    return signature_of(text_minima(text, scheme), scheme, spelling)
+
+
+def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spelling | None = None) -> Signature:
+    """Return the signature of a text by its tokens.
+
+    Args:
+        minima: uint64 array of shape (tokens, 2): high and low half of each, as `text_minima` returns them.
+        scheme: As in `sign`.
+        spelling: As in `sign`.
+    """
     if spelling is None:
         return Signature(scheme, minima[:, 0])
     return Signature(scheme, read(spell(minima, spelling), spelling), spelling)
