@@ -14,7 +14,7 @@ help: ## List the targets
 demo: .venv/installed ## Index real text of this machine and ask three questions
 	@$(BIN)/whorl demo
 
-quick: .venv/developing ## Run the tests that need nothing but Python: no Solr, no other process (about a minute)
+quick: .venv/developing ## Run the tests that need nothing but Python: no Solr, no other process (a minute or two)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --hypothesis-profile=quick \
 		-m "not (solr or cloud or spark or browser or clients or process or slow)"
 
