@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -206,3 +208,28 @@ def test_other_names_are_refused(folder: Path) -> None:
         assert [asked(served, headers) for headers in ({}, attack)] == [200, 403]
     with serving(folder, api_key="key") as served:
         assert [asked(served, headers) for headers in (attack, {**attack, "Authorization": "Bearer key"})] == [401, 200]
+
+
+@pytest.mark.slow
+def test_clients_that_ask_for_much_and_hang_up(tmp_path: Path) -> None:
+    """
+    32 queries of 7 KB of patterns, hung up on at once, keep nobody from an answer, and none of the memory.
+    """
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [a + b + c + d for a in letters[:8] for b in letters for c in letters[:6] for d in letters]
+    with open_store(tmp_path / "store") as store:
+        store.index(Document(str(at), " ".join(words[at::97] + words[at::89])) for at in range(80))
+    patterns = " OR ".join(f"*{letters[at % 26]}{letters[at % 7]}*{'x' * 55}{at}*" for at in range(100))
+    body = json.dumps({"query": patterns}).encode()
+    lines = ("POST /api/search HTTP/1.1", "Host: localhost", "Content-Type: application/json")
+    head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
+    assert len(body) > 6_500
+    with serving(tmp_path / "store", max_concurrent=8) as served:
+        for _ in range(32):
+            with served.connection() as connection:
+                connection.sendall(head.encode() + body)
+        assert requests.get(f"{served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
+        found = requests.get(f"{served.url}/api/search?q=aaaa", timeout=DEADLINE_SECONDS)
+        assert (found.status_code, found.json()["total"] > 0) == (200, True)
+        status = Path(f"/proc/{served.process.pid}/status").read_text(encoding="ascii")
+        assert int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) < 1_500_000  # type: ignore[index]
