@@ -173,8 +173,8 @@ class Store:
             source: A text that need not be in the store.
             metric: What the threshold is a share of: "jaccard" (of both together), "a_in_b" (how much of the source is
                 in the hit) or "b_in_a" (how much of the hit is in the source).
-            threshold: In percent, above 0, at most 100.
-            recall: How many of a hundred documents just at the threshold are to be found, above 0, at most 100.
+            threshold: In percent, above 0, at most 100; up to 1 a fraction, as in FINGERPRINT.
+            recall: How many of a hundred documents just at the threshold are to be found; as a threshold is given.
             only: A query in the query language: others than these are no hits.
 
         Raises:

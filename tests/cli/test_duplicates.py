@@ -84,6 +84,21 @@ def test_a_list_of_what_could_go(lines: Path, tmp_path: Path) -> None:
     assert lines.read_bytes() == before
 
 
+def test_a_threshold_up_to_one_is_a_fraction(lines: Path, tmp_path: Path) -> None:
+    """
+    0.8 and 80 list the same documents for deletion; 1 asks for all that two documents have.
+    """
+    listed = {}
+    for threshold in ("0.8", "80", "1", "100"):
+        done = run(
+            lines, "--threshold", threshold, "--recall", "0.95", "--keep", "first", "--delete-list", tmp_path / "list"
+        )
+        assert done.exit_code == 0
+        listed[threshold] = (tmp_path / "list").read_text().splitlines()
+    assert len(listed["80"]) > len(listed["100"]) > 0
+    assert (listed["0.8"], listed["1"]) == (listed["80"], listed["100"])
+
+
 def test_the_newest_file_stays(tmp_path: Path) -> None:
     """
     Files have the dates of their last change, JSON lines and a store's documents that of a field.

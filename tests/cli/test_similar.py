@@ -92,7 +92,7 @@ def test_a_filter_and_the_stock_plan(folder: Path) -> None:
     """
     --filter leaves hits out; --plan stock is the FINGERPRINT query of the same numbers, the source among its hits.
     """
-    assert set(hits(similar(folder, "whole", "--json", "--filter", "kind:passa", "--threshold", "1"))) == {"passage"}
+    assert set(hits(similar(folder, "whole", "--json", "--filter", "kind:passa", "--threshold", "0.01"))) == {"passage"}
     stock = json.loads(similar(folder, "whole", "--plan", "stock", "--threshold", "50", "--json").stdout)
     assert stock["query"] == "FINGERPRINT:whole_50_95"
     assert stock["hits"][0]["id"] == "whole"
@@ -100,11 +100,11 @@ def test_a_filter_and_the_stock_plan(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("threshold", "recall", "query"),
-    [("1", "0.5", "_0.01_0.005"), ("1.5", "100", "_1.5_100"), ("70", "95", "_70_95")],
+    [("0.01", "0.5", "_0.01_50"), ("1", "0.005", "_100_0.005"), ("1.5", "100", "_1.5_100"), ("70", "95", "_70_95")],
 )
 def test_percentages_of_the_stock_plan(folder: Path, threshold: str, recall: str, query: str) -> None:
     """
-    They are percentages as with the calibrated plan, whatever the query's text reads as a fraction.
+    They are what the same numbers of a query are: up to 1 fractions.
     """
     asked = ("--plan", "stock", "--threshold", threshold, "--recall", recall, "--json")
     assert json.loads(similar(folder, "whole", *asked).stdout)["query"] == f"FINGERPRINT:whole{query}"

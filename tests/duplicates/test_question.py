@@ -86,7 +86,8 @@ def test_numbers_as_people_give_them() -> None:
     Percentages become exact fractions, down to a ten thousandth of a percent.
     """
     assert ask_pairs("similarity", 80, "99.9") == PairQuestion(Metric.JACCARD, Fraction(4, 5), Fraction(999, 1000))
-    assert ask_pairs("containment", 0.0001, 100).threshold == Fraction(1, 10**6)
+    assert ask_pairs("jaccard", 0.8, "0.95") == PairQuestion()
+    assert ask_pairs("containment", "1e-6", 100).threshold == Fraction(1, 10**6)
     with pytest.raises(ParameterError, match="steps of a ten thousandth of a percent"):
         ask_pairs("jaccard", "80.00001", 95)
     for wrong in (Fraction(0), Fraction(2)):

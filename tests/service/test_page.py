@@ -540,6 +540,10 @@ def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
     assert told is not None
     expect(page.locator("#clusters-told")).to_be_focused()
     assert (told["metric"], told["threshold"], told["recall"], told["complete"]) == ("containment", 60, 95, True)
+    page.get_by_role("slider", name="Threshold").fill("1")
+    with page.expect_request(lambda sent: sent.method == "POST") as sent:
+        page.get_by_role("button", name="Find clusters").click()
+    assert (sent.value.post_data_json or {})["threshold"] == 0.01
 
 
 def test_duplicates_are_given_up(page: Page, url: str) -> None:

@@ -49,7 +49,7 @@ def test_metrics_by_their_words(typed: str | Metric, metric: Metric) -> None:
 
 @pytest.mark.parametrize(
     ("percent", "fraction"),
-    [(7, Fraction(7, 100)), (0.1, Fraction(1, 1000)), ("2.5", Fraction(1, 40)), ("1e-2", Fraction(1, 10_000))],
+    [(7, Fraction(7, 100)), (0.1, Fraction(1, 10)), ("2.5", Fraction(1, 40)), ("1e-2", Fraction(1, 100))],
 )
 def test_percentages_are_what_is_written(percent: Percent, fraction: Fraction) -> None:
     """

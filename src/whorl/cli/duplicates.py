@@ -35,7 +35,13 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     show_default=True,
     help="jaccard (or similarity): shared shingles of all that either has. containment: of the smaller one's.",
 )
-@click.option("--threshold", default="80", show_default=True, metavar="PERCENT", help="What makes a duplicate.")
+@click.option(
+    "--threshold",
+    default="80",
+    show_default=True,
+    metavar="PERCENT",
+    help="What makes a duplicate; up to 1 a fraction.",
+)
 @click.option(
     "--recall", default="95", show_default=True, metavar="PERCENT", help="How many of those just at it are to be found."
 )

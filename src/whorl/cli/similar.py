@@ -36,7 +36,9 @@ from whorl.wire.text import counted, printable
     help="What the threshold is a share of: both texts together (jaccard or similarity), the source (a_in_b or "
     "contains), or the document found (b_in_a or within).",
 )
-@click.option("--threshold", default="20", show_default=True, metavar="PERCENT", help="The least share.")
+@click.option(
+    "--threshold", default="20", show_default=True, metavar="PERCENT", help="The least share; up to 1 a fraction."
+)
 @click.option("--recall", default="95", show_default=True, metavar="PERCENT", help="How many are to be found.")
 @click.option("--exact", is_flag=True, help="Compare the texts of the hits shown whole, instead of sketches.")
 @click.option("--filter", "only", metavar="QUERY", help="Only documents that this query matches.")
@@ -111,7 +113,6 @@ def _stock_query(reference: str, threshold: str, recall: str) -> str:
     Raises:
         ParameterError: A number is no percentage above 0, or has too many digits.
     """
-    # As with the calibrated plan 1 is one percent, which the query's text writes as a fraction.
     asked = ask(Metric.JACCARD, threshold, recall)
     overlap, probability = (
         EXACT.divide(Decimal(share.numerator), Decimal(share.denominator)) for share in (asked.threshold, asked.recall)

@@ -91,8 +91,8 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
 
     Args:
         metric: "jaccard" (or "similarity"), or "containment" (how much of the smaller document the larger one has).
-        threshold: In percent, above 0, at most 100.
-        recall: In percent, above 0, at most 100.
+        threshold: In percent, above 0, at most 100; up to 1 a fraction.
+        recall: The same.
 
     Raises:
         ParameterError: There is no such metric, or a number is no percentage above 0.

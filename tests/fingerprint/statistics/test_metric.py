@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -18,6 +19,8 @@ from whorl.fingerprint.statistics.metric import (
     metric_named,
     sizes_for,
 )
+from whorl.query.ast import Fingerprint
+from whorl.query.parser import parse
 
 fractions = st.fractions(Fraction(1, 100), 1, max_denominator=100)
 
@@ -110,19 +113,34 @@ def test_shares_by_hand() -> None:
     ("percent", "fraction"),
     [
         (70, Fraction(7, 10)),
-        (0.1, Fraction(1, 1000)),
+        (0.8, Fraction(4, 5)),
+        (1, Fraction(1)),
+        ("1.0", Fraction(1)),
+        (1.5, Fraction(3, 200)),
+        ("0.001", Fraction(1, 1000)),
         ("12.5", Fraction(1, 8)),
         ("1e1", Fraction(1, 10)),
         (100, Fraction(1)),
         (Fraction(200, 3), Fraction(2, 3)),
-        (5e-324, Fraction("5e-324") / 100),
+        (5e-324, Fraction("5e-324")),
     ],
 )
 def test_percentages(percent: Percent, fraction: Fraction) -> None:
     """
-    As they are written: a tenth of a percent is a thousandth, and nothing is rounded.
+    As they are written, and nothing is rounded; up to 1 they are fractions.
     """
     assert fraction_of("recall", percent) == fraction
+
+
+@given(st.decimals("0.0001", 100, places=4))
+def test_one_rule_for_every_percentage(typed: Decimal) -> None:
+    """
+    The numbers of a FINGERPRINT clause mean what those of every option mean.
+    """
+    clause = parse(f"FINGERPRINT:x_{typed:f}")
+    assert isinstance(clause, Fingerprint)
+    assert clause.overlap is not None
+    assert Fraction(clause.overlap) == fraction_of("threshold", f"{typed:f}")
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,15 @@ def test_complete_clusters_and_pages(client: TestClient) -> None:
     assert page["total"] == told["total"]
 
 
+def test_a_fraction_is_a_percentage(client: TestClient) -> None:
+    """
+    Up to 1 a number is a fraction, as in a FINGERPRINT query.
+    """
+    as_fraction = found(client, threshold=0.8, recall=0.95)
+    assert as_fraction["total"] > 0
+    assert as_fraction["clusters"] == found(client, threshold=80, recall=95)["clusters"]
+
+
 def test_files_to_keep(client: TestClient) -> None:
     """
     JSON lines and CSV hold all clusters.

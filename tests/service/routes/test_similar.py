@@ -17,6 +17,7 @@ def test_similar(client: TestClient) -> None:
     assert [hit["id"] for hit in told["hits"]] == ["b"]
     # Of the 17 shingles of either, both have 13.
     assert (told["hits"][0]["jaccard"], told["hits"][0]["exact"]) == (pytest.approx(13 / 17, abs=1e-6), True)
+    assert client.post("/api/similar", json={**asked, "threshold": 0.4, "recall": 0.95}).json() == told
     by_text = client.post("/api/similar", json={"text": FIRST, "metric": "contains", "threshold": 100}).json()
     assert [hit["id"] for hit in by_text["hits"]] == ["a"]
     for wrong in (

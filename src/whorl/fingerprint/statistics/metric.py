@@ -22,7 +22,7 @@ from typing import ClassVar, TypeAlias
 
 from whorl.errors import ParameterError
 
-#: A percentage as people and programs give it.
+#: A percentage as people and programs give it; up to 1 it is a fraction, as in FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
 #: Characters of the exponent of a percentage, sign included: as many as that of a float has.
 _EXPONENT = 4
@@ -147,18 +147,23 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
 
 
 def fraction_of(name: str, percent: Percent) -> Fraction:
-    """Return a percentage as a fraction in (0, 1].
+    """Return a percentage as a fraction in (0, 1]: of a number above 1 a hundredth, and any other as it is.
+
+    This is FINGERPRINT's own rule (docs/afts.md), and the one of every threshold and recall: 0.8 is 80 %, and 1 is all.
 
     Raises:
         ParameterError: It is none; the message calls it by its name.
+
+    >>> fraction_of("threshold", 80) == fraction_of("threshold", "0.8") == Fraction(4, 5)
+    True
     """
     # By way of text, so that 0.1 is a tenth.
     text = str(percent)
     try:
         # 1e-99999999 is a number of a hundred million digits.
-        value = Fraction(0) if len(text.lower().partition("e")[2]) > _EXPONENT else Fraction(text) / 100
+        value = Fraction(0) if len(text.lower().partition("e")[2]) > _EXPONENT else Fraction(text)
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
-    if not 0 < value <= 1:
+    if not 0 < value <= 100:
         raise ParameterError(f"{name} must be a percentage above 0 and at most 100, got {percent}")
-    return value
+    return value / 100 if value > 1 else value

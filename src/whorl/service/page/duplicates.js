@@ -4,6 +4,7 @@ import { Failure, ask, request } from "./api.js";
 import { byId, element, fill, inSteps, showValue, warn } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
 import { showProblem } from "./problem.js";
+import { written } from "./query.js";
 
 const CLUSTERS = 10;
 /** Members of a cluster that is drawn as a matrix, and with numbers in it. */
@@ -51,9 +52,9 @@ export function show() {}
 
 function question() {
   return {
-    threshold: Number(parts.threshold.value),
+    threshold: Number(written(parts.threshold.value)),
     metric: parts.metric.value,
-    recall: Number(parts.recall.value),
+    recall: Number(written(parts.recall.value)),
     complete: parts.complete.checked,
   };
 }

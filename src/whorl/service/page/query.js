@@ -44,8 +44,8 @@ export function quoted(id) {
 
 const literal = (reference, threshold, recall) => `FINGERPRINT:${reference}_${written(threshold)}_${written(recall)}`;
 
-// A number up to 1 is a fraction, so that one percent has to be written as one.
-const written = (percent) => (percent <= 1 ? String(percent / 100) : String(percent));
+/** Return a percentage as queries and the service read it: a number up to 1 is a fraction, so one percent is 0.01. */
+export const written = (percent) => (percent <= 1 ? String(percent / 100) : String(percent));
 
 function asPercent(number) {
   const value = Number(number);
