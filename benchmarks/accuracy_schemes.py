@@ -30,6 +30,7 @@ from accuracy_measures import Pair, errors_of, found_by
 from accuracy_methods import Answer, Asked
 from accuracy_truth import Postings
 from corpus import DEFAULT_DIRECTORY, CorpusError
+from whorl.arrays import ascending_distinct
 from whorl.fingerprint.sketch.codec import encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, sketch_of_distinct
 from whorl.fingerprint.statistics.estimate import estimate
@@ -45,10 +46,12 @@ SCHEMES = (
     SketchScheme(floor_level=4),
     SketchScheme(cap=4096),
     SketchScheme(cap=65536),
-    SketchScheme(sketch_bits=32, token_bits=32),
-    SketchScheme(token_bits=32),
-    SketchScheme(sketch_bits=48, token_bits=48),
-    SketchScheme(sketch_bits=64, token_bits=64),
+    SketchScheme(lookup_k=64),
+    SketchScheme(lookup_k=256),
+    SketchScheme(lookup_k=1024),
+    SketchScheme(bits=24),
+    SketchScheme(bits=32),
+    SketchScheme(bits=40),
 )
 QUESTION = Asked(Metric.A_IN_B, 50, 95)
 #: Of the sources of accuracy.py, every so many-th one.
@@ -61,7 +64,8 @@ class Cost:
 
     Args:
         scheme: Its name.
-        tokens: Mean for a document, as the next two.
+        hashes: Of the sketch, mean for a document, as the next three.
+        tokens: Those of them that stand in the index.
         sketch_bytes: As the record keeps them.
         index_bytes: Of the tokens in an index that holds nothing else.
         share_of_text: Both, of the text's bytes in UTF-8.
@@ -74,6 +78,7 @@ class Cost:
     """
 
     scheme: str
+    hashes: float
     tokens: float
     sketch_bytes: float
     index_bytes: float
@@ -91,7 +96,7 @@ class Sampled:
 
     def __init__(self, known: Collection, sketches: Sequence[Sketch]) -> None:
         self._sketches = sketches
-        self.postings = Postings(np.unique(lookup_numbers(each)) for each in sketches)
+        self.postings = Postings(map(lookup_numbers, sketches))
         self._largest = int(known.truth.sizes.max())
 
     def answers(self, source: int, asked: Asked) -> Answer:
@@ -99,11 +104,10 @@ class Sampled:
         own = self._sketches[source]
         threshold, recall = Fraction(asked.threshold, 100), Fraction(asked.recall, 100)
         plan = make_plan(own, asked.metric, threshold, recall, largest_size=self._largest)
-        numbers = lookup_numbers(own)
         passing = []
         for branch in plan.branches:
             tokens = branch.tokens
-            shared = self.postings.shared(numbers[tokens.start : tokens.stop])
+            shared = self.postings.shared(ascending_distinct(own.hashes[tokens.start : tokens.stop]))
             shared[source] = 0
             at = np.flatnonzero(shared)
             sizes = np.array([self._sketches[hit].size for hit in at.tolist()], dtype=np.int64)
@@ -141,6 +145,7 @@ def cost_of(scheme: SketchScheme, known: Collection, text_bytes: float) -> Cost:
     return Cost(
         scheme.name,
         statistics.mean(each.hashes.size for each in sketches),
+        statistics.mean(lookup_numbers(each).size for each in sketches),
         record_bytes,
         index,
         (record_bytes + index) / text_bytes,
@@ -184,11 +189,11 @@ def alfresco_bytes(known: Collection) -> float:
 
 def table(costs: Sequence[Cost]) -> Iterator[str]:
     """Yield a table of Markdown."""
-    yield "| scheme | tokens | sketch | index | of the text | kept whole | error 3 to 30 | 100 on | C >= 50 | false |"
-    yield f"|{'---|' * 10}"
+    yield "| scheme | hashes | tokens | sketch | index | of text | whole | error 3 to 30 | 100 on | C >= 50 | false |"
+    yield f"|{'---|' * 11}"
     for c in costs:
         yield (
-            f"| {c.scheme} | {c.tokens:.0f} | {c.sketch_bytes:,.0f} | {c.index_bytes:,.0f} "
+            f"| {c.scheme} | {c.hashes:.0f} | {c.tokens:.0f} | {c.sketch_bytes:,.0f} | {c.index_bytes:,.0f} "
             f"| {100 * c.share_of_text:.0f} % | {100 * c.whole:.0f} % | {c.error_3_to_30:.2f} | {c.error_from_100:.2f} "
             f"| {100 * c.recall:.1f} / {100 * c.precision:.1f} | {c.false_hits:.1f} |"
         )

@@ -35,7 +35,6 @@ from whorl import Document, Store, open_store
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
 
 HERE = Path(__file__).resolve().parent
 WORDS_IN_PIECE = 200
@@ -71,9 +70,7 @@ class Truth:
     """All shingles of all documents, to count what each pair of them shares."""
 
     def __init__(self, collection: list[Document], scheme: Scheme) -> None:
-        everything = [
-            text_hashes(each.text, scheme, SketchScheme(sketch_bits=64, token_bits=64)) for each in collection
-        ]
+        everything = [text_hashes(each.text, scheme) for each in collection]
         self.sizes = np.array([len(each) for each in everything])
         owners = np.repeat(np.arange(len(everything), dtype=np.int32), self.sizes)
         hashes = np.concatenate(everything)

@@ -76,6 +76,14 @@ def make_collection(base_url: str, name: str, *, shards: int = 2) -> str:
     return f"{base_url}/{name}"
 
 
+def keep_vectors(url: str) -> str:
+    """Let the tokens of a collection's documents be read back, of those that are put in from now on; return its URL."""
+    field = requests.get(f"{url}/schema/fields/MINHASH", timeout=60).json()["field"]
+    body = {"replace-field": {**field, "termVectors": True}}
+    requests.post(f"{url}/schema", json=body, timeout=60).raise_for_status()
+    return url
+
+
 def drop(base_url: str, name: str) -> None:
     """Delete a core or collection with its documents and its configset."""
     if is_cloud(base_url):

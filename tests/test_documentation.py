@@ -101,7 +101,8 @@ def test_doctor_codes_are_documented() -> None:
     """
     Each code of a finding stands in docs/solr.md, and none stands there that is not one.
     """
-    source = (ROOT / "src" / "whorl" / "engine" / "solr" / "doctor.py").read_text(encoding="utf-8")
+    modules = ROOT / "src" / "whorl" / "engine" / "solr"
+    source = "".join((modules / name).read_text(encoding="utf-8") for name in ("doctor.py", "sample.py"))
     used = set(re.findall(r'Level\.[A-Z]+,\s*"([a-z-]+)"', source)) - {"version", "token-source"}
     table = (ROOT / "docs" / "solr.md").read_text(encoding="utf-8").split("| code | what |")[1].split("\n\n")[0]
     told = {code for row in table.splitlines() for code in re.findall(r"`([a-z-]+)`", row.split(" | ")[0])}

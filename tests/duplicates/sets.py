@@ -13,11 +13,11 @@ from whorl.duplicates.sketches import Sketches
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 
-COMPLETE = SketchScheme(k=16384, floor_level=0, cap=16384)
+COMPLETE = SketchScheme(k=16384, floor_level=0, cap=16384, bits=40)
 
 
 #: Sketches of nearly everything in these tests.
-SMALL = SketchScheme(k=64, floor_level=2, cap=256)
+SMALL = SketchScheme(k=64, floor_level=2, cap=256, lookup_k=64)
 
 
 def sketches_of(sets: list[set[int]], scheme: SketchScheme = COMPLETE) -> Sketches:

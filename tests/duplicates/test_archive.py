@@ -20,7 +20,7 @@ SCHEME = SketchScheme(k=16384, floor_level=0, cap=16384)
 
 
 def sketch(*numbers: int) -> Sketch:
-    return sketch_of(np.array([number << 30 for number in numbers], np.uint64), SCHEME)
+    return sketch_of(np.array([number << 40 for number in numbers], np.uint64), SCHEME)
 
 
 def entry(document_id: str, *numbers: int, date: float | None = None) -> Entry:
@@ -160,7 +160,7 @@ def test_other_folders_are_left_alone(tmp_path: Path) -> None:
         pass
     with pytest.raises(ParameterError, match="the store b"):
         opened(tmp_path / "a", "the store b")
-    with pytest.raises(ParameterError, match="sketch1-k1024"):
+    with pytest.raises(ParameterError, match="sketch2-k1024"):
         Archive(tmp_path / "a", "files", SketchScheme())
 
 

@@ -20,7 +20,7 @@ from whorl.duplicates.verify import Pairs, verified
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 
-SCHEME = SketchScheme(k=64, floor_level=1, cap=128)
+SCHEME = SketchScheme(k=64, floor_level=1, cap=128, lookup_k=64)
 
 
 def test_the_order_of_documents_decides_nothing() -> None:

@@ -22,7 +22,7 @@ from whorl.similar.plan import Branch, SketchPlan, make_plan
 from whorl.similar.question import METRICS
 
 #: Documents of 16 shingles and more are sampled, so that every outcome can be enumerated.
-TINY = SketchScheme(k=15, floor_level=1, cap=30, sketch_bits=32, token_bits=32)
+TINY = SketchScheme(k=15, floor_level=1, cap=30, lookup_k=15, bits=32)
 THRESHOLDS = [Fraction(percent, 100) for percent in (5, 10, 20, 50, 80, 90, 95)]
 RECALLS = [Fraction(percent, 100) for percent in (50, 80, 90, 95, 99)]
 fractions = st.fractions(Fraction(1, 100), 1, max_denominator=100)
@@ -142,22 +142,22 @@ def test_small_documents_keep_their_promise() -> None:
 
 def test_levels_with_the_same_tokens_are_one_branch() -> None:
     """
-    500 shingles have 64 hashes and more up to level 2, so those sizes are one branch.
+    500 shingles have 64 hashes and more up to level 2, so sizes up to that look-up level are one branch.
     """
     source = source_of(500)
     assert source.count_at(2) >= 64 > source.count_at(3)
     plan = make_plan(source, Metric.A_IN_B, Fraction(1, 2), Fraction(9, 10))
     first = plan.branches[0]
-    assert (first.smallest_size, first.largest_size, first.level) == (250, 4096, 2)
+    assert (first.smallest_size, first.largest_size, first.level) == (250, 512, 2)
 
 
 def test_complete_sets_are_tested_exactly() -> None:
     """
     Ten shingles, all asked: a document is found just when it shares five of them.
     """
-    plan = make_plan(source_of(10), Metric.A_IN_B, Fraction(1, 2), Fraction(1, 2), largest_size=1024)
+    plan = make_plan(source_of(10), Metric.A_IN_B, Fraction(1, 2), Fraction(1, 2), largest_size=128)
     (branch,) = plan.branches
-    assert (branch.smallest_size, branch.largest_size, branch.tokens) == (5, 1024, range(10))
+    assert (branch.smallest_size, branch.largest_size, branch.tokens) == (5, 128, range(10))
     assert (branch.min_should_match, branch.recall, branch.promised) == (5, 1.0, True)
     assert false_positives(plan, branch) == (0.0, 0.0)
     found = plan.is_candidate(np.full(11, 30), np.arange(11))
@@ -169,7 +169,7 @@ def test_small_numbers_by_hand() -> None:
     Of 10 shingles 9 are shared and 5 asked: in half of the cases all 5 are found, else 4.
     """
     one, other = (
-        make_plan(source_of(10), Metric.A_IN_B, Fraction(9, 10), recall, budget=5, phases=1, largest_size=900)
+        make_plan(source_of(10), Metric.A_IN_B, Fraction(9, 10), recall, budget=5, phases=1, largest_size=120)
         for recall in (Fraction(1, 2), Fraction(6, 10))
     )
     (five,), (four,) = one.branches, other.branches

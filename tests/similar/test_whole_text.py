@@ -50,6 +50,22 @@ def test_exact_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: p
     assert any("17 of the hits were not read" in warning for warning in page.warnings)
 
 
+def test_settling_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Hits that their sketches leave open are read, the smallest first, while there are means; none is lost for want of
+    them, and those that were read have exact numbers.
+    """
+    settled = store.similar("whole", threshold=92, rows=100)
+    read = [each for each in engine.asked if each.startswith("text of copy")]
+    assert len(read) > 1
+    assert {each.hit.id for each in settled.found if each.estimate.is_exact} <= {each[8:] for each in read}
+    engine.asked.clear()
+    monkeypatch.setattr(whole_text, "MOST_SETTLED", 1)
+    bounded = store.similar("whole", threshold=92, rows=100)
+    assert sum(each.startswith("text of copy") for each in engine.asked) == 1
+    assert {each.hit.id for each in bounded.found} >= {each.hit.id for each in settled.found}
+
+
 def test_exact_values_are_counted(store: Store) -> None:
     """
     With `exact` every value is that of the shingles themselves, without an interval, and what fails is left out.

@@ -24,17 +24,17 @@ def test_a_plan_by_hand() -> None:
     """
     All of ten shingles are asked for, so that nothing below the threshold passes.
     """
-    plan = make_plan(source_of(10), Metric.A_IN_B, HALF, HALF, largest_size=1024)
+    plan = make_plan(source_of(10), Metric.A_IN_B, HALF, HALF, largest_size=128)
     assert list(plan_lines(plan)) == [
         "find documents that contain at least 50 % of the source",
         "the source has 10 distinct shingles",
-        "documents of 5 to 1,024 shingles: at least 5 of 10 tokens",
+        "documents of 5 to 128 shingles: at least 5 of 10 tokens",
         "  finds 100.0 of 100 at the threshold; passes none of 100 that are 10 points below, none that are 20",
         "10 look-ups in all",
         "then each candidate's whole sketch is compared, and those below the threshold are dropped",
         "at least 50 of 100 documents just at the threshold are found, more of those above it",
     ]
-    one_phase = make_plan(source_of(10), Metric.A_IN_B, HALF, HALF, phases=1, largest_size=1024)
+    one_phase = make_plan(source_of(10), Metric.A_IN_B, HALF, HALF, phases=1, largest_size=128)
     assert not any("sketch" in line for line in plan_lines(one_phase))
 
 

@@ -56,18 +56,24 @@ def solr_up(port: int, folder: Path | None, heap: str) -> None:
 @click.option("--content", metavar="FIELD", help="The field of the texts, where whorl.toml does not name it.")
 @click.option("--dry-run", is_flag=True, help="Print what would be added, and add nothing.")
 @click.option("--repair", is_flag=True, help="Also change what a run with the wrong field has left.")
-def solr_init(url: str, content: str | None, dry_run: bool, repair: bool) -> None:
+@click.option(
+    "--without-minhash", is_flag=True, help="Add no MINHASH tokens: only 'similar' and duplicates are wanted."
+)
+def solr_init(url: str, content: str | None, dry_run: bool, repair: bool, without_minhash: bool) -> None:
     """Add what fingerprint search needs to an existing collection.
 
     Fields, types and a term vector handler that are missing are added through the Schema and Config APIs. What is
     there is not changed, unless --repair is given; where it differs from what is needed, that is said. Running it again
-    adds nothing.
+    adds nothing. docs/solr.md says what each field takes and what it is for.
     """
     from whorl.engine.solr.setup import initialise
     from whorl.settings.settings import Settings
 
     fields = Settings.load().fields
-    for line in initialise(_client(url), fields, dry_run=dry_run, content=content, repair=repair):
+    lines = initialise(
+        _client(url), fields, dry_run=dry_run, content=content, repair=repair, without_minhash=without_minhash
+    )
+    for line in lines:
         click.echo(line)
 
 
@@ -85,7 +91,8 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
 
     The exit code is 1 when fingerprint search cannot work.
     """
-    from whorl.engine.solr.doctor import Level, check, compare_sample
+    from whorl.engine.solr.doctor import Level, check
+    from whorl.engine.solr.sample import compare_sample
     from whorl.settings.settings import Settings
 
     client, fields = _client(url), Settings.load().fields

@@ -168,7 +168,7 @@ class _Search:
     def _shared_entries(self, members: _Members, level: int, member_bits: int) -> _Entries:
         """Return the hashes by which a smaller document may meet a larger one."""
         scheme = self._sketches.scheme
-        shift = np.uint64(max(0, scheme.sketch_bits - level + member_bits - 64))
+        shift = np.uint64(max(0, scheme.bits - level + member_bits - 64))
         parts = -(-int(members.looked.counts.sum()) // AT_ONCE)
         found = [_NO_ENTRIES]
         # The last of the offered hashes: a hash is offered if it is no larger.

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ascending_distinct
 from whorl.context import require_time
 from whorl.duplicates.archive import Archive, Entry, sketch_digest
 from whorl.duplicates.question import PairQuestion
@@ -30,7 +29,7 @@ from whorl.model import Document
 from whorl.planning.dates import DateError, read_date
 
 #: Of documents that are in no store whole sets of hashes are kept, up to so many shingles: those are compared exactly.
-FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20)
+FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 #: Documents put into an archive at once, and looked for in it.
 _AT_ONCE = 512
 
@@ -127,11 +126,8 @@ def duplicates_in(
 
         def read(ids: Sequence[str]) -> Mapping[str, npt.NDArray[np.uint64]]:
             texts = engine.texts(ids)
-            shift = np.uint64(64 - archive.scheme.sketch_bits)
-            return {
-                each: ascending_distinct(found.hashes >> shift)
-                for each, found in zip(texts, hashed(texts.values(), engine.scheme, workers=1), strict=True)
-            }
+            found = hashed(texts.values(), engine.scheme, workers=1)
+            return {document_id: each.hashes for document_id, each in zip(texts, found, strict=True)}
 
         found = _found(archive, question, engine.scheme, read, links_suffice=links_suffice, progress=progress)
         found.without_sketch = without

@@ -16,7 +16,7 @@ from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
 from whorl.fingerprint.sketch.sketch import Sketch
 
-#: Takes ids; returns all hashes of their texts, in the bits of the sketches and ascending, of those that have one.
+#: Takes ids; returns all 64-bit hashes of their texts, ascending, of those that have one.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
 
 #: Confidence of the interval that has to lie above the threshold, or texts are read: of candidates just below it there

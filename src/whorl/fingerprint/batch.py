@@ -226,18 +226,14 @@ def hashed(
 
 def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:
     """Return the sketch of one text, at once."""
-    return sketch_of_distinct(_text_hashes(text, scheme, 0), sketch_scheme)
+    return sketch_of_distinct(text_hashes(text, scheme), sketch_scheme)
 
 
-def text_hashes(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> _Row:
-    """Return all distinct hashes of one text, in the bits of a sketch: sorted uint64 array of shape (size,)."""
-    return _text_hashes(text, scheme, 64 - sketch_scheme.sketch_bits)
-
-
-def _text_hashes(text: str, scheme: Scheme, shift: int) -> _Row:
+def text_hashes(text: str, scheme: Scheme) -> _Row:
+    """Return all distinct hashes of one text: sorted uint64 array of shape (size,)."""
     murmur = murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size)
     # Piece by piece, since a long text repeats itself.
-    return sorted_distinct([sorted_distinct([numbered(piece, 0)[0] >> np.uint64(shift)]) for piece in murmur])
+    return sorted_distinct([sorted_distinct([numbered(piece, 0)[0]]) for piece in murmur])
 
 
 def _plain(texts: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:

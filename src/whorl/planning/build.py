@@ -88,7 +88,7 @@ class SketchTokens:
     Args:
         reference: The document that the sketch is of.
         scheme: Of the sketch.
-        numbers: The tokens as `whorl.fingerprint.sketch.sketch.lookup_numbers` gives them, each once.
+        numbers: The tokens, hashes in the bits of the scheme, each once.
         min_should_match: At least 1.
         smallest_size: Distinct shingles of the smallest document.
         largest_size: Those of the largest, None for no limit.

@@ -12,14 +12,15 @@ from collections.abc import Set
 
 import numpy as np
 
+from whorl.arrays import ascending_distinct
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.sketch.sketch import Sketch, compare, lookup_numbers
+from whorl.fingerprint.sketch.sketch import Sketch, compare
 from whorl.fingerprint.statistics.estimate import estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit
 from whorl.planning.build import Bool, BoundNode, BoundPlan, SketchTokens
 from whorl.similar.hits import AT_ONCE, Batch, Found, scored
-from whorl.similar.plan import SketchPlan, make_plan
+from whorl.similar.plan import Branch, SketchPlan, make_plan
 from whorl.similar.question import Question
 from whorl.similar.sources import Source
 from whorl.similar.whole_text import Reader
@@ -54,15 +55,11 @@ class SketchSearch:
 
     def look_ups(self) -> BoundNode | None:
         """Return what the engine is asked for: documents of any branch. None where nothing can be asked."""
-        plan, numbers = self.plan, lookup_numbers(self._sketch).tolist()
+        plan = self.plan
         largest = max((branch.largest_size or 0 for branch in plan.branches), default=0)
         branches = tuple(
-            SketchTokens(
-                self.source.name,
-                self._sketch.scheme,
-                tuple(numbers[branch.tokens.start : branch.tokens.stop]),
-                branch.min_should_match,
-                branch.smallest_size,
+            self._look_up(
+                branch,
                 # Larger ones may have come since.
                 branch.largest_size if branch.largest_size != largest or plan.metric is not Metric.A_IN_B else None,
             )
@@ -70,6 +67,20 @@ class SketchSearch:
             if branch.min_should_match
         )
         return Bool(should=branches, min_should_match=1) if branches else None
+
+    def _look_up(self, branch: Branch, largest_size: int | None) -> SketchTokens:
+        tokens = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
+        distinct = ascending_distinct(tokens)
+        # Two shingles with one token are found as one.
+        minimum = max(1, branch.min_should_match - (tokens.size - distinct.size))
+        return SketchTokens(
+            self.source.name,
+            self._sketch.scheme,
+            tuple(distinct.tolist()),
+            minimum,
+            branch.smallest_size,
+            largest_size,
+        )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch:
         """Fetch the candidates behind a place, and verify those that were not seen yet."""
@@ -90,4 +101,4 @@ class SketchSearch:
             scored(candidates[place][0], estimate, self.question.metric)
             for place, estimate in zip(at.tolist(), estimates, strict=True)
         ]
-        return list(self._reader.settled(kept, self._sketch))
+        return list(self._reader.settled(kept))

@@ -1,9 +1,10 @@
 """From a threshold and a wanted recall to the tokens to ask for and how many of them a candidate must have.
 
-A branch of the plan asks the m smallest hashes of the source's sketch, of documents in a range of sizes whose own
-sketches hold those hashes if they hold them at all. Hashes are uniform and a document's level depends on its size
-alone, so the m tokens are a uniform choice of the source's a shingles, and of them a document that shares I shingles
-has X ~ Hypergeometric(a, I, m) in the index: exactly, whatever the sizes. The largest min-should-match c with
+A branch of the plan asks the m smallest hashes of the source's sketch, of documents in a range of sizes of which those
+hashes stand in the index if they have them at all. Hashes are uniform and a document's look-up level depends on its
+size alone, so the m tokens are a uniform choice of the source's a shingles, and of them a document that shares I
+shingles has X ~ Hypergeometric(a, I, m) in the index: exactly, whatever the sizes, but for those few that it has by
+accident (`sketch.sketch`), which make no document harder to find. The largest min-should-match c with
 P(X >= c) >= recall, at the least I that reaches the threshold, then finds every document at or above the threshold
 with at least that chance, over the choice of the hash.
 
@@ -57,7 +58,7 @@ class Branch:
     Args:
         smallest_size: Distinct shingles of the smallest document.
         largest_size: Those of the largest, None for no limit.
-        level: The coarsest level at which a document of the branch is compared.
+        level: The coarsest level at which a document of the branch is looked up.
         tokens: Which of the sketch's hashes are asked, in their order: the smallest ones.
         min_should_match: Tokens that a document of the smallest size must have; 0 where nothing can be asked. Valid
             as a filter for larger ones too, and coarser than `SketchPlan.is_candidate`.
@@ -204,7 +205,7 @@ def make_plan(
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Sizes whose levels offer the same tokens."""
+    """Sizes whose look-up levels offer the same tokens."""
 
     smallest: int
     largest: int | None
@@ -213,7 +214,7 @@ class _Group:
 
 
 def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_Group]:
-    """Yield the sizes that a hit can have, cut where its level changes the tokens that can be asked."""
+    """Yield the sizes that a hit can have, cut where its look-up level changes the tokens that can be asked."""
     source, scheme = plan.source, plan.source.scheme
     smallest, largest = sizes_for(plan.metric, plan.threshold, plan.source_size)
     if largest_size is not None:
@@ -221,13 +222,13 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
     most = _MOST_BUDGETS * budget
     budget = max(budget, draws_to_meet(plan.source_size, plan.overlap_at(smallest), plan.first_recall, most))
     pending: _Group | None = None
-    level = scheme.level(smallest)
+    level = scheme.lookup_level(smallest)
     while largest is None or smallest <= largest:
         common = max(level, source.level)
         available = source.count_at(common)
         count = available if plan.metric is Metric.B_IN_A else min(available, budget)
         # Beyond the last token nothing changes any more.
-        stop = None if not count else scheme.sizes_of_level(level).stop - 1
+        stop = None if not count else scheme.largest_at(level)
         last = stop if largest is None else largest if stop is None else min(stop, largest)
         if pending and pending.token_count == count:
             pending = replace(pending, largest=last, level=common)

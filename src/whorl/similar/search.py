@@ -6,8 +6,7 @@ from typing import TypeAlias
 
 from whorl.context import require_time, trace
 from whorl.errors import ParameterError
-from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.batch import text_hashes
 from whorl.planning.build import Bool, BoundNode, BoundPlan, Chosen, MatchAll, Nothing
 from whorl.similar.by_minhash import MinHashSearch
 from whorl.similar.by_sketch import SketchSearch
@@ -29,7 +28,7 @@ def search_for(sources: Sources, reference: str, question: Question) -> SimilarS
     engine, source = sources.engine, sources.source(reference)
     scheme = engine.sketch_scheme
     if scheme is None:
-        size = None if source.text is None else text_sketch(source.text, engine.scheme, SketchScheme()).size
+        size = None if source.text is None else len(text_hashes(source.text, engine.scheme))
         return MinHashSearch(engine, source, sources.signature(source), size, question)
     sketch = sources.sketch(source, scheme)
     if sketch is None:

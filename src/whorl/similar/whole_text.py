@@ -10,19 +10,19 @@ import numpy.typing as npt
 from whorl.arrays import chunks
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.batch import text_hashes
+from whorl.fingerprint.batch import hashed, text_hashes
 from whorl.fingerprint.passages import compare
-from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.statistics.estimate import Estimate
-from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.similar.hits import Found, best_first, exact_estimate, scored
 from whorl.similar.question import Question
 from whorl.similar.sources import Source
 
-#: What is read whole for one search: so many texts, and no more of them once they have so many characters.
-MOST_READ, MOST_CHARACTERS = 300, 10_000_000
-#: Texts fetched in one request, and about how many shingles they may have together.
-_TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 25, 100_000
+#: Texts that one search reads at most to settle what sketches leave open, and to have exact numbers on a page, where
+#: passages are compared; and the characters after which no more are read.
+MOST_SETTLED, MOST_READ, MOST_CHARACTERS = 3_000, 300, 20_000_000
+#: Texts fetched in one request for either, and about how many shingles they may have together.
+_SETTLED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 #: Texts read at once where a page lacks fewer.
 _LEAST_AT_ONCE = 5
 
@@ -41,13 +41,13 @@ class Reader:
         self._read, self._characters = 0, 0
         self._own: npt.NDArray[np.uint64] | None = None
 
-    @property
-    def _has_means(self) -> bool:
-        return self._read < MOST_READ and self._characters < MOST_CHARACTERS
+    def _left(self, most: int) -> int:
+        """Return how many more texts may be read where there may be `most`."""
+        return most - self._read if self._characters < MOST_CHARACTERS else 0
 
     def _texts(self, hits: list[Found]) -> Mapping[str, str]:
         require_time()
-        texts = self._engine.texts([found.hit.id for found in hits[: MOST_READ - self._read]])
+        texts = self._engine.texts([found.hit.id for found in hits])
         self._read += len(texts)
         self._characters += sum(map(len, texts.values()))
         return texts
@@ -60,18 +60,17 @@ class Reader:
 
     # Hits of which the sketches leave open whether they are any.
 
-    def settled(self, kept: list[Found], sketch: Sketch) -> Iterator[Found]:
+    def settled(self, kept: list[Found]) -> Iterator[Found]:
         """Yield the hits, those that were open with exact numbers, without those that turn out to be none.
 
         Args:
             kept: The hits, by their sketches.
-            sketch: The source's.
         """
         is_open = [found for found in kept if self._is_open(found.estimate)]
         # The smallest first: so most of them are settled.
         is_open.sort(key=lambda found: (found.estimate.hit_size, found.hit.id))
-        own = self._own_hashes(sketch) if is_open else None
-        hashes = {} if own is None else dict(self._hashes(is_open, sketch))
+        own = self._own_hashes() if is_open else None
+        hashes = {} if own is None else dict(self._hashes(is_open))
         for found in kept:
             if own is None or found.hit.id not in hashes:
                 yield found
@@ -82,25 +81,25 @@ class Reader:
         # An interval below the threshold is as open: it may come of a sharper law than the one that kept the hit.
         return not estimate.is_exact and estimate.low.by(self._question.metric) < float(self._question.threshold)
 
-    def _own_hashes(self, sketch: Sketch) -> npt.NDArray[np.uint64] | None:
-        """Return all hashes of the source, None where they are not known and not worth its text."""
-        if self._own is None and sketch.is_complete:
-            self._own = sketch.hashes
-        elif self._own is None and self._question.metric is not Metric.A_IN_B:
-            # Few are as large and open, and those within are short; what contains a large source is neither.
+    def _own_hashes(self) -> npt.NDArray[np.uint64] | None:
+        """Return all hashes of the source, None where its text is not known."""
+        if self._own is None:
             text = self._own_text()
-            self._own = None if text is None else text_hashes(text, self._engine.scheme, sketch.scheme)
+            self._own = None if text is None else text_hashes(text, self._engine.scheme)
         return self._own
 
-    def _hashes(self, is_open: list[Found], sketch: Sketch) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
-        for group in chunks(is_open, _shingles, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE):
-            if not self._has_means:
+    def _hashes(self, is_open: list[Found]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
+        for group in chunks(is_open, _shingles, _SHINGLES_AT_ONCE, _SETTLED_AT_ONCE):
+            if not (left := self._left(MOST_SETTLED)):
                 return
-            for document_id, text in self._texts(group).items():
-                yield document_id, text_hashes(text, self._engine.scheme, sketch.scheme)
+            texts = self._texts(group[:left])
+            found = hashed(texts.values(), self._engine.scheme, workers=1)
+            yield from zip(texts, (each.hashes for each in found), strict=True)
 
     def _exact(self, own: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Estimate | None:
-        question, size, shared = self._question, len(hashes), int(np.isin(own, hashes, assume_unique=True).sum())
+        question, size = self._question, len(hashes)
+        few, many = sorted((own, hashes), key=len)
+        shared = int((many.take(np.searchsorted(many, few), mode="clip") == few).sum()) if few.size else 0
         if shared < least_overlap(question.metric, question.threshold, len(own), size):
             return None
         return exact_estimate(len(own), size, shared)
@@ -129,11 +128,11 @@ class Reader:
         if unread and end and own is None:
             return tuple(kept), [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
         without_text: list[Found] = []
-        while unread and own is not None and self._has_means:
+        while unread and own is not None and (left := self._left(MOST_READ)):
             lacking = end - len(known)
             if lacking <= 0 and known[end - 1].hit.score >= 100 * unread[0].estimate.high.by(metric):
                 break
-            most = min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, MOST_READ - self._read)
+            most = min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, left)
             wanted = unread[:most]
             group = next(chunks(wanted, _shingles, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE))
             del unread[: len(group)]

@@ -31,7 +31,7 @@ def test_sketches_of_a_batch(sizes: list[int], bits: int, seed: int, skipped: in
     from whorl.duplicates.spark.frames import packed, sketches_in
 
     chance = random.Random(seed)
-    scheme = SketchScheme(k=64, floor_level=1, cap=128, sketch_bits=bits, token_bits=32)
+    scheme = SketchScheme(k=64, floor_level=1, cap=128, lookup_k=64, bits=bits)
     made = [sketch_of(np.array([chance.getrandbits(64) for _ in range(size)], np.uint64), scheme) for size in sizes]
     raw = [packed(sketch.hashes, scheme) for sketch in made]
     assert [len(each) for each in raw] == [-(-bits // 8) * sketch.hashes.size for sketch in made]
@@ -42,8 +42,10 @@ def test_sketches_of_a_batch(sizes: list[int], bits: int, seed: int, skipped: in
 
 def test_bytes_by_hand() -> None:
     """
-    The lowest byte first; 40 bits are five of them.
+    The lowest byte first; 27 bits are four of them, 40 five.
     """
     from whorl.duplicates.spark.frames import packed
 
-    assert packed(np.array([1, 0x0504030201], np.uint64), SketchScheme()) == bytes([1, 0, 0, 0, 0, 1, 2, 3, 4, 5])
+    assert packed(np.array([1, 0x0C030201], np.uint64), SketchScheme()) == bytes([1, 0, 0, 0, 1, 2, 3, 12])
+    longer = packed(np.array([1, 0x0504030201], np.uint64), SketchScheme(bits=40))
+    assert longer == bytes([1, 0, 0, 0, 0, 1, 2, 3, 4, 5])

@@ -21,8 +21,9 @@ from whorl import Store
 from whorl.engine.solr.analysis import seen_profile
 from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import Level, check, compare_sample
+from whorl.engine.solr.doctor import Level, check
 from whorl.engine.solr.engine import SolrEngine
+from whorl.engine.solr.sample import compare_sample
 from whorl.engine.solr.schema import FieldNames, inspect, profile_of
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.codec import Spelling

@@ -74,7 +74,7 @@ SHAPES: dict[str, list[object]] = {
 def url(solr_standalone_url: str) -> Iterator[str]:
     base_url = solr_standalone_url.rpartition("/")[0]
     name = f"whorl_shapes_{uuid.uuid4().hex[:8]}"
-    made = solr_runtime.make_collection(base_url, name)
+    made = solr_runtime.keep_vectors(solr_runtime.make_collection(base_url, name))
     with open_store(made) as store:
         store.index([Document("a", TEXT), Document("b", f"{TEXT} and more")])
     yield made

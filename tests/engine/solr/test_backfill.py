@@ -140,6 +140,50 @@ def test_backfill_repairs_what_others_lost(client: SolrClient) -> None:
     assert not {"lost-sketches", "other-sketch-scheme", "without-sketch", "no-sketches"} & codes.keys()
 
 
+def test_an_earlier_scheme_is_converted(client: SolrClient, store: Store) -> None:
+    """
+    Sketches of the first scheme are compared with nothing: until they are converted, the tokens find the documents and
+    a warning says so; halfway `check` counts both; then all is as if whorl had just indexed the documents.
+    """
+    before, found, first = stored(client), answers(store), "minhash1-icu74-w5-b512+sketch1-k1024-f3-c16384-s40-t40"
+    client.post("update", [{**each, SCHEME: first} for each in before], commit="true")
+
+    def counted() -> list[str]:
+        findings = {finding.code: finding for finding in check(client, FieldNames())}
+        assert f"whorl solr backfill {client.url}" in findings["other-sketch-scheme"].remedy
+        return [findings[code].message for code in ("sketches", "other-sketch-scheme")]
+
+    assert [message.split()[0] for message in counted()] == ["0", str(len(DOCUMENTS))]
+    with Store(SolrEngine(client)) as earlier:
+        assert earlier.engine.sketch_scheme is None
+        assert earlier.engine.sketches(["big"]) == {}
+        told = earlier.similar("d40", threshold=20)
+        assert "whorl solr check" in told.warnings[0]
+        assert answers(earlier) == found
+
+    so_far = Backfilled(0)
+
+    def stop(done: Backfilled) -> None:
+        nonlocal so_far
+        so_far = done
+        if done.sent >= 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        backfill(client, FieldNames(), batch=10, progress=stop)
+    have, others = counted()
+    assert int(have.split()[0]) == so_far.sent
+    assert int(others.split()[0]) == len(DOCUMENTS) - so_far.done
+    assert first in others
+    with Store(SolrEngine(client)) as partly:
+        assert partly.engine.sketch_scheme == SCHEME_NOW
+    done = backfill(client, FieldNames())
+    assert done.sent + done.removed == int(others.split()[0])
+    assert stored(client) == only_of_texts(before)
+    assert answers(store) == found
+    assert "other-sketch-scheme" not in {finding.code for finding in check(client, FieldNames())}
+
+
 def test_the_command(client: SolrClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A dry run changes nothing; a run says what it did; a second one finds nothing to do.

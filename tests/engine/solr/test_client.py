@@ -337,7 +337,7 @@ TEXT = "the quick brown fox jumps over the lazy dog and sleeps in the sun all da
 def core(solr_standalone_url: str) -> Iterator[str]:
     """URL of a core of these tests' own."""
     base_url = solr_standalone_url.rpartition("/")[0]
-    yield solr_runtime.make_collection(base_url, "whorl_test_faults")
+    yield solr_runtime.keep_vectors(solr_runtime.make_collection(base_url, "whorl_test_faults"))
     solr_runtime.drop(base_url, "whorl_test_faults")
 
 

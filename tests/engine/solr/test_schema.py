@@ -11,8 +11,9 @@ from tests import solr_runtime
 from tests.plain import full_minima, plain_minima
 from whorl import Store
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import Level, compare_sample
+from whorl.engine.solr.doctor import Level
 from whorl.engine.solr.engine import SolrEngine
+from whorl.engine.solr.sample import compare_sample
 from whorl.engine.solr.schema import FieldNames, TokenSource
 from whorl.errors import SchemaError
 from whorl.fingerprint.minhash.codec import Spelling, spell
@@ -170,7 +171,7 @@ def test_ways_to_name_a_document(collection_url: str, reference: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "field", ["MINHASH", "whole", "no_rotation", "alfresco", "hex_values", "short_stored", "short_values"]
+    "field", ["MINHASH", "text_only", "whole", "no_rotation", "alfresco", "hex_values", "short_stored", "short_values"]
 )
 def test_a_sketch_agrees(collection_url: str, field: str) -> None:
     """
@@ -189,6 +190,11 @@ def test_a_sketch_that_differs(collection_url: str) -> None:
     finding = compare_sample(SolrClient(collection_url), FieldNames(minhash="alfresco"), 200)
     assert (finding.level, finding.code) == (Level.WARNING, "sample-differs")
     assert "'0-changed'" in finding.message
+    definition = {"name": "unfilled", "type": "whole_min_hash", "stored": False}
+    requests.post(f"{collection_url}/schema", json={"add-field": definition}, timeout=60).raise_for_status()
+    finding = compare_sample(SolrClient(collection_url), FieldNames(minhash="unfilled"), 200)
+    assert finding.code == "sample-differs"
+    assert "tokens made here, 0 the same" in finding.message
     requests.post(f"{collection_url}/update?commit=true", json={"delete": ["0-changed"]}, timeout=60).raise_for_status()
 
 

@@ -159,6 +159,31 @@ def test_empty_sketches_beside_tokens(make: Callable[..., SolrClient], run: Run)
     assert similar(run, client, "a") == ["b"]
 
 
+def test_without_minhash(make: Callable[..., SolrClient], run: Run) -> None:
+    """
+    Nothing is there that only FINGERPRINT asks for; what goes by sketches finds the same; FINGERPRINT says what it
+    lacks, and gets it from another run.
+    """
+    client = make("", [{"id": name} for name in TEXTS])
+    said = run("solr", "init", client.url, "--without-minhash")
+    assert "MINHASH" not in said
+    assert "text_min_hash" not in said
+    assert "nothing to add" in run("solr", "init", client.url, "--without-minhash")
+    with open_store(client.url) as store:
+        assert store.similar(source="there are no documents yet in this collection").total == 0
+        store.index([Document(name, text) for name, text in TEXTS.items()])
+    assert similar(run, client, "a") == ["b"]
+    assert search(client, next(iter(TEXTS["a"].split())))
+    found = findings(run, client)
+    assert found["no-minhash"]["level"] == "note"
+    assert found["sketches"]["message"].startswith(f"{len(TEXTS)} of {len(TEXTS)}")
+    assert run("solr", "backfill", client.url) == "0 documents given a sketch.\n"
+    message = run("search", "FINGERPRINT:a_50", "--store", client.url, fails=True)
+    assert "no field 'MINHASH'" in message
+    assert f"whorl solr init {client.url}" in message
+    assert "added MINHASH" in run("solr", "init", client.url)
+
+
 BODY = '<field name="body" type="text_general" indexed="true" stored="true"/>'
 
 

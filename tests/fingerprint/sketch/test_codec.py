@@ -20,11 +20,12 @@ SCHEME = SketchScheme()
 
 
 schemes = st.builds(
-    lambda k, floor, more, bits: SketchScheme(k, floor, k + more, bits, 32),
+    lambda k, floor, more, part, bits: SketchScheme(k, floor, k + more, -(-k // part), bits),
     st.integers(1, 50),
     st.integers(0, 5),
     st.integers(0, 200),
-    st.sampled_from([32, 40, 48, 63, 64]),
+    st.integers(1, 50),
+    st.sampled_from([24, 27, 32, 40, 63, 64]),
 )
 
 
@@ -44,20 +45,20 @@ def test_bytes_give_the_sketch_back(count: int, scheme: SketchScheme) -> None:
 @pytest.mark.parametrize(
     "numbers", [[], [0], [(1 << 64) - 1], [0, (1 << 64) - 1], [1 << 63] * 3, list(range(0, 1 << 44, 1 << 34))]
 )
-@pytest.mark.parametrize("bits", [40, 64])
+@pytest.mark.parametrize("bits", [27, 64])
 def test_bytes_of_unlikely_hashes(numbers: list[int], bits: int) -> None:
     """
     Hashes need not be spread evenly.
     """
-    scheme = replace(SCHEME, sketch_bits=bits)
+    scheme = replace(SCHEME, bits=bits)
     sketch = sketch_of(np.array(numbers, dtype=np.uint64), scheme)
     assert decode(encode(sketch), scheme) == sketch
 
 
-@pytest.mark.parametrize(("size", "most"), [(100, 4.7), (500, 4.3), (1000, 4.2), (5000, 4.3), (100_000, 3.3)])
+@pytest.mark.parametrize(("size", "most"), [(100, 3.2), (500, 2.8), (1000, 2.6), (5000, 2.3), (100_000, 1.8)])
 def test_bytes_are_few(size: int, most: float) -> None:
     """
-    Half of what 64 bits take.
+    A third of what 64 bits take, and less.
     """
     sketch = sketch_of(random_hashes(size), SCHEME)
     assert len(encode(sketch)) / len(sketch.hashes) < most
@@ -65,10 +66,12 @@ def test_bytes_are_few(size: int, most: float) -> None:
 
 def test_bytes_as_documented() -> None:
     """
-    Two shingles with the hashes 1 and 2**39 of 40 bits: five low bytes each in planes of 4 and 1, both high bits 0.
+    Two shingles with the hashes 1 and 2**26 + 5 * 2**23 of 27 bits: of the 26 low ones 16 and 8 in planes and two
+    behind each other, 0 and 2; the high bits, 0 and 1, at the places 0 and 1 + 1.
     """
-    sketch = Sketch(SCHEME, 2, np.array([1, 1 << 39], dtype=np.uint64))
-    body = bytes([1, 40, 0, 5, 2, 0, 0, 0, 2, 0, 0, 0]) + bytes([1, 0, 0, 0, 0, 0, 0, 0]) + bytes([0, 128]) + b"\x03"
+    sketch = Sketch(SCHEME, 2, np.array([1, (1 << 26) + (5 << 23)], dtype=np.uint64))
+    head = bytes([2, 27, 0, 26, 2, 0, 0, 0, 2, 0, 0, 0])
+    body = head + bytes([1, 0, 0, 0]) + bytes([0, 128]) + bytes([2 << 2, 0b101])
     assert encode(sketch) == body + crc32(body).to_bytes(4, "little")
 
 
@@ -89,9 +92,10 @@ def test_damage_is_found(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        bytes([1, 40, 0, 5, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer low parts than hashes
-        bytes([1, 40, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7]),  # more high parts than hashes
-        bytes([1, 40, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]),  # none
+        bytes([2, 27, 0, 26, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer low parts than hashes
+        bytes([2, 27, 0, 3, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer bits left over than hashes
+        bytes([2, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7]),  # more high parts than hashes
+        bytes([2, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]),  # none
     ],
 )
 def test_contradictions_are_found(body: bytes) -> None:
@@ -107,8 +111,8 @@ def test_other_schemes_are_not_read() -> None:
     Bytes of a sketch of another scheme are refused, and both are named.
     """
     raw = encode(sketch_of(random_hashes(3000), SCHEME))
-    for other in (replace(SCHEME, sketch_bits=48), replace(SCHEME, k=512)):
-        with pytest.raises(SchemeMismatchError, match=f"version 1, 40 bits, level 2 for 3000 shingles.*{other.name}"):
+    for other in (replace(SCHEME, bits=48), replace(SCHEME, k=512)):
+        with pytest.raises(SchemeMismatchError, match=f"version 2, 27 bits, level 2 for 3000 shingles.*{other.name}"):
             decode(raw, other)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +14,19 @@ from hypothesis import strategies as st
 
 from tests.plain import sketch_of
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, lookup_tokens
+from whorl.fingerprint.sketch.sketch import SketchScheme, compare, lookup_numbers, lookup_tokens, spelled
 
 SCHEME = SketchScheme()
 #: Small enough for every level to be met with few hashes.
-SMALL = SketchScheme(k=4, floor_level=2, cap=6, sketch_bits=32, token_bits=32)
+SMALL = SketchScheme(k=4, floor_level=2, cap=6, lookup_k=2, bits=32)
 
 schemes = st.builds(
-    lambda k, floor, more, bits: SketchScheme(k, floor, k + more, bits, 32),
+    lambda k, floor, more, part, bits: SketchScheme(k, floor, k + more, -(-k // part), bits),
     st.integers(1, 50),
     st.integers(0, 5),
     st.integers(0, 200),
-    st.sampled_from([32, 40, 48, 63, 64]),
+    st.integers(1, 50),
+    st.sampled_from([24, 27, 32, 40, 63, 64]),
 )
 sizes = st.integers(0, 1 << 20)
 
@@ -34,8 +35,8 @@ def random_hashes(count: int, seed: int = 1) -> npt.NDArray[np.uint64]:
     return np.random.default_rng(seed).integers(0, 1 << 64, count, dtype=np.uint64)
 
 
-def plain_level(size: int, scheme: SketchScheme) -> int:
-    needed = next(level for level in range(99) if size <= scheme.k * 2**level)
+def plain_level(size: int, scheme: SketchScheme, k: int) -> int:
+    needed = next(level for level in range(99) if size <= k * 2**level)
     if needed <= scheme.floor_level:
         return needed
     return max(scheme.floor_level, next(level for level in range(99) if size <= scheme.cap * 2**level))
@@ -46,43 +47,50 @@ def test_levels(scheme: SketchScheme, size: int) -> None:
     """
     A level is the least at which about k, or beyond the floor about `cap`, hashes are left.
     """
-    level = scheme.level(size)
-    assert level == plain_level(size, scheme)
-    assert size in scheme.sizes_of_level(level)
+    assert scheme.level(size) == plain_level(size, scheme, scheme.k)
+    assert scheme.lookup_level(size) == plain_level(size, scheme, scheme.lookup_k)
+    assert scheme.level(size) <= scheme.lookup_level(size)
 
 
 @given(schemes)
-def test_sizes_of_levels_have_no_gaps(scheme: SketchScheme) -> None:
+def test_look_up_levels_have_no_gaps(scheme: SketchScheme) -> None:
     """
-    The sizes of the levels follow each other, and all of them stand at their level.
+    Each ends with its largest document, and the next larger one stands at the next level.
     """
-    ranges = [scheme.sizes_of_level(level) for level in range(12)]
-    assert ranges[0].start == 0
-    for level, (own, following) in enumerate(pairwise(ranges)):
-        assert own.stop == following.start
-        assert {scheme.level(own[0]), scheme.level(own[-1])} == {level}
+    assert scheme.lookup_level(0) == 0
+    for level in range(12):
+        largest = scheme.largest_at(level)
+        assert (scheme.lookup_level(largest), scheme.lookup_level(largest + 1)) == (level, level + 1)
+    with pytest.raises(ParameterError, match="got -1"):
+        scheme.largest_at(-1)
 
 
 def test_default_levels() -> None:
     """
-    Every hash up to 1,024 shingles, an eighth from 4,097 on, at most about 16,384.
+    Every hash up to 1,024 shingles, an eighth from 4,097 on, at most about 16,384; in the index every one up to 128.
     """
     expected = {0: 0, 1024: 0, 1025: 1, 2048: 1, 2049: 2, 4096: 2, 4097: 3, 131_072: 3, 131_073: 4, 262_145: 5}
     assert {size: SCHEME.level(size) for size in expected} == expected
-    assert SCHEME.sizes_of_level(3) == range(4097, 131_073)
+    expected = {0: 0, 128: 0, 129: 1, 256: 1, 257: 2, 512: 2, 513: 3, 131_072: 3, 131_073: 4, 262_145: 5}
+    assert {size: SCHEME.lookup_level(size) for size in expected} == expected
+    assert [SCHEME.largest_at(level) for level in range(5)] == [128, 256, 512, 131_072, 262_144]
 
 
 @given(st.lists(st.integers(0, (1 << 64) - 1), max_size=80), schemes)
 def test_a_sketch_is_what_lies_below_the_bound(numbers: list[int], scheme: SketchScheme) -> None:
     """
-    Shingles are known by the top bits, counted once, and kept below the bound of the level.
+    Shingles are counted by all bits of their hashes; each below the bound is kept by its top bits, for itself.
     """
     sketch = sketch_of(np.array(numbers + numbers[:3], dtype=np.uint64), scheme)
-    distinct = {number >> (64 - scheme.sketch_bits) for number in numbers}
+    distinct = set(numbers)
     assert sketch.size == len(distinct)
-    bound = 2 ** (scheme.sketch_bits - sketch.level)
-    assert sketch.hashes.tolist() == sorted(number for number in distinct if number < bound)
+    kept = sorted(number >> (64 - scheme.bits) for number in distinct if number < 2 ** (64 - sketch.level))
+    assert sketch.hashes.tolist() == kept
     assert sketch.is_complete == (len(distinct) <= (scheme.k if scheme.floor_level else scheme.cap))
+    bound = 2 ** (64 - scheme.lookup_level(len(distinct)))
+    indexed = sorted({number >> (64 - scheme.bits) for number in distinct if number < bound})
+    assert lookup_numbers(sketch).tolist() == indexed
+    assert lookup_tokens(sketch) == spelled(np.array(indexed, dtype=np.uint64), scheme)
 
 
 @given(st.lists(st.integers(0, 400), max_size=200), st.lists(st.lists(st.integers(0, 400), max_size=200), max_size=5))
@@ -102,6 +110,32 @@ def test_comparison_equals_that_of_sets(own: list[int], others: list[list[int]])
     assert overlaps.sizes.tolist() == [hit.size for hit in hits]
 
 
+@given(st.lists(st.integers(0, 40), max_size=60), st.lists(st.lists(st.integers(0, 40), max_size=60), max_size=5))
+def test_hashes_that_begin_alike_are_counted_each_for_itself(own: list[int], others: list[list[int]]) -> None:
+    """
+    Four hashes begin with the same 27 bits: what is shared is never less than the shingles are, nor more than the
+    prefixes that stand in both, each as often as in either.
+    """
+    pool = np.array([(number // 4 << 40) + number % 4 for number in range(41)], dtype=np.uint64)
+    source, *hits = (sketch_of(pool[np.array(part, dtype=np.intp)], SCHEME) for part in (own, *others))
+    assert source.hashes.size == source.size == len(set(own))
+    found = compare(source, hits).shared.tolist()
+    for shared, other in zip(found, others, strict=True):
+        begun = [Counter(number // 4 for number in set(each)) for each in (own, other)]
+        assert shared == (begun[0] & begun[1]).total() >= len(set(own) & set(other))
+
+
+def test_accidents_are_as_many_as_said() -> None:
+    """
+    Of two sets of 200,000 hashes that share nothing: n / 2**bits of those below the bound, 37 of 25,000.
+    """
+    hashes = np.unique(random_hashes(400_000, seed=3))
+    parts = np.split(np.random.default_rng(1).permutation(hashes), [200_000])
+    one, other = (sketch_of(part, replace(SCHEME, cap=1 << 18)) for part in parts)
+    expected = one.hashes.size * other.hashes.size / 2 ** (27 - 3)
+    assert abs(compare(one, [other]).shared[0] - expected) < 5 * math.sqrt(expected)
+
+
 @pytest.mark.slow
 def test_comparison_of_many() -> None:
     """
@@ -111,8 +145,8 @@ def test_comparison_of_many() -> None:
     source = sketch_of(pool, SCHEME)
     hits = [sketch_of(pool[: 50 + 250 * at], SCHEME) for at in range(150)]
     shared = compare(source, hits).shared.tolist()
-    kept = set(source.hashes.tolist())
-    assert shared == [len(kept & {n for n in hit.hashes.tolist() if n < SCHEME.bound(3)}) for hit in hits]
+    kept = Counter(source.hashes.tolist())
+    assert shared == [(kept & Counter(n for n in hit.hashes.tolist() if n < SCHEME.bound(3))).total() for hit in hits]
 
 
 def test_other_schemes_are_refused() -> None:
@@ -120,51 +154,46 @@ def test_other_schemes_are_refused() -> None:
     Sketches of different schemes are not compared as if they were alike.
     """
     sketch = sketch_of(random_hashes(3000), SCHEME)
-    for other in (replace(SCHEME, sketch_bits=48), replace(SCHEME, k=512)):
+    for other in (replace(SCHEME, bits=48), replace(SCHEME, k=512)):
         with pytest.raises(SchemeMismatchError, match="index both under one scheme"):
             compare(sketch, [sketch_of(random_hashes(3000), other)])
 
 
-@given(st.sampled_from([32, 36, 40, 48, 60, 64]), st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=30))
+@given(st.sampled_from([24, 27, 30, 40, 60, 64]), st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=30))
 def test_tokens_are_the_bits_in_letters(bits: int, numbers: list[int]) -> None:
     """
     Six bits a letter from the top, in an order that is that of the numbers; distinct as the numbers are.
     """
-    scheme = SketchScheme(sketch_bits=64, token_bits=bits)
-    sketch = sketch_of(np.array(numbers, dtype=np.uint64), scheme)
+    scheme = SketchScheme(bits=bits)
     letters = ".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
     assert "".join(sorted(letters)) == letters
     length = math.ceil(bits / 6)
     tops = [number >> (64 - bits) for number in sorted(set(numbers))]
     filled = [top << (6 * length - bits) for top in tops]
     expected = tuple("".join(letters[number >> (6 * at) & 63] for at in reversed(range(length))) for number in filled)
-    assert lookup_tokens(sketch) == expected
+    assert spelled(np.array(tops, dtype=np.uint64), scheme) == expected
     assert list(expected) == sorted(expected)
-    assert lookup_numbers(sketch).tolist() == tops
 
 
 def test_tokens_by_hand() -> None:
     """
-    40 bits are 7 letters; the lowest hash is all dots.
+    27 bits are 5 letters; the lowest hash is all dots.
     """
-    sketch = Sketch(SCHEME, 3, np.array([0, 1, (1 << 40) - 1], dtype=np.uint64))
-    assert lookup_tokens(sketch) == (".......", "......3", "zzzzzzw")
-    assert lookup_tokens(sketch_of(random_hashes(0), SCHEME)) == ()
+    assert spelled(np.array([0, 1, (1 << 27) - 1], dtype=np.uint64), SCHEME) == (".....", "....7", "zzzzs")
+    assert spelled(np.array([], dtype=np.uint64), SCHEME) == ()
 
 
 def test_names_of_schemes() -> None:
     """
     A name gives its scheme back; others say what a name looks like.
     """
-    assert SCHEME.name == "sketch1-k1024-f3-c16384-s40-t40"
-    assert SketchScheme.named("sketch1-k512-f4-c4096-s64-t48") == SketchScheme(512, 4, 4096, 64, 48)
-    with pytest.raises(ParameterError, match="name one as sketch1-k1024-f3-c16384-s40-t40"):
-        SketchScheme.named("sketch2-k1024-f3-c16384-s40-t40")
+    assert SCHEME.name == "sketch2-k1024-f3-c16384-l128-b27"
+    assert SketchScheme.named("sketch2-k512-f4-c4096-l512-b64") == SketchScheme(512, 4, 4096, 512, 64)
+    with pytest.raises(ParameterError, match="name one as sketch2-k1024-f3-c16384-l128-b27"):
+        SketchScheme.named("sketch1-k1024-f3-c16384-s40-t40")
 
 
-@pytest.mark.parametrize(
-    "parts", [{"k": 0}, {"cap": 1000}, {"floor_level": -1}, {"sketch_bits": 65}, {"token_bits": 41}]
-)
+@pytest.mark.parametrize("parts", [{"k": 0}, {"cap": 1000}, {"floor_level": -1}, {"bits": 65}, {"lookup_k": 1025}])
 def test_parameters_of_schemes(parts: dict[str, int]) -> None:
     """
     Parameters are held to their ranges, and the error names the one.

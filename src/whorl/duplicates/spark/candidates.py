@@ -65,7 +65,7 @@ def join_candidates(
         crowds: As in `whorl.duplicates.candidates.find_candidates`.
         most: As there.
     """
-    width = -(-scheme.sketch_bits // 8)
+    width = -(-scheme.bits // 8)
     largest = documents.agg((f.max(f.length("hashes")) / width).cast("long")).collect()[0][0]
     pairs, alike = [], []
     rest = documents

@@ -45,7 +45,7 @@ def stepped(frame: DataFrame, step: Step, schema: str) -> DataFrame:
 
 def packed(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> bytes:
     """Return hashes in as few whole bytes each as their bits take, the lowest byte first."""
-    width = -(-scheme.sketch_bits // 8)
+    width = -(-scheme.bits // 8)
     return np.ascontiguousarray(hashes.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, :width]).tobytes()
 
 
@@ -57,7 +57,7 @@ def sketches_in(sizes: pa.Array, hashes: pa.Array, scheme: SketchScheme) -> Sket
         hashes: Each one's hashes, as `packed` returns them.
         scheme: What they depend on.
     """
-    width = -(-scheme.sketch_bits // 8)
+    width = -(-scheme.bits // 8)
     counts = np.array([len(each) // width for each in hashes.to_pylist()], np.int64)
     together = np.frombuffer(b"".join(hashes.to_pylist()), np.uint8).reshape(-1, width)
     whole = np.zeros((together.shape[0], 8), np.uint8)

@@ -15,7 +15,7 @@ from whorl.engine.solr.answer import Answer, Json, first_text, whole_text
 from whorl.engine.solr.atomic_updates import require_safe
 from whorl.engine.solr.clauses import exists
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import NEEDED, SIZE, stored_name
+from whorl.engine.solr.fields import NEEDED, SCHEME, SIZE, stored_name
 from whorl.engine.solr.request import EVERYTHING, empty_sketches, listed, lost_sketches, one_of, without_sketch
 from whorl.engine.solr.schema import Collection, FieldNames, inspect
 from whorl.engine.solr.sketches import sketch_fields
@@ -152,6 +152,7 @@ def backfill(
 
 def _filled(client: SolrClient, collection: Collection, documents: list[Answer], done: Backfilled) -> Backfilled:
     unread = _unread(client, collection, documents)
+    name = stored_name(collection.scheme, SketchScheme())
     made, removed, kept = [], [], 0
     texts = [whole_text(document.get(collection.content or "")) for document in documents]
     read = hashed(filter(None, texts), collection.scheme, workers=1)
@@ -159,7 +160,7 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Answer],
         is_empty = first_text(document.get(SIZE)) == "0"
         if text:
             sketch = next(read).sketch(SketchScheme())
-            if is_empty and not sketch.size:
+            if is_empty and not sketch.size and first_text(document.get(SCHEME)) == name:
                 kept += 1
             else:
                 made.append(_update(collection, document, sketch_fields(sketch, collection.scheme)))
@@ -179,7 +180,7 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Answer],
 def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[Answer]]:
     """Yield the documents to look at in the order of their ids, with their texts, sizes and versions."""
     key = collection.names.key
-    fields = listed([key, *([collection.content] if collection.content else []), SIZE, "_version_"])
+    fields = listed([key, *([collection.content] if collection.content else []), SIZE, SCHEME, "_version_"])
     for query in _queries(collection, repair=repair):
         for documents, _ in client.pages(query, key, fields, batch):
             yield documents

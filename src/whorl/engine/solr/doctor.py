@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from whorl.engine.solr.answer import Answer, Json, reading, texts, vectors
+from whorl.engine.solr.answer import Json, reading
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, stored_name
-from whorl.engine.solr.request import EVERYTHING, empty_sketches, listed, lost_sketches, vector_parameters
+from whorl.engine.solr.request import EVERYTHING, empty_sketches, lost_sketches
 from whorl.engine.solr.schema import (
     Collection,
     FieldNames,
@@ -31,12 +31,9 @@ from whorl.engine.solr.schema import (
 from whorl.engine.solr.sketches import coverage
 from whorl.engine.solr.texts import TextField, listing, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
-from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
-#: Documents of a sample that are fetched at once; each brings its whole text.
-_AT_ONCE = 20
 _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")
 
 
@@ -91,12 +88,8 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
             findings.append(Finding(Level.ERROR, "no-fingerprints", str(error), f"whorl solr init {client.url}"))
         else:
             findings += [
-                *_token_source(client, collection),
-                *_field(collection),
-                *_analysis(collection),
-                *_content(client, collection, wanted),
+                *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
                 *_identifiers(collection, wanted),
-                *_without_fingerprint(client, collection),
                 *_sketches(client, collection, has_text=any(each.name == wanted.content for each in texts)),
                 *_uncommitted(client),
             ]
@@ -154,6 +147,26 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[T
             )
 
 
+def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+    yield Finding(
+        Level.NOTE,
+        "no-minhash",
+        f"there is no field {collection.names.minhash!r}: FINGERPRINT queries by tokens cannot be asked, only 'whorl "
+        f"similar' and what else goes by sketches (Solr {collection.version.solr}, words broken as "
+        f"{collection.scheme.profile} by its version)",
+        f"whorl solr init {client.url}, where those are wanted",
+    )
+
+
+def _minhash(client: SolrClient, collection: Collection, wanted: FieldNames) -> Iterator[Finding]:
+    """Say everything about the field of tokens."""
+    yield from _token_source(client, collection)
+    yield from _field(collection)
+    yield from _analysis(collection)
+    yield from _content(client, collection, wanted)
+    yield from _without_fingerprint(client, collection)
+
+
 def _token_source(client: SolrClient, collection: Collection) -> Iterator[Finding]:
     name = collection.names.minhash
     known = "as its analysis of a text shows" if collection.profile_is_seen else "by its version"
@@ -187,10 +200,10 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
         )
     if collection.sources == (TokenSource.TEXT,):
         yield Finding(
-            Level.WARNING,
+            Level.NOTE,
             "text-only",
-            "the source's whole text is fetched and fingerprinted for every query, which takes longer for long texts",
-            f"set termVectors=true on {name!r} and index again (whorl index --all)",
+            f"a source's whole text is fetched and fingerprinted for every query; term vectors of {name!r} would save "
+            "that for long texts, and take as much of the index as the tokens themselves",
         )
     if collection.schema.fields[name].get("termVectors") and collection.vector_handler is None:
         yield Finding(
@@ -459,7 +472,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
 
 def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> Iterator[Finding]:
     remedy = f"whorl solr backfill {client.url} --repair"
-    wrong = client.count(empty_sketches(scheme, collection.names.minhash))
+    wrong = client.count(empty_sketches(scheme, collection.names.minhash)) if collection.has_minhash else 0
     if wrong:
         yield Finding(
             Level.WARNING,
@@ -495,82 +508,3 @@ def _uncommitted(client: SolrClient) -> Iterator[Finding]:
             f"{pending:,} documents are not committed on the node that answered, so no search finds them yet",
             "commit, or set autoSoftCommit",
         )
-
-
-# `check --sample`: a collection's own tokens beside those made here from its stored texts.
-
-
-def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Finding:
-    """Fingerprint the first texts of a collection here and compare them with the tokens in its index.
-
-    Args:
-        client: Where the collection is.
-        wanted: What it calls its fields.
-        count: Documents to compare, at least 1, in the order of their ids.
-
-    Raises:
-        SchemaError: There is no field of tokens.
-    """
-    collection = inspect(client, wanted)
-    if collection.content is None or not collection.sources or collection.sources[0] is TokenSource.TEXT:
-        return Finding(
-            Level.WARNING,
-            "nothing-to-compare",
-            "a sample needs both the stored text and tokens that can be read back, and one of them is missing",
-        )
-    compared, differing = 0, []
-    for document, indexed in _sampled(client, collection, count):
-        # Solr makes a fingerprint of each value.
-        made = {
-            token
-            for text in texts(document.get(collection.content))
-            for token in sign(text, collection.scheme, collection.spelling).tokens
-        }
-        compared += 1
-        if made != indexed:
-            differing.append((str(document[collection.names.key]), len(made & indexed), len(made), len(indexed)))
-    if not compared:
-        return Finding(Level.NOTE, "nothing-to-compare", "there are no documents to compare yet")
-    return _sample_finding(collection, compared, differing)
-
-
-def _sample_finding(collection: Collection, compared: int, differing: list[tuple[str, int, int, int]]) -> Finding:
-    if not differing:
-        return Finding(
-            Level.OK,
-            "sample-agrees",
-            f"{compared:,} stored texts compared: whorl makes the very tokens that the index holds "
-            f"({collection.scheme.name})",
-        )
-    name, shared, made, indexed = differing[0]
-    return Finding(
-        Level.WARNING,
-        "sample-differs",
-        f"{len(differing):,} of {compared:,} stored texts give other tokens here than in the index; the first is "
-        f"{name!r}: {made} tokens made here, {indexed} in the index, {shared} the same",
-        "index it again if its text or the schema has changed since; else texts given to whorl (--source) are compared "
-        "by other words than the index",
-    )
-
-
-def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[Answer, set[str]]]:
-    """Yield documents with the distinct tokens that the index holds for them."""
-    names = collection.names
-    by_vectors = collection.sources[0] is TokenSource.TERM_VECTORS
-    fields = [names.key, str(collection.content), *([] if by_vectors else [names.minhash])]
-    for start in range(0, count, _AT_ONCE):
-        body = {
-            "query": EVERYTHING,
-            "offset": start,
-            "limit": min(_AT_ONCE, count - start),
-            "fields": listed(fields),
-            "sort": f"{names.key} asc",
-        }
-        handler, parameters = "select", {}
-        if by_vectors:
-            handler, parameters = str(collection.vector_handler), vector_parameters(names.minhash)
-        selected = client.select(body, handler, **parameters)
-        found = vectors(selected.answer, names.minhash) if by_vectors else {}
-        for document in selected.documents:
-            stored = texts(document.get(names.minhash))
-            yield document, set(found.get(str(document[names.key]), {}) if by_vectors else stored)

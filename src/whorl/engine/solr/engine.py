@@ -37,7 +37,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document, Hit, Order, Page, Stored
-from whorl.planning.build import BoundLeaf, BoundNode, BoundPlan, Nothing, mapped
+from whorl.planning.build import BoundLeaf, BoundNode, BoundPlan, Nothing, SharedBands, SharedTokens, mapped
 from whorl.planning.clauses import InOrder, Near, Words
 from whorl.planning.fields import Fields
 
@@ -148,10 +148,11 @@ class SolrEngine:
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """The scheme of the sketches; None where the fields are missing, or no document is found by a sketch of it."""
+        """The scheme of the sketches; None where the fields are missing, or documents are found by tokens alone."""
         if not self.collection.has_sketches:
             return None
-        return _SAMPLE_SCHEME if self._sketch_name in self._coverage().searchable else None
+        is_all_there_is = not self.collection.has_minhash
+        return _SAMPLE_SCHEME if is_all_there_is or self._sketch_name in self._coverage().searchable else None
 
     def resolve(self, references: Sized[str]) -> Mapping[str, str]:
         collection = self.collection
@@ -216,9 +217,21 @@ class SolrEngine:
             some = ids[at : at + _REFERENCES_AT_ONCE]
             documents, repeats = self._sources(some, with_text=any(wanted[document_id] for document_id in some))
             # A key that is a number holds "7" where "007" was asked for.
-            for document_id, document in ((str(each[key]), each) for each in documents if str(each[key]) in wanted):
-                found[document_id] = self._signature(document, repeats.get(document_id, {}), wanted[document_id])
+            meant = {str(each[key]): each for each in documents if str(each[key]) in wanted}
+            if self._token_source is TokenSource.TEXT:
+                found |= self._signed(meant)
+            else:
+                for document_id, document in meant.items():
+                    found[document_id] = self._signature(document, repeats.get(document_id, {}), wanted[document_id])
         return found
+
+    def _signed(self, documents: Mapping[str, Json]) -> Iterator[tuple[str, Signature]]:
+        """Yield the signatures of documents' texts, by id."""
+        collection = self.collection
+        scheme, content = collection.scheme, str(collection.content)
+        texts = (whole_text(each.get(content)) for each in documents.values())
+        for document_id, made in zip(documents, hashed(texts, scheme, Parts.MINIMA, workers=1), strict=True):
+            yield document_id, signature_of(made.minima, scheme, collection.spelling)
 
     def texts(self, ids: Sized[str]) -> Mapping[str, str]:
         collection = self.collection
@@ -297,8 +310,6 @@ class SolrEngine:
         """Return a document's signature from the cheapest source that is exact enough for the caller."""
         collection, source = self.collection, self._token_source
         scheme, spelling, names = collection.scheme, collection.spelling, collection.names
-        if source is TokenSource.TEXT:
-            return sign(whole_text(document.get(str(collection.content))), scheme, spelling)
         stored = document.get(names.minhash, [])
         tokens_there = [str(each) for each in (stored if isinstance(stored, list) else [stored])]
         if source is TokenSource.STORED and len(tokens_there) == scheme.bucket_count:
@@ -350,7 +361,7 @@ class SolrEngine:
         """Yield the fields of each text's fingerprint, as far as Solr does not make them."""
         collection = self.collection
         # Nothing in Solr makes the tokens of a string field.
-        wants_tokens = not collection.schema.is_text(collection.names.minhash)
+        wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
         parts = Parts.MINIMA if wants_tokens else Parts(0)
         if collection.has_sketches:
             parts |= Parts.HASHES
@@ -401,6 +412,11 @@ class SolrEngine:
         return BoundPlan(root, tuple(dict.fromkeys(warnings)))
 
     def _checked(self, node: BoundLeaf, warnings: list[str]) -> BoundLeaf:
+        if isinstance(node, SharedTokens | SharedBands) and not self.collection.has_minhash:
+            raise SchemaError(
+                f"{self._client.url} has no field {self.collection.names.minhash!r}, which FINGERPRINT asks; "
+                f"'whorl solr init {self._client.url}' adds it, and 'whorl similar' needs none"
+            )
         if not isinstance(node, Words | InOrder | Near):
             return node
         collection = self.collection

@@ -113,7 +113,6 @@ FIELDS: tuple[Json, ...] = (
         "type": "text_min_hash",
         "indexed": True,
         "stored": False,
-        "termVectors": True,
         "omitNorms": True,
         "omitTermFreqAndPositions": True,
     },
@@ -135,6 +134,8 @@ FIELDS: tuple[Json, ...] = (
     {"name": SCHEME, "type": "string", "indexed": True, "stored": False, "docValues": True},
 )
 
+#: What a collection needs beside these where no text is stored that a source's tokens could be made from.
+VECTORS: Json = {"termVectors": True}
 VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
 VECTOR_HANDLER: Json = {
     "name": "/tvrh",
@@ -145,5 +146,5 @@ VECTOR_HANDLER: Json = {
 
 
 def stored_name(scheme: Scheme | str, sketch_scheme: SketchScheme) -> str:
-    """Return what `whorl_scheme` holds: all that a sketch depends on, `minhash1-icu74-w5-b512+sketch1-…`."""
+    """Return what `whorl_scheme` holds: all that a sketch depends on, `minhash1-icu74-w5-b512+sketch2-…`."""
     return f"{scheme if isinstance(scheme, str) else scheme.name}+{sketch_scheme.name}"

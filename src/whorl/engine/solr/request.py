@@ -160,10 +160,11 @@ def without_sketch(scheme: str, text: str | None = None) -> dict[str, Any]:
 
     Args:
         scheme: Of the sketches.
-        text: A field that they have, where only those that can be given a sketch are meant.
+        text: A field that they have, where only those that can be given a sketch are meant, or have one under another
+            scheme.
     """
-    has_text = {"filter": [exists(text)]} if text else {}
-    return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **has_text}}
+    is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
+    return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **is_meant}}
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> dict[str, Any]:

@@ -100,6 +100,14 @@ class Schema:
         """Say whether a document may have several values in a field."""
         return bool((self.describe(name) or {}).get("multiValued"))
 
+    @property
+    def has_sketches(self) -> bool:
+        """Whether documents can carry sketches: all four fields are there, each under its own name and as needed.
+
+        A dynamic field that takes any name would read and keep the values in some other way.
+        """
+        return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
+
     def sources(self, destination: str) -> list[str]:
         """Return the fields that are copied into one."""
         return [source for source, copied_into in self.copies if copied_into == destination]
@@ -142,12 +150,14 @@ class Collection:
     profile_is_seen: bool = False
 
     @property
-    def has_sketches(self) -> bool:
-        """Whether documents can carry sketches: all four fields are there, each under its own name and as needed.
+    def has_minhash(self) -> bool:
+        """Whether there is a field of tokens; without one, only searches by sketches and words can be asked."""
+        return self.names.minhash in self.schema.fields
 
-        A dynamic field that takes any name would read and keep the values in some other way.
-        """
-        return all(self.schema.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
+    @property
+    def has_sketches(self) -> bool:
+        """Whether documents can carry sketches."""
+        return self.schema.has_sketches
 
     @property
     def has_searchable_text(self) -> bool:
@@ -164,7 +174,7 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
         known: What was read before: the analysis of a field whose type has not changed is not asked again.
 
     Raises:
-        SchemaError: Solr is too old, or there is no field of tokens.
+        SchemaError: Solr is too old, or there is no field of tokens and none for sketches.
     """
     version = read_version(client)
     version.require()
@@ -183,16 +193,22 @@ def _inspect(
     content = wanted.content if schema.describe(wanted.content) else None
     name = wanted.name if schema.describe(wanted.name) else None
     minhash = schema.fields.get(wanted.minhash)
-    if minhash is None:
+    if minhash is None and not schema.has_sketches:
         raise SchemaError(
             f"{client.url} has no field {wanted.minhash!r} to hold fingerprints; "
             f"'whorl solr init {client.url}' adds it, or name another in whorl.toml"
         )
-    chain = minhash_chain(schema.types[minhash["type"]])
-    spelling = _spelling(chain) if chain else _spelling_seen(client, wanted.minhash)
+    chain = minhash_chain(schema.types[minhash["type"]]) if minhash else []
     scheme = _scheme(chain, profile_of(version.lucene))
-    if (
+    if minhash is None:
+        spelling = Spelling.UNITS_4
+    else:
+        spelling = _spelling(chain) if chain else _spelling_seen(client, wanted.minhash)
+    if minhash is None:
+        profile, is_seen = scheme.profile, False
+    elif (
         known is not None
+        and known.has_minhash
         and (known.names.minhash, known.version) == (wanted.minhash, version)
         and (known.schema.types.get(known.schema.fields[wanted.minhash]["type"]) == schema.types[minhash["type"]])
     ):
@@ -350,9 +366,11 @@ def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]
 
 
 def _token_sources(
-    minhash: Json, types: Mapping[str, Json], vector_handler: str | None, *, has_text: bool
+    minhash: Json | None, types: Mapping[str, Json], vector_handler: str | None, *, has_text: bool
 ) -> tuple[TokenSource, ...]:
     """Return the ways to a document's tokens, the cheapest and most exact first."""
+    if minhash is None:
+        return (TokenSource.TEXT,) if has_text else ()
     # Only in a string field is what is stored also what is indexed; a text field stores the text.
     is_string = "StrField" in types[minhash["type"]]["class"]
     found = [

@@ -14,7 +14,15 @@ from urllib.parse import quote
 from whorl.engine.solr.answer import Json, reading
 from whorl.engine.solr.clauses import exists
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import DYNAMIC_FIELDS, FIELDS, NEEDED, TYPES, VECTOR_COMPONENT, VECTOR_HANDLER
+from whorl.engine.solr.fields import (
+    DYNAMIC_FIELDS,
+    FIELDS,
+    NEEDED,
+    TYPES,
+    VECTOR_COMPONENT,
+    VECTOR_HANDLER,
+    VECTORS,
+)
 from whorl.engine.solr.request import EVERYTHING
 from whorl.engine.solr.schema import FieldNames, Schema, read_schema, read_version
 from whorl.engine.solr.texts import TextField, listing, stored_texts
@@ -31,6 +39,7 @@ def initialise(
     dry_run: bool = False,
     content: str | None = None,
     repair: bool = False,
+    without_minhash: bool = False,
 ) -> list[str]:
     """Add what is missing; return a line for each thing added, kept or found to differ.
 
@@ -41,6 +50,7 @@ def initialise(
         content: The field of the texts, where it is another than `wanted` says.
         repair: Also change what an earlier run has left in the way: a fingerprint that is made from a field which no
             document has, or that takes one value where texts have several.
+        without_minhash: Add no field of tokens, which only FINGERPRINT queries ask: for searches by sketches alone.
 
     Raises:
         SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the documents' texts are
@@ -54,10 +64,14 @@ def initialise(
         texts = stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
         if content is None:
             _require_named(client, schema, wanted, texts)
-        definitions = _definitions(wanted, has_values=schema.is_multivalued(wanted.content))
+        definitions = _definitions(wanted, schema)
+        if without_minhash:
+            definitions = [each for each in definitions if each["name"] != wanted.minhash]
         repairs = list(_repairs(client, schema, wanted, definitions))
         steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, definitions)]
-        steps += _config_steps(config)
+        fields = {**{each["name"]: each for each in definitions}, **schema.fields}
+        if fields.get(wanted.minhash, {}).get("termVectors"):
+            steps += _config_steps(config)
     lines = []
     for path, command, body in steps:
         if dry_run:
@@ -81,7 +95,7 @@ def initialise(
 
 def _require_named(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[TextField]) -> None:
     """Raise where whorl would add an empty field of texts to documents that have theirs in another."""
-    is_set_up = schema.fields.keys() >= {wanted.content, wanted.minhash}
+    is_set_up = wanted.content in schema.fields and (wanted.minhash in schema.fields or schema.has_sketches)
     if not is_set_up and texts and all(each.name != wanted.content for each in texts):
         raise SchemaError(
             f"no document of {client.url} has a text in {wanted.content!r}; stored texts are in {listing(texts)}. Say "
@@ -101,12 +115,18 @@ def _next(
         yield f"or from their stored texts, with the sketch that searches go by: whorl solr backfill {client.url}{flag}"
 
 
-def _definitions(wanted: FieldNames, *, has_values: bool) -> list[Json]:
-    """Return the fields under the names that the user has for them; of several values, the tokens are several too."""
+def _definitions(wanted: FieldNames, schema: Schema) -> list[Json]:
+    """Return the fields under the names that the user has for them.
+
+    Of a text of several values the tokens are several too; where it is not stored, they have to be read back.
+    """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
     made = [{**field, "name": names.get(field["name"], field["name"])} for field in FIELDS]
-    return [{**each, "multiValued": True} if has_values and each["name"] == wanted.minhash else each for each in made]
+    tokens: Json = {"multiValued": True} if schema.is_multivalued(wanted.content) else {}
+    if schema.describe(wanted.content) and not schema.is_stored(wanted.content):
+        tokens |= VECTORS
+    return [{**each, **tokens} if each["name"] == wanted.minhash else each for each in made]
 
 
 def _repairs(
@@ -141,8 +161,9 @@ def _explicit(client: SolrClient, name: str) -> Json:
 
 
 def _schema_steps(schema: Schema, wanted: FieldNames, definitions: list[Json]) -> Iterator[_Step]:
+    needed = {each["type"] for each in (*definitions, *DYNAMIC_FIELDS)}
     for field_type in TYPES:
-        if field_type["name"] not in schema.types:
+        if field_type["name"] in needed and field_type["name"] not in schema.types:
             yield "schema", "add-field-type", field_type
     for definition in definitions:
         # A dynamic field may hold data under this name already, which a field of its own would read otherwise.
@@ -153,8 +174,8 @@ def _schema_steps(schema: Schema, wanted: FieldNames, definitions: list[Json]) -
         if definition["name"] not in schema.dynamic:
             yield "schema", "add-dynamic-field", definition
     # A field that something fills already stays as it is: Alfresco's, filled from outside, or one with another copy.
-    fields = {wanted.minhash: {"type": "text_min_hash"}, **schema.fields}
-    if not schema.sources(wanted.minhash) and fields[wanted.minhash]["type"] == "text_min_hash":
+    minhash = {**{each["name"]: each for each in definitions}, **schema.fields}.get(wanted.minhash)
+    if minhash and minhash["type"] == "text_min_hash" and not schema.sources(wanted.minhash):
         yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}
 
 

@@ -9,9 +9,14 @@ bound. Because hashes are uniform and the level does not depend on them, the has
 number, a uniform choice of the document's shingles, and so are the m smallest of them; whence the hypergeometric
 laws of `statistics.hypergeometric`.
 
-A shingle is known by the top `sketch_bits` bits of its 64-bit hash, in the size n as in the sketch, so that all
-counts are of the same things on both sides. Two sets of 12,500 hashes at level 3 that share nothing have on average
-0.29 hashes of 32 bits in common, 0.0011 of 40, 0.0000044 of 48: x * y / 2**(bits - level).
+To be found, a document needs fewer hashes than to be judged. Those that stand in the index are the ones below the
+bound of its look-up level, which is that of a scheme with a smaller k: a sample of the same law.
+
+A hash is kept by its top bits, and each shingle's for itself: two shingles of a document whose hashes begin alike are
+two equal numbers. What two documents share is counted with such repeats (a number that stands twice in both counts
+twice), so a shared shingle is never missed. By accident, two that share nothing meet in about
+x * y / 2**(bits - level) of their x and y hashes; that is n / 2**bits of the hashes of one, for n shingles of the
+other: 0.0008 % for 1,024 shingles and 27 bits, 0.1 % for 131,072.
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Hits compared at once: their hashes stay in the processor's cache.
 _PORTION = 64
-_PARTS = {"k": "k", "floor_level": "f", "cap": "c", "sketch_bits": "s", "token_bits": "t"}
+_PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,8 @@ class SketchScheme:
         k: Shingles up to which a document keeps every hash, at least 1.
         floor_level: Level at which documents stay from k * 2**floor_level shingles on, 0 to 20.
         cap: Hashes that a document keeps about at most, at least k; it decides where the levels rise again.
-        sketch_bits: Top bits of each hash that are kept and compared, 32 to 64.
-        token_bits: Top bits of these that stand in the index, 32 to sketch_bits.
+        lookup_k: Shingles up to which every hash of a document stands in the index, 1 to k.
+        bits: Top bits of each hash that are kept, looked up and compared, 24 to 64.
         version: Of the arithmetic.
 
     Raises:
@@ -55,18 +60,18 @@ class SketchScheme:
     k: int = 1024
     floor_level: int = 3
     cap: int = 16384
-    sketch_bits: int = 40
-    token_bits: int = 40
-    version: int = 1
+    lookup_k: int = 128
+    bits: int = 27
+    version: int = 2
 
     def __post_init__(self) -> None:
         bounds = (
             ("k", 1, 1 << 20),
             ("floor_level", 0, 20),
             ("cap", self.k, 1 << 24),
-            ("sketch_bits", 32, 64),
-            ("token_bits", 32, self.sketch_bits),
-            ("version", 1, 1),
+            ("lookup_k", 1, self.k),
+            ("bits", 24, 64),
+            ("version", 2, 2),
         )
         for name, least, most in bounds:
             value = getattr(self, name)
@@ -75,7 +80,7 @@ class SketchScheme:
 
     @property
     def name(self) -> str:
-        """The scheme in one word, as stored and shown: `sketch1-k1024-f3-c16384-s40-t40`."""
+        """The scheme in one word, as stored and shown: `sketch2-k1024-f3-c16384-l128-b27`."""
         return "-".join([f"sketch{self.version}", *(f"{short}{getattr(self, part)}" for part, short in _PARTS.items())])
 
     @classmethod
@@ -85,7 +90,7 @@ class SketchScheme:
         Raises:
             ParameterError: There is no such scheme.
         """
-        pattern = "-".join([r"sketch1", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
+        pattern = "-".join([r"sketch2", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
         match = re.fullmatch(pattern, name, re.ASCII)
         if not match:
             raise ParameterError(f"there is no sketch scheme {name!r}; name one as {cls().name}")
@@ -99,35 +104,42 @@ class SketchScheme:
             raise SchemeMismatchError(f"sketches differ in {told}; index both under one scheme")
 
     def level(self, size: int) -> int:
-        """Return the level of a document with `size` distinct shingles: it keeps 2**-level of them.
+        """Return the level of a document with `size` distinct shingles: its sketch keeps 2**-level of them.
 
         >>> [SketchScheme().level(size) for size in (1024, 1025, 2049, 131_072, 131_073)]
         [0, 1, 2, 3, 4]
         """
+        return self._level(size, self.k)
+
+    def lookup_level(self, size: int) -> int:
+        """Return the look-up level of a document: 2**-level of its shingles stand in the index; at least its level.
+
+        >>> [SketchScheme().lookup_level(size) for size in (128, 129, 513, 131_072, 131_073)]
+        [0, 1, 3, 3, 4]
+        """
+        return self._level(size, self.lookup_k)
+
+    def _level(self, size: int, k: int) -> int:
         # ceil(log2(size / k)), in whole numbers.
-        needed = 0 if size <= self.k else ((size - 1) // self.k).bit_length()
+        needed = 0 if size <= k else ((size - 1) // k).bit_length()
         return needed if needed <= self.floor_level else max(self.floor_level, ((size - 1) // self.cap).bit_length())
 
-    def sizes_of_level(self, level: int) -> range:
-        """Return the sizes that stand at a level: `level(size) == level` for just these.
+    def largest_at(self, lookup_level: int) -> int:
+        """Return the size of the largest document at a look-up level.
 
         Raises:
             ParameterError: The level is negative.
 
-        >>> SketchScheme().sizes_of_level(1)
-        range(1025, 2049)
+        >>> [SketchScheme().largest_at(level) for level in (0, 2, 3)]
+        [128, 512, 131072]
         """
-        if level < 0:
-            raise ParameterError(f"a level is 0 or more, got {level}")
-        # cap is at least k, so no level is left out.
-        last = self.k << level if level < self.floor_level else max(self.k, self.cap) << level
-        if level == 0:
-            return range(self.k + 1 if self.floor_level else last + 1)
-        return range(self.sizes_of_level(level - 1).stop, last + 1)
+        if lookup_level < 0:
+            raise ParameterError(f"a level is 0 or more, got {lookup_level}")
+        return (self.lookup_k if lookup_level < self.floor_level else self.cap) << lookup_level
 
     def bound(self, level: int) -> int:
         """Return the number below which the hashes of a level are."""
-        return 1 << max(0, self.sketch_bits - level)
+        return 1 << max(0, self.bits - level)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,8 +148,8 @@ class Sketch:
 
     Args:
         scheme: What it depends on.
-        size: Distinct shingles of the document, in the bits of the scheme.
-        hashes: Sorted distinct uint64, each the top `sketch_bits` bits of a hash, below `scheme.bound(level)`.
+        size: Distinct shingles of the document.
+        hashes: Ascending uint64, the top `bits` bits of each hash below `scheme.bound(level)`; few are equal.
     """
 
     scheme: SketchScheme
@@ -176,31 +188,31 @@ def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> 
         hashes: The different 64-bit hashes of its shingles, ascending; uint64 array of shape (n,).
         scheme: How much is kept.
     """
-    # Different hashes may have the same upper bits.
-    distinct = ascending_distinct(hashes >> np.uint64(64 - scheme.sketch_bits))
-    level = scheme.level(distinct.size)
+    level = scheme.level(hashes.size)
     # At level 0 nothing is cut; 2**64 would not be a uint64 either.
-    kept = distinct if level == 0 else distinct[: np.searchsorted(distinct, np.uint64(scheme.bound(level)))].copy()
+    count = hashes.size if level == 0 else np.searchsorted(hashes, np.uint64(1 << (64 - level)))
+    kept = hashes[:count] >> np.uint64(64 - scheme.bits)
     kept.flags.writeable = False
-    return Sketch(scheme, distinct.size, kept)
+    return Sketch(scheme, hashes.size, kept)
 
 
 def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
-    """Return the numbers by which an index knows the hashes, in their order: their top `token_bits` bits."""
-    return sketch.hashes >> np.uint64(sketch.scheme.sketch_bits - sketch.scheme.token_bits)
+    """Return the numbers by which an index knows a document, ascending, each once."""
+    count = sketch.count_at(sketch.scheme.lookup_level(sketch.size))
+    return ascending_distinct(sketch.hashes[:count])
 
 
 def lookup_tokens(sketch: Sketch) -> tuple[str, ...]:
-    """Return the tokens by which a text index knows the hashes, in their order, which is also that of the tokens."""
+    """Return the tokens by which a text index knows a document, in the order of the numbers."""
     return spelled(lookup_numbers(sketch), sketch.scheme)
 
 
 def spelled(numbers: npt.NDArray[np.uint64], scheme: SketchScheme) -> tuple[str, ...]:
-    """Return numbers as `lookup_numbers` gives them as the tokens of a text index, in their order.
+    """Return numbers of a sketch as the tokens of a text index, in their order, which is also that of the tokens.
 
-    Each is ceil(token_bits / 6) letters, digits, `_` or `.`, the first letter from the top bits; 7 for 40 bits.
+    Each is ceil(bits / 6) letters, digits, `_` or `.`, the first letter from the top bits; 5 for 27 bits.
     """
-    bits = scheme.token_bits
+    bits = scheme.bits
     length = -(-bits // _LETTER_BITS)
     letters = np.empty((numbers.size, length), dtype=np.uint8)
     for at in range(length):
@@ -273,7 +285,7 @@ def _shared(source: Sketch, hits: Sequence[Sketch], levels: npt.NDArray[np.int64
         return shared
     # Hashes are uniform, so a table over their top bits, 16 places for each of the source, rejects all but a few.
     table_bits = min(20, max(10, source.hashes.size.bit_length() + 4))
-    shift = np.uint64(max(0, source.scheme.sketch_bits - source.level - table_bits))
+    shift = np.uint64(max(0, source.scheme.bits - source.level - table_bits))
     is_taken = np.zeros(1 << table_bits, dtype=np.bool_)
     is_taken[source.hashes >> shift] = True
     bounds = np.array([source.scheme.bound(level) - 1 for level in levels.tolist()], dtype=np.uint64)
@@ -284,9 +296,15 @@ def _shared(source: Sketch, hits: Sequence[Sketch], levels: npt.NDArray[np.int64
         places = np.minimum(everything >> shift, np.uint64(is_taken.size - 1))
         at = np.flatnonzero(is_taken[places])
         few = everything[at]
-        found = np.minimum(np.searchsorted(source.hashes, few), source.hashes.size - 1)
         ends = np.cumsum([hit.hashes.size for hit in portion])
         owners = start + np.searchsorted(ends, at, side="right")
-        counts = (source.hashes[found] == few) & (few <= bounds[owners])
+        # Where a number stands several times, the second is held against the source's second, and so on.
+        is_repeat = np.zeros(few.size, dtype=np.bool_)
+        is_repeat[1:] = (few[1:] == few[:-1]) & (owners[1:] == owners[:-1])
+        firsts = np.maximum.accumulate(np.where(is_repeat, 0, np.arange(few.size)))
+        found = np.searchsorted(source.hashes, few) + np.arange(few.size) - firsts
+        is_there = found < source.hashes.size
+        found = np.where(is_there, found, 0)
+        counts = is_there & (source.hashes[found] == few) & (few <= bounds[owners])
         shared += np.bincount(owners[counts], minlength=len(hits))
     return shared
