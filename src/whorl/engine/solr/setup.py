@@ -118,12 +118,13 @@ def _next(
 def _definitions(wanted: FieldNames, schema: Schema) -> list[Json]:
     """Return the fields under the names that the user has for them.
 
-    Of a text of several values the tokens are several too; where it is not stored, they have to be read back.
+    Of a text of several values the tokens are several too, and are not those of the whole; there, and where the text is
+    not stored, they have to be read back.
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
     made = [{**field, "name": names.get(field["name"], field["name"])} for field in FIELDS]
-    tokens: Json = {"multiValued": True} if schema.is_multivalued(wanted.content) else {}
+    tokens: Json = {"multiValued": True, **VECTORS} if schema.is_multivalued(wanted.content) else {}
     if schema.describe(wanted.content) and not schema.is_stored(wanted.content):
         tokens |= VECTORS
     return [{**each, **tokens} if each["name"] == wanted.minhash else each for each in made]
