@@ -97,8 +97,11 @@ class SketchSearch:
         overlaps = compare(self._sketch, [sketch for _, sketch in candidates])
         at = np.flatnonzero(self.plan.is_hit(overlaps))
         estimates = estimate_overlaps(overlaps.of(at))
-        kept = [
+        return [
             scored(candidates[place][0], estimate, self.question.metric)
             for place, estimate in zip(at.tolist(), estimates, strict=True)
         ]
+
+    def settled(self, kept: list[Found]) -> list[Found]:
+        """Return the hits of all batches, those that their sketches leave open by their texts, as far as means go."""
         return list(self._reader.settled(kept))

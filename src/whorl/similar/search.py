@@ -66,6 +66,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         seen.update(batch.ids)
         start += len(batch.ids)
     trace().verified += len(seen)
+    kept = search.settled(kept)
     return Verified(tuple(best_first(kept)), total if seen else 0, len(seen), tuple(dict.fromkeys(warnings)))
 
 

@@ -20,7 +20,7 @@ from whorl.similar.sources import Source
 
 #: Texts that one search reads at most to settle what sketches leave open, and to have exact numbers on a page, where
 #: passages are compared; and the characters after which no more are read.
-MOST_SETTLED, MOST_READ, MOST_CHARACTERS = 3_000, 300, 20_000_000
+MOST_SETTLED, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
 #: Texts fetched in one request for either, and about how many shingles they may have together.
 _SETTLED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 #: Texts read at once where a page lacks fewer.
