@@ -15,7 +15,7 @@ from whorl.duplicates.candidates import Crowd, find_candidates
 from whorl.duplicates.clusters import Components
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.search import _Links, find_pairs, first_of_equals
-from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verify import Pairs, verified
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
@@ -71,6 +71,39 @@ def test_a_crowd_is_linked_without_all_its_pairs() -> None:
     assert set(pairs.a.tolist()) | set(pairs.b.tolist()) == set(range(4_000))
 
 
+@pytest.mark.parametrize("strangers", [0, 12])
+def test_a_family_takes_no_more_hashes_than_tell_it(monkeypatch: pytest.MonkeyPatch, strangers: int) -> None:
+    """
+    Near-copies by the hundred are linked in the first round: of each 64 hashes are looked up at most, not all 300.
+    """
+    looked_up = 0
+    gathered = Sketches.gathered
+
+    def counting(own: Sketches, places: Numbers, skipped: Numbers, counts: Numbers) -> object:
+        nonlocal looked_up
+        looked_up += int(counts.sum())
+        return gathered(own, places, skipped, counts)
+
+    monkeypatch.setattr(Sketches, "gathered", counting)
+    chance = random.Random(7)
+    page = numbers(chance, 300)
+    # Strangers share a half of it, which is no duplicate.
+    sets = [page | numbers(chance, 5) for _ in range(300)]
+    sets += [set(sorted(page)[:150]) | numbers(chance, 100) for _ in range(strangers)]
+    pairs = find_pairs(
+        sketches_of(sets),
+        np.arange(len(sets)),
+        question("jaccard", 80),
+        known=Pairs.together([]),
+        is_known=np.zeros(len(sets), np.bool_),
+        links_suffice=True,
+    )
+    assert looked_up <= 64 * len(sets)
+    components = Components(len(sets))
+    components.join(pairs.a, pairs.b)
+    assert components.labels().tolist() == [0] * 300 + list(range(300, len(sets)))
+
+
 @pytest.mark.parametrize("old", [0, 30, 55])
 def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
     """
@@ -87,9 +120,11 @@ def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
         truly.join(everything.a, everything.b)
         is_new = np.arange(60) >= old
         known = everything.only(~is_new[everything.a] & ~is_new[everything.b])
-        links = _Links(sketches, asked)
+        links = _Links(sketches, asked, is_new)
         links.note(known)
-        found = Pairs.together([known, *links.of(np.arange(60), is_new)])
+        # Whether or not the crowd was taken for a family first.
+        early = links.of_family(np.arange(60))[0] if seed % 2 else []
+        found = Pairs.together([known, *early, *links.of(np.arange(60))])
         linked = Components(60)
         linked.join(found.a, found.b)
         assert linked.labels().tolist() == truly.labels().tolist()

@@ -18,7 +18,7 @@ R. Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,7 +62,12 @@ class Crowd(NamedTuple):
 
 
 def find_candidates(
-    sketches: Sketches, question: PairQuestion, *, crowds: bool = False, most: int = MOST_PAIRS
+    sketches: Sketches,
+    question: PairQuestion,
+    *,
+    crowds: bool = False,
+    hang_together: Callable[[Numbers], bool] = lambda places: False,
+    most: int = MOST_PAIRS,
 ) -> Iterator[Some | Crowd]:
     """Yield the pairs that may be above a threshold; a few come more than once.
 
@@ -70,11 +75,13 @@ def find_candidates(
         sketches: The documents; those without shingles make no pairs.
         question: What is to be found.
         crowds: Whether documents of which any two are candidates come together, and not as pairs.
+        hang_together: Takes the places of a crowd before more of its hashes are looked at; tells whether its pairs are
+            decided, so that it need not come at all.
         most: Pairs that one hash may make in a round; at the end such a hash makes a crowd.
     """
     places = np.flatnonzero(sketches.sizes > 0)
     for one in rounds(question, int(sketches.counts.max(initial=1))):
-        search = _Search(sketches, one, most, gives_crowds=crowds)
+        search = _Search(sketches, one, most, hang_together, gives_crowds=crowds)
         yield from search.run(places)
         places = search.put_off()
         if not places.size:
@@ -126,8 +133,17 @@ _NO_ENTRIES = _Entries(np.empty(0, np.uint64), _NONE, np.empty(0, np.bool_))
 class _Search:
     """One round."""
 
-    def __init__(self, sketches: Sketches, one: Round, most: int, *, gives_crowds: bool) -> None:
+    def __init__(
+        self,
+        sketches: Sketches,
+        one: Round,
+        most: int,
+        hang_together: Callable[[Numbers], bool],
+        *,
+        gives_crowds: bool,
+    ) -> None:
         self._sketches, self._round, self._most, self._gives_crowds = sketches, one, most, gives_crowds
+        self._hang_together = hang_together
         self._question = one.question
         self._put_off: list[Numbers] = []
 
@@ -226,7 +242,8 @@ class _Search:
             there = _owners(found_by.keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             together = np.unique(np.concatenate([larger[group], there]))
             if not self._round.is_last and self._can_be_told(members, together):
-                self._put_off.append(members.places[together])
+                if not self._hang_together(members.places[together]):
+                    self._put_off.append(members.places[together])
             elif self._gives_crowds:
                 yield Crowd(members.places[together])
             else:

@@ -16,6 +16,8 @@ from whorl.duplicates.verify import Pairs, verified
 
 #: Documents of a crowd that all others are compared with, one after the other, before what is left is paired.
 _PIVOTS = 16
+#: Of a crowd that may be no family so many are compared with one before all are.
+_SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
@@ -66,15 +68,22 @@ def find_pairs(
         sketches.scheme, sketches.sizes[places], sketches.starts[places], sketches.counts[places], sketches.hashes
     )
     is_new = ~is_known[places]
-    found, count = [], len(known)
+    found: list[Pairs] = []
+    count = len(known)
     if not is_new.any():
         return known
-    linking = _Links(compared, question)
+    linking = _Links(compared, question, is_new)
     if links_suffice:
         linking.note(known.at(_inverse(places, len(sketches))))
-    for some in find_candidates(compared, question, crowds=links_suffice):
+
+    def hang_together(crowd: Numbers) -> bool:
+        links, is_decided = linking.of_family(crowd) if links_suffice else ([], False)
+        found.extend(links)
+        return is_decided
+
+    for some in find_candidates(compared, question, crowds=links_suffice, hang_together=hang_together):
         if isinstance(some, Crowd):
-            pairs = Pairs.together(linking.of(some.places, is_new[some.places]))
+            pairs = Pairs.together(linking.of(some.places))
         else:
             is_open = is_new[some.smaller] | is_new[some.larger]
             pairs = verified(compared, some.smaller[is_open], some.larger[is_open], question)
@@ -97,32 +106,61 @@ def _inverse(places: Numbers, count: int) -> Numbers:
 class _Links:
     """Pairs of crowds, as many as hold their connected components together."""
 
-    def __init__(self, sketches: Sketches, question: PairQuestion) -> None:
-        self._sketches, self._question = sketches, question
+    def __init__(self, sketches: Sketches, question: PairQuestion, is_new: npt.NDArray[np.bool_]) -> None:
+        self._sketches, self._question, self._is_new = sketches, question, is_new
         self._components = Components(len(sketches))
 
     def note(self, pairs: Pairs) -> None:
         """Know pairs that were found otherwise."""
         self._components.join(pairs.a, pairs.b)
 
-    def of(self, crowd: Numbers, is_new: npt.NDArray[np.bool_]) -> Iterator[Pairs]:
+    def of(self, crowd: Numbers) -> Iterator[Pairs]:
         """Yield links within a crowd, between its new documents and all of it."""
-        new = left = crowd[is_new]
+        yield from self._by_pivots(crowd)
+        for outside, others in self._left(crowd):
+            portion = max(1, AT_ONCE // 8 // max(1, others.size))
+            for at in range(0, outside.size, portion):
+                some = outside[at : at + portion]
+                yield self._linked(np.repeat(some, others.size), np.tile(others, some.size))
+
+    def of_family(self, crowd: Numbers) -> tuple[list[Pairs], bool]:
+        """Return links within a crowd, and whether they decide all of it: if most are near-copies of one another.
+
+        That takes about as many comparisons as the crowd has documents. Where it is boilerplate that the crowd shares,
+        a sample tells, and more hashes have to.
+        """
+        found: list[Pairs] = []
+        outside = self._outside(crowd[self._is_new[crowd]], crowd)
+        if outside.size > _PIVOTS:
+            sample = crowd[np.linspace(0, crowd.size - 1, min(_SAMPLE, crowd.size)).astype(np.int64)]
+            # One of middling size: the smallest and the largest of a family are often strangers to it.
+            middle = np.full(sample.size, outside[outside.size // 2])
+            found.append(self._linked(middle, sample))
+            if 2 * np.count_nonzero(self._components.find(sample) == self._components.find(middle)) < sample.size:
+                return found, False
+            found += self._by_pivots(crowd)
+        if sum(outside.size * others.size for outside, others in self._left(crowd)) > _PIVOTS * crowd.size:
+            return found, False
+        return found + list(self.of(crowd)), True
+
+    def _by_pivots(self, crowd: Numbers) -> Iterator[Pairs]:
+        left = crowd[self._is_new[crowd]]
         for _ in range(_PIVOTS):
             left = self._outside(left, crowd)
             if not left.size:
                 break
             yield self._linked(np.full(crowd.size, left[0]), crowd)
             left = left[1:]
-        # Of two that do not hang together yet at least one is outside of what most of the crowd hangs together in. What
-        # a pivot joined to others has been compared with that pivot alone, so all that are outside take part.
-        outside_new = self._outside(new, crowd)
-        outside_old = self._outside(crowd[~is_new], crowd)
-        for outside, others in ((outside_new, crowd), (outside_old, new)):
-            portion = max(1, AT_ONCE // 8 // max(1, others.size))
-            for at in range(0, outside.size, portion):
-                some = outside[at : at + portion]
-                yield self._linked(np.repeat(some, others.size), np.tile(others, some.size))
+
+    def _left(self, crowd: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
+        """Return what of a crowd still has to be compared, each document of a first group with all of a second one.
+
+        Of two that do not hang together yet at least one is outside of what most of the crowd hangs together in. What a
+        pivot joined to others has been compared with that pivot alone, so all that are outside take part.
+        """
+        is_new = self._is_new[crowd]
+        new, old = crowd[is_new], crowd[~is_new]
+        return (self._outside(new, crowd), crowd), (self._outside(old, crowd), new)
 
     def _outside(self, some: Numbers, crowd: Numbers) -> Numbers:
         """Return those of some documents that do not hang together with most of the crowd."""
