@@ -39,7 +39,7 @@ from whorl.planning.clauses import Kind
 from whorl.planning.describe import describe
 from whorl.planning.options import Conventions
 from whorl.planning.resolve import resolve
-from whorl.similar.hits import AT_ONCE, Similar, SimilarPlan, Verified
+from whorl.similar.hits import Similar, SimilarPlan, Verified
 from whorl.similar.measured import Measured, measure
 from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, Question, ask
 from whorl.similar.search import SimilarSearch, choose, find_similar, look_ups, search_for, verify
@@ -217,7 +217,7 @@ class PreparedQuery:
                 continue
             warnings += [*search.warnings, *_unpromised(search)]
             plans.append((clause.reference, search.plan))
-            request = self._engine.explain(look_ups(search), start=0, rows=AT_ONCE)
+            request = self._engine.explain(look_ups(search), start=0, rows=search.at_once)
             requests.append({"source": clause.reference, "request": request})
         known = tuple(dict.fromkeys((*warnings, *self._warnings)))
         return Explanation(tuple(describe(self._plan)), tuple(plans), known, {"candidates": requests})
@@ -325,7 +325,7 @@ class PreparedSimilar:
 
     def request(self) -> Mapping[str, object]:
         """Return what the engine is asked for candidates, as JSON values; nothing is searched."""
-        return self._engine.explain(look_ups(self._search, self._filter.root), start=0, rows=AT_ONCE)
+        return self._engine.explain(look_ups(self._search, self._filter.root), start=0, rows=self._search.at_once)
 
 
 def _unpromised(search: SimilarSearch) -> list[str]:

@@ -12,13 +12,15 @@ from whorl.fingerprint.minhash.codec import integers
 from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from
 from whorl.model import Hit
 from whorl.planning.build import BoundNode, BoundPlan, SharedTokens
-from whorl.similar.hits import AT_ONCE, Batch, Found, scored
+from whorl.similar.hits import Batch, Found, scored
 from whorl.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.similar.question import Question
 from whorl.similar.sources import Source
 
 #: Candidates whose tokens are fetched at most: some 10 KB each.
 MOST_VERIFIED = 2_000
+#: Of these, fetched at once.
+AT_ONCE = 500
 _ROUGH = (
     "the documents have no sketches ('whorl solr check' says how they get them), so the percentages are rough and a "
     "short text in a long one can be missed"
@@ -50,6 +52,11 @@ class MinHashSearch:
     def most_verified(self) -> int:
         """Candidates that are verified at most."""
         return MOST_VERIFIED
+
+    @property
+    def at_once(self) -> int:
+        """Candidates fetched at once."""
+        return AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
         """Return what the engine is asked for: documents with enough of the tokens. None where there are no tokens."""

@@ -19,7 +19,7 @@ from whorl.fingerprint.statistics.estimate import estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit
 from whorl.planning.build import Bool, BoundNode, BoundPlan, SketchTokens
-from whorl.similar.hits import AT_ONCE, Batch, Found, scored
+from whorl.similar.hits import Batch, Found, scored
 from whorl.similar.plan import Branch, SketchPlan, make_plan
 from whorl.similar.question import Question
 from whorl.similar.sources import Source
@@ -27,6 +27,8 @@ from whorl.similar.whole_text import Reader
 
 #: Candidates that are verified at most, best first.
 MOST_VERIFIED = 10_000
+#: Candidates fetched at once: their sketches take about 3 MB.
+AT_ONCE = 2_000
 
 
 class SketchSearch:
@@ -52,6 +54,11 @@ class SketchSearch:
     def most_verified(self) -> int:
         """Candidates that are verified at most."""
         return MOST_VERIFIED
+
+    @property
+    def at_once(self) -> int:
+        """Candidates fetched at once."""
+        return AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
         """Return what the engine is asked for: documents of any branch. None where nothing can be asked."""

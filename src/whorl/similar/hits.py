@@ -14,8 +14,6 @@ from whorl.similar.plan import SketchPlan
 
 #: How candidates are found: by their sketches, or where there are none by their MinHash tokens.
 SimilarPlan: TypeAlias = SketchPlan | MinHashPlan
-#: Candidates fetched at once: their sketches take about 3 MB.
-AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
