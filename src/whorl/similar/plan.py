@@ -117,6 +117,9 @@ class SketchPlan:
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return which documents pass the first phase, each held to what its own size asks for.
 
+        None is lost by it that shares enough, but some may share tokens by accident: of a document with n shingles,
+        n / 2**bits of those that are asked. A second phase drops them; without one they are hits.
+
         Args:
             sizes: Distinct shingles of the documents; int64 array of shape (documents,).
             shared: Tokens that each shares of those its branch asks; int64 array of the same shape.
