@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import pytest
 
-from whorl import Document, open_store
+from whorl import Document, Store, open_store
 from whorl.errors import DocumentError
+from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.indexing import BATCH_CHARACTERS
+from whorl.similar.plan import make_plan
+from whorl.similar.question import METRICS
 
 #: Longer than Lucene lets a term of a string field be.
 TOO_LONG = "x" * 40_000
@@ -83,3 +89,25 @@ def test_every_token_reaches_solr_whole(solr_standalone_url: str) -> None:
                 ]
         finally:
             store.delete([each.id for each in documents])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_no_calibrated_search_has_too_many_clauses(store: Store, metric: Metric) -> None:
+    """
+    Sources of many sizes, those among them whose look-ups come to just about Lucene's limit; also beside a filter.
+    """
+    sizes = [n for n in range(560, 610) if abs(_look_ups(n) - 1017) <= 2]
+    assert len(sizes) >= 4
+    for size in [10, 300, 1024, 1100, 2500, 9000, *sizes]:
+        for percent in (5, 20, 50, 100):
+            for only in (None, "name:text AND NOT name:x"):
+                store.similar(source=_words(size), metric=metric, threshold=percent, only=only, rows=0)
+
+
+def _look_ups(size: int) -> int:
+    sketch = text_sketch(_words(size), Scheme(), SketchScheme())
+    return make_plan(sketch, Metric.B_IN_A, Fraction(20, 100), Fraction(95, 100)).look_ups
+
+
+def _words(size: int) -> str:
+    return " ".join(f"w{number}" for number in range(size + 4))

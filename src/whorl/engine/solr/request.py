@@ -51,8 +51,8 @@ from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present,
 MAX_CLAUSES = 1024
 #: Clauses of each query that is a part of another.
 _PART = 1000
-#: A fingerprint evaluated apart: functions to score and to match, and at most three filters.
-_LEAVES_APART = 5
+#: A fingerprint evaluated apart: functions to score and to match, and filters for scheme, sizes (two) and tokens.
+_LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, Chosen)
 #: Names that mean nothing but a field where Solr reads what to sort by.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
@@ -227,7 +227,8 @@ def _leaves(node: BoundLeaf, names: Names) -> int:
         case SharedBands(bands=bands):
             return sum(map(len, bands))
         case SketchTokens(numbers=numbers):
-            return len(numbers) + 2
+            # The scheme, and the sizes as points and as docValues.
+            return len(numbers) + 3
         case Chosen(groups=groups):
             return len(groups)
         case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
