@@ -1,12 +1,14 @@
 """How fast a calibrated search is beside Solr's own `{!min_hash}`, on a real Solr of 100,000 documents, in one run.
 
     python benchmarks/similar.py [CORPUS.jsonl] [--documents 100000] [--sources 60] [--rounds 5] [--keep FOLDER]
+        [--segments 12,1] [--solr-only]
 
 The documents are those of the corpus and, until there are enough, pieces of 200 words of them. For each source all
 ways take turns, in a new order each round, and the median of the rounds counts. `{!min_hash}` is asked by bare HTTP,
 with tokens fetched beforehand and not timed (its best case), and with the source's text, which it analyses itself.
 whorl is asked for a document by its id: it fetches the source's tokens or sketch first, and verifies what it finds.
-The caches of Solr are switched off, else all but the first round would be answered from them.
+The caches of Solr are switched off, else all but the first round would be answered from them. Solr looks every token
+up in each segment of its index: with `--segments` they are merged until there are so many, and all is measured anew.
 
 What is right is counted from all shingles of all documents: recall and precision at the threshold, for each way.
 """
@@ -20,7 +22,9 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -32,6 +36,8 @@ import requests
 from engine_solr import own_solr
 from engine_timing import compared, interleaved
 from whorl import Document, Store, open_store
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.request import joined
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
@@ -39,7 +45,6 @@ from whorl.fingerprint.scheme import Scheme
 HERE = Path(__file__).resolve().parent
 WORDS_IN_PIECE = 200
 ROWS = 1000
-_SEPARATOR = "~~~"
 
 
 def documents(corpus: Path, count: int) -> Iterator[Document]:
@@ -103,28 +108,28 @@ class BareMinHash:
         return [each["id"] for each in answer.json()["response"]["docs"]]
 
 
-def ways(solr: Store, url: str, folder: Store, source: Document, percent: int) -> dict[str, Callable[[], list[str]]]:
-    """Return every way to ask for what is similar to a source, by name."""
+def ways(stores: Mapping[str, Store], url: str, source: Document, percent: int) -> dict[str, Callable[[], list[str]]]:
+    """Return every way to ask for what is similar to a source, by name; one of the stores is that of the URL."""
     bare, share = BareMinHash(url), str(percent / 100)
-    tokens = _SEPARATOR.join(dict.fromkeys(sign(source.text, solr.engine.scheme).tokens))
+    tokens, separator = joined(tuple(dict.fromkeys(sign(source.text, Scheme()).tokens)))
     quoted = source.id.replace('"', '\\"')
 
-    def whorl(store: Store, **more: Any) -> list[str]:
-        page = store.similar(source.id, threshold=percent, recall=95, rows=ROWS, **more)
+    def calibrated(store: Store) -> list[str]:
+        page = store.similar(source.id, threshold=percent, recall=95, rows=ROWS)
         return [found.hit.id for found in page.found]
 
     def stock(store: Store) -> list[str]:
         return [hit.id for hit in store.search(f'FINGERPRINT:"{quoted}"_{percent}_95', rows=ROWS).hits]
 
-    return {
-        "min_hash, tokens known, minimum": lambda: bare.ask(tokens, sep=_SEPARATOR, sim=share, tp="1.0"),
-        "min_hash, tokens known, bands": lambda: bare.ask(tokens, sep=_SEPARATOR, sim=share, tp="0.95"),
+    several = {
+        "min_hash, tokens known, minimum": lambda: bare.ask(tokens, sep=separator, sim=share, tp="1.0"),
+        "min_hash, tokens known, bands": lambda: bare.ask(tokens, sep=separator, sim=share, tp="0.95"),
         "min_hash, from text, bands": lambda: bare.ask(source.text, sim=share, tp="0.95"),
-        "whorl on Solr, stock bands": lambda: stock(solr),
-        "whorl on Solr, calibrated": lambda: whorl(solr),
-        "whorl embedded, stock bands": lambda: stock(folder),
-        "whorl embedded, calibrated": lambda: whorl(folder),
     }
+    for name, store in stores.items():
+        several[f"{name}, stock bands"] = partial(stock, store)
+        several[f"{name}, calibrated"] = partial(calibrated, store)
+    return several
 
 
 def fill(store: Store, collection: list[Document], what: str) -> None:
@@ -138,17 +143,31 @@ def fill(store: Store, collection: list[Document], what: str) -> None:
     print(f"\r{what}: {store.count():,} documents in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
 
 
+def merged(url: str, segments: int | None) -> int:
+    """Merge the segments of Solr's index until there are at most so many, if a number is given; return how many."""
+    with closing(SolrClient(url, timeout_seconds=3600)) as client:
+        if segments is not None:
+            client.post("update", {"optimize": {"maxSegments": segments}})
+        return int(client.get("admin/luke", numTerms=0)["index"]["segmentCount"])
+
+
 def measure(
-    solr: Store, url: str, folder: Store, collection: list[Document], chosen: list[int], rounds: int
+    stores: Mapping[str, Store],
+    url: str,
+    collection: list[Document],
+    truth: Truth,
+    chosen: list[int],
+    rounds: int,
+    segments: int,
 ) -> list[dict[str, object]]:
     """Time all ways at all thresholds, and count what they find."""
-    truth, chance = Truth(collection, solr.engine.scheme), random.Random(11)
+    chance = random.Random(11)
     places = {document.id: place for place, document in enumerate(collection)}
     rows: list[dict[str, object]] = []
     for percent in (20, 50, 80, 90):
         times, counts = [], dict[str, list[tuple[int, int, int]]]()
         for place in chosen:
-            several = ways(solr, url, folder, collection[place], percent)
+            several = ways(stores, url, collection[place], percent)
             right = truth.similar(place, percent / 100)
             for name, ask in several.items():
                 found = {places[each] for each in ask()} - {place}
@@ -159,6 +178,8 @@ def measure(
             best = compared(times, "min_hash, tokens known, bands", name)
             rows.append(
                 {
+                    "documents": len(collection),
+                    "segments": segments,
                     "threshold": percent,
                     "way": name,
                     "ms": round(1000 * median(query[name] for query in times), 2),
@@ -180,23 +201,30 @@ def main() -> None:
     parser.add_argument("--sources", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keep", type=Path, help="folder in which both stores stay, for the next run")
+    parser.add_argument("--segments", help="numbers of segments, descending, as 12,1; without it as they come")
+    parser.add_argument("--solr-only", action="store_true", help="no embedded store beside it")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "similar.csv")
     asked = parser.parse_args()
     collection = list(documents(asked.corpus, asked.documents))
     chosen = random.Random(7).sample(range(len(collection)), asked.sources)
+    numbers = [int(number) for number in asked.segments.split(",")] if asked.segments else [None]
+    rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as made:
         home = asked.keep or Path(made)
-        with (
-            own_solr(home / "solr") as measured,
-            open_store(measured.url) as solr,
-            open_store(home / "folder") as folder,
-        ):
-            fill(solr, collection, "Solr")
-            fill(folder, collection, "embedded")
-            measured.switch_caches(on=False)
-            print("threshold", "way", "ms", "times as fast", "10th percentile", "recall", "precision", sep="\t")
-            rows = measure(solr, measured.url, folder, collection, chosen, asked.rounds)
-            print(f"Solr {measured.version}, {len(collection):,} documents, {asked.sources} sources")
+        with ExitStack() as opened:
+            measured = opened.enter_context(own_solr(home / "solr"))
+            stores = {"whorl on Solr": opened.enter_context(open_store(measured.url))}
+            if not asked.solr_only:
+                stores["whorl embedded"] = opened.enter_context(open_store(home / "folder"))
+            for name, store in stores.items():
+                fill(store, collection, name)
+            truth = Truth(collection, Scheme())
+            for number in numbers:
+                segments = merged(measured.url, number)
+                measured.switch_caches(on=False)
+                print(f"Solr {measured.version}, {len(collection):,} documents in {segments} segments")
+                print("documents\tsegments\tthreshold\tway\tms\ttimes\tlow\trecall\tprecision")
+                rows += measure(stores, measured.url, collection, truth, chosen, asked.rounds, segments)
     with asked.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()

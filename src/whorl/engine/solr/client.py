@@ -13,11 +13,14 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from copy import copy
+from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import pysolr
 import requests
+from requests.structures import CaseInsensitiveDict
 
 from whorl.context import seconds_left, trace
 from whorl.engine.solr.answer import Answer, Selected, reading, strange
@@ -33,6 +36,9 @@ _Answered = TypeVar("_Answered")
 #: With every request. Else Solr replaces ${…} in ids, words and tokens by the request's own parameters; and a handler's
 #: defaults may repeat hundreds of tokens in a header that nobody reads, laid out for the eye.
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
+_JSON = "application/json"
+#: Requests kept ready for their bodies: a search takes one of a few paths.
+_MOST_PREPARED = 64
 #: What is left of a request's time when it was that which ended an answer.
 _SOON_SECONDS = 0.05
 
@@ -71,14 +77,16 @@ class SolrClient:
         # One place that judges every answer, pysolr's too, before anything else sees it.
         self._session.hooks["response"].append(self._judge)
         self._pysolr = pysolr.Solr(self.url, session=self._session, auth=auth)
+        self._transport = self._session.get_adapter(self.url)
+        self._prepared = lru_cache(_MOST_PREPARED)(self._prepare)
 
     def get(self, path: str, **params: str | int) -> Answer:
         """Fetch `path` under the collection's URL."""
-        return self._send("GET", path, params=params)
+        return self._send("GET", path, params)
 
     def post(self, path: str, body: object, **params: str | int) -> Answer:
         """Send `body` as JSON to `path` under the collection's URL: a question, or documents and ids."""
-        return self._send("POST", path, json=body, params=params)
+        return self._send("POST", path, params, json_bytes(body))
 
     def select(self, body: object, handler: str = "select", **params: str) -> Selected:
         """Ask a search handler."""
@@ -114,11 +122,11 @@ class SolrClient:
 
     def change(self, path: str, command: object) -> Answer:
         """Send a command to the schema or the configuration; never a second time, since what is there is refused."""
-        return self._once("POST", path, json=command)
+        return self._once("POST", path, {}, json_bytes(command))
 
     def post_xml(self, path: str, text: str) -> Answer:
         """Send XML to `path` under the collection's URL: the analysis of documents takes nothing else."""
-        return self._send("POST", path, data=text.encode(), headers={"Content-Type": "text/xml; charset=utf-8"})
+        return self._send("POST", path, {}, text.encode(), "text/xml; charset=utf-8")
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Send documents; Solr has written them to its log when this returns, a commit makes them searchable."""
@@ -169,13 +177,29 @@ class SolrClient:
         """Close the connections."""
         self._session.close()
 
-    def _send(self, method: str, path: str, **arguments: Any) -> Answer:
-        return self._repeated(lambda: self._once(method, path, **arguments), path)
+    def _send(
+        self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
+    ) -> Answer:
+        return self._repeated(lambda: self._once(method, path, params, body, kind), path)
 
-    def _once(self, method: str, path: str, **arguments: Any) -> Answer:
+    def _once(
+        self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
+    ) -> Answer:
         with self._translated(path):
-            response = self._session.request(method, f"{self.url}/{path}", **arguments)
-        return self._object(response.content)
+            request = copy(self._prepared(method, path, tuple(params.items())))
+            if body is not None:
+                request.body = body
+                told = {"Content-Type": kind, "Content-Length": str(len(body))}
+                request.headers = CaseInsensitiveDict({**request.headers, **told})
+            response = self._transport.send(request, verify=self._link.verify)
+            self._judge(response)
+            content = response.content
+        return self._object(content)
+
+    def _prepare(self, method: str, path: str, params: tuple[tuple[str, str | int], ...]) -> requests.PreparedRequest:
+        """Return a request with the session's settings but no body; to make it takes as long as to send it."""
+        request = requests.Request(method, f"{self.url}/{path}", params=dict(params))
+        return self._session.prepare_request(request)
 
     def _repeated(self, send: Callable[[], _Answered], doing: str) -> _Answered:
         """Send a request again that may succeed in a moment.
@@ -256,6 +280,14 @@ class SolrClient:
         is_passing = not isinstance(error, requests.exceptions.InvalidURL | UnicodeError)
         message = f"no Solr answers at {self.url}; is it running, and is the address right?"
         return EngineUnavailableError(message, is_passing=is_passing)
+
+
+def json_bytes(body: object) -> bytes:
+    """Return JSON as it is sent: in UTF-8, in which a token takes half the room; escaped where it holds half a pair."""
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(body).encode()
 
 
 def _address(url: str) -> SplitResult:

@@ -11,7 +11,7 @@ from typing import Any
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connectionpool import ConnectionPool, HTTPConnectionPool, HTTPSConnectionPool
 
 from whorl.context import seconds_left
 
@@ -57,6 +57,7 @@ class Transport(HTTPAdapter):
 
     def __init__(self, link: Link, silence_seconds: float) -> None:
         self._connect_seconds, self._silence_seconds = link.connect_seconds, silence_seconds
+        self._pool: ConnectionPool | None = None
         super().__init__(pool_connections=4, pool_maxsize=link.connections)
 
     def init_poolmanager(self, *args: Any, **arguments: Any) -> None:
@@ -66,6 +67,12 @@ class Transport(HTTPAdapter):
         self.poolmanager.pool_classes_by_scheme = {
             scheme: _patient(pool, self._silence) for scheme, pool in pools.items()
         }
+
+    def get_connection_with_tls_context(self, *args: Any, **arguments: Any) -> Any:
+        """Return the connections to the one address that all requests go to, all with the same trust."""
+        if self._pool is None:
+            self._pool = super().get_connection_with_tls_context(*args, **arguments)
+        return self._pool
 
     def send(self, request: requests.PreparedRequest, *args: Any, **arguments: Any) -> requests.Response:
         """Send a request; the time that is given beside it, if any, is not looked at."""
