@@ -12,10 +12,11 @@ import pytest
 
 from tests.families import family_documents, shingles
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.protocol import Candidates
+from whorl.engine.protocol import Candidates, Costs
 from whorl.fingerprint.statistics.metric import Metric
+from whorl.model import Document
 from whorl.planning.build import Bool, BoundPlan, SketchTokens
-from whorl.similar.by_sketch import SketchSearch
+from whorl.similar.by_sketch import AT_ONCE, FEW, SketchSearch
 from whorl.similar.question import METRICS, Question
 from whorl.similar.search import search_for, verify
 from whorl.similar.sources import Sources
@@ -106,6 +107,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     root = made.look_ups()
     assert root is not None
     whole = made.batch(BoundPlan(root), 0, set())
+    assert whole is not None
     assert len(whole.kept) > 1
     lost, known = whole.kept[0].hit.id, whole.kept[1].hit.id
     candidates = engine.candidates(BoundPlan(root), start=0, rows=99)
@@ -114,5 +116,46 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     )
     monkeypatch.setattr(EmbeddedEngine, "candidates", lambda *_, **__: Candidates(without.total, without.found))
     batch = made.batch(BoundPlan(root), 0, {known})
+    assert batch is not None
     assert batch.ids == whole.ids
     assert {each.hit.id for each in batch.kept} == {each.hit.id for each in whole.kept} - {lost, known}
+
+
+class Dear(EmbeddedEngine):
+    """An engine whose look-ups are dear, and which notes how many candidates it was asked for."""
+
+    rows: list[int]
+
+    @property
+    def costs(self) -> Costs:  # type: ignore[override]
+        return Costs(200.0, 150.0)
+
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+        self.rows.append(rows)
+        return super().candidates(plan, start=start, rows=rows)
+
+
+def test_boilerplate_is_asked_about_with_more_tokens(tmp_path: Path) -> None:
+    """
+    Half of 300 texts have a fifth in common that has many of their smallest hashes, so that of few tokens they all are
+    candidates: then all tokens are asked, no more than a hundred candidates came in vain, and copies are found.
+    """
+    words: dict[str, list[str]] = {}
+    for number in range(300):
+        footer = [f"{'a' if number < 150 else 'f'}{at}" for at in range(120)]
+        words[f"{number}"] = [f"w{number}x{at}" for at in range(480)] + footer
+    sources = ["0", "1", "2", "297", "298", "299"]
+    for name in sources:
+        words[f"copy of {name}"] = [f"x{at}" if at % 40 == 0 else word for at, word in enumerate(words[name])]
+    with Dear(tmp_path / "store") as engine:
+        engine.index(Document(name, " ".join(each)) for name, each in words.items())
+        engine.refresh()
+        for name in sources:
+            engine.rows = []
+            made = search(engine, name, Question(Metric.JACCARD, Fraction(1, 2)))
+            few, found = made.plan.look_ups, verify(made)
+            assert [each.hit.id for each in found.kept] == [f"copy of {name}"]
+            is_common = int(name) < 150
+            assert engine.rows == ([FEW, AT_ONCE] if is_common else [FEW])
+            assert (made.plan.look_ups > few) == is_common
+            assert found.candidates <= FEW

@@ -14,6 +14,7 @@ from calibration import promised_from
 from tests.fingerprint.statistics.laws import hypergeometric, outcomes
 from tests.plain import sketch_of
 from tests.similar.sources import SCHEME, source_of
+from whorl.engine.protocol import Costs
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
@@ -75,6 +76,46 @@ def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None
                         may_miss = 1 - recall if branch.second_recall is None else branch.second_recall - recall
                         assert chance >= 1 - may_miss - ROUNDING
     assert promised > 5
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("size", [20, 500, 20_000])
+def test_costs_change_no_promise(size: int, metric: Metric) -> None:
+    """
+    Where look-ups are dear fewer are asked. What is promised without costs is promised with them, and of the first
+    phase's part of what may be missed, a fifth, each of two plans takes half.
+    """
+    source, held, asked = source_of(size), 0, [0, 0]
+    for threshold in THRESHOLDS:
+        for recall in RECALLS[1::2]:
+            cheap = make_plan(source, metric, threshold, recall, asks=2, costs=Costs(200.0, 150.0), largest_size=30_000)
+            precise = make_plan(source, metric, threshold, recall, asks=2, largest_size=30_000)
+            assert cheap.promised == make_plan(source, metric, threshold, recall, largest_size=30_000).promised
+            asked = [asked[0] + cheap.look_ups, asked[1] + precise.look_ups]
+            for plan in (cheap, precise):
+                for branch in (each for each in plan.branches if each.recall >= plan.first_recall):
+                    held += 1
+                    for other in some_sizes(branch):
+                        assert first_recall(plan, branch, other) >= 1 - (1 - recall) / 10 - ROUNDING
+    assert held > 10 or (metric, size) == (Metric.B_IN_A, 20_000)
+    assert asked[0] == asked[1] if metric is Metric.B_IN_A else asked[0] < asked[1] / (1 if size == 20 else 2)
+
+
+@pytest.mark.parametrize(
+    ("look_up", "tokens"),
+    [
+        pytest.param(0, 61, id="for nothing"),
+        pytest.param(100, 15, id="as in ten segments"),
+        pytest.param(10_000, 6, id="dear"),
+    ],
+)
+def test_the_dearer_a_look_up_the_fewer_there_are(look_up: float, tokens: int) -> None:
+    """
+    Of documents that hold half of a large source; a candidate takes 150 microseconds.
+    """
+    half, recall = Fraction(1, 2), Fraction(9, 10)
+    plan = make_plan(source_of(20_000), Metric.JACCARD, half, recall, costs=Costs(look_up, 150.0))
+    assert len(plan.branches[0].tokens) == tokens
 
 
 @pytest.mark.parametrize("metric", [Metric.JACCARD, Metric.A_IN_B])

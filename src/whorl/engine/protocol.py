@@ -34,6 +34,19 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
+class Costs:
+    """What a calibrated search costs an engine, in microseconds.
+
+    Args:
+        look_up: A token looked up in the whole index.
+        candidate: A candidate, from its record to the judgement on its sketch.
+    """
+
+    look_up: float
+    candidate: float
+
+
+@dataclass(frozen=True, slots=True)
 class Scanned:
     """One portion of all documents of a store.
 
@@ -106,6 +119,11 @@ class Engine(Protocol):
     @property
     def sketch_scheme(self) -> SketchScheme | None:
         """The scheme of the sketches beside the tokens, None where the documents of this store have none."""
+        ...
+
+    @property
+    def costs(self) -> Costs | None:
+        """By what calibrated searches are planned; None where look-ups are so cheap that precision alone counts."""
         ...
 
     def largest_size(self) -> int | None:

@@ -9,11 +9,12 @@ one) are read whole, so that their numbers are exact.
 from __future__ import annotations
 
 from collections.abc import Set
+from functools import lru_cache
 
 import numpy as np
 
 from whorl.arrays import ascending_distinct
-from whorl.engine.protocol import Engine
+from whorl.engine.protocol import Costs, Engine
 from whorl.fingerprint.sketch.sketch import Sketch, compare
 from whorl.fingerprint.statistics.estimate import estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric
@@ -29,6 +30,10 @@ from whorl.similar.whole_text import Reader
 MOST_VERIFIED = 10_000
 #: Candidates fetched at once: their sketches take about 3 MB.
 AT_ONCE = 2_000
+#: Candidates of which it is not worth asking anew to have fewer.
+FEW = 100
+#: A page of hits has the plan of the page before.
+_plan = lru_cache(64)(make_plan)
 
 
 class SketchSearch:
@@ -44,11 +49,31 @@ class SketchSearch:
     def __init__(self, engine: Engine, source: Source, sketch: Sketch, question: Question) -> None:
         self.engine, self.source, self.question, self._sketch = engine, source, question, sketch
         # Documents that contain the source may have any size: those larger than there are need no promise.
-        largest = engine.largest_size() if question.metric is Metric.A_IN_B else None
-        metric, threshold, recall = question.metric, question.threshold, question.recall
-        self.plan: SketchPlan = make_plan(sketch, metric, threshold, recall, largest_size=largest)
+        self._largest = engine.largest_size() if question.metric is Metric.A_IN_B else None
+        self._costs = engine.costs
+        self.plan: SketchPlan = self._planned(self._costs)
         self._reader = Reader(engine, source, question)
         self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint(engine.scheme),)
+
+    def _planned(self, costs: Costs | None) -> SketchPlan:
+        question, asks = self.question, 1 if self._costs is None else 2
+        return _plan(
+            self._sketch,
+            question.metric,
+            question.threshold,
+            question.recall,
+            asks=asks,
+            costs=costs,
+            largest_size=self._largest,
+        )
+
+    def _narrowed(self) -> bool:
+        """Ask for more tokens from now on, where few of them were asked; return whether that is another question."""
+        precise = self._planned(None) if self._costs else self.plan
+        if precise.look_ups <= self.plan.look_ups:
+            return False
+        self.plan, self._costs = precise, None
+        return True
 
     @property
     def most_verified(self) -> int:
@@ -89,9 +114,17 @@ class SketchSearch:
             largest_size,
         )
 
-    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch:
-        """Fetch the candidates behind a place, and verify those that were not seen yet."""
-        candidates = self.engine.candidates(look_ups, start=start, rows=AT_ONCE)
+    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str]) -> Batch | None:
+        """Fetch the candidates behind a place, and verify those that were not seen yet.
+
+        Returns:
+            None where they are too many for the few tokens that were asked: `look_ups` are others from now on.
+        """
+        # Those that are too many need not come.
+        rows = FEW if self._costs and not start else AT_ONCE
+        candidates = self.engine.candidates(look_ups, start=start, rows=rows)
+        if not start and candidates.total > FEW and self._narrowed():
+            return None
         fresh = [
             (hit, sketch)
             for hit, sketch in candidates.found

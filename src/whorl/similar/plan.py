@@ -12,6 +12,17 @@ In two phases the promise is shared out: few tokens at recall 1 - (1 - p) / 5, t
 found, `verify.judge_overlaps` at 1 - 4 (1 - p) / 5. Both together miss at most 1 - p. Where a branch cannot hold the
 first share, but p, the second phase drops only what cannot be at the threshold.
 
+How many tokens are asked is a matter of precision, or of cost. Where an engine's look-ups are dear, as they are in an
+index of many segments, few tokens and more candidates for the second phase are quicker: of D / s documents that hold a
+share s of the source or more, those with c of m tokens are on average
+
+    the integral of P(Binomial(m, s) >= c) over -d(D / s), and D themselves = D m / (c - 1)    for c >= 2
+
+so that m look-ups and their candidates cost m (look-up + D candidate / (c - 1)). Text that many documents have in
+common can make far more candidates of a few tokens. Then the index is asked again, for all tokens of the budget; each
+of the two plans has half of the first phase's part of what may be missed, so that the promise holds whatever decides
+between them (and `SketchPlan.first_recall` is 1 - (1 - p) / 10).
+
 A recall of 1 asks for what no document at the threshold can lack. That is a useful plan where all of the source's
 shingles are asked and both sketches are complete, and elsewhere mostly only best effort.
 """
@@ -26,10 +37,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from whorl.engine.protocol import Costs
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch
 from whorl.fingerprint.statistics.hypergeometric import (
     SLACK,
+    Counts,
+    Floats,
     draws_to_meet,
     min_should_match_for,
     reaches,
@@ -47,6 +61,10 @@ _FIRST_PART = Fraction(1, 5)
 _MOST_BUDGETS = 4
 #: Tokens that may be left out, so that the steps of the law come to lie near the wanted recall.
 _LEAST_PART = 0.85
+#: D of the module's law, the documents that hold all of a source; benchmarks/similar_costs.py measures it.
+_SHARING = 4.0
+#: What stands for c - 1 where one token is enough: the integral then grows with the logarithm of the source's size.
+_OF_ONE_TOKEN = 1 / 6
 #: How far below the threshold a document is that should not be found.
 _POINTS_BELOW = Fraction(10, 100)
 
@@ -171,6 +189,8 @@ def make_plan(
     *,
     budget: int = BUDGET_OF_TWO_PHASES,
     phases: Literal[1, 2] = 2,
+    asks: Literal[1, 2] = 1,
+    costs: Costs | None = None,
     largest_size: int | None = None,
 ) -> SketchPlan:
     """Return the plan of a calibrated search.
@@ -184,6 +204,8 @@ def make_plan(
             are asked where a promise takes them (a threshold of 5 % with recall 99 %), and all that there are with
             Metric.B_IN_A: to find small documents within a large one takes no less.
         phases: 2 where the sketches of candidates are fetched and judged, 1 where the look-ups have the last word.
+        asks: 2 where the index may be asked by this plan and then by another, made with the same number.
+        costs: By what the number of tokens is chosen; without them it is the one that finds least that was not wanted.
         largest_size: Distinct shingles of the largest document in the index, where that is known.
 
     Raises:
@@ -195,7 +217,7 @@ def make_plan(
         raise ParameterError(f"budget must be at least 1 and phases 1 or 2, got {budget} and {phases}")
     first, second = recall, None
     if phases == 2:
-        first, second = 1 - _FIRST_PART * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
+        first, second = 1 - _FIRST_PART / asks * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
     plan = SketchPlan(metric, threshold, recall, first, second, source, ())
     if not source.size:
         return plan
@@ -203,7 +225,7 @@ def make_plan(
     if not groups:
         # Every document of the index is too small to reach the threshold.
         return plan
-    return replace(plan, branches=tuple(_branches(plan, groups, _token_counts(plan, groups))))
+    return replace(plan, branches=tuple(_branches(plan, groups, _token_counts(plan, groups, costs))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,42 +268,62 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
         yield pending
 
 
-def _token_counts(plan: SketchPlan, groups: Sequence[_Group]) -> list[int]:
-    """Return how many tokens each group asks: those that cost the least precision and unasked-for recall.
-
-    The law is one of whole numbers: with m tokens no min-should-match may give just the wanted recall, while a few
-    tokens fewer often do. The cost is the chance to be found 10 points below the threshold plus the recall in excess.
-    """
-    options = [_options(plan, group) for group in groups]
+def _token_counts(plan: SketchPlan, groups: Sequence[_Group], costs: Costs | None) -> list[int]:
+    """Return how many tokens each group asks."""
+    options = [_options(plan, group, costs) for group in groups]
     counts = [group.token_count for group in groups]
     open_ones = [place for place, own in enumerate(options) if len(own) > 1]
     if not open_ones:
         return counts
-    size, lower_threshold = plan.source_size, plan.threshold - _POINTS_BELOW
-    nearest = [plan.nearest_size(groups[at].smallest, groups[at].largest) for at in open_ones]
-    overlaps = [[plan.overlap_at(each), plan.overlap_at(each, lower_threshold)] for each in nearest]
     lengths = [len(options[at]) for at in open_ones]
-    at_threshold, below = np.repeat(np.array(overlaps, dtype=np.int64).T, lengths, axis=1)
+    # The engine is asked for what the smallest documents have.
+    nearest = [plan.nearest_size(groups[at].smallest, groups[at].largest) for at in open_ones]
+    own_sizes = nearest if costs is None else [groups[at].smallest for at in open_ones]
+    sizes = np.repeat(np.array(own_sizes, dtype=np.int64), lengths)
     drawn = np.concatenate([np.array(options[at], dtype=np.int64) for at in open_ones])
-    minima = min_should_match_for(size, at_threshold, drawn, plan.first_recall)
-    recalls, unwanted = upper_tail(size, np.stack([at_threshold, below]), drawn, minima)
-    costs = np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
-    for place, own in zip(open_ones, np.split(costs, np.cumsum(lengths)[:-1]), strict=True):
+    prices = _imprecision(plan, sizes, drawn) if costs is None else _price(plan, sizes, drawn, costs)
+    for place, own in zip(open_ones, np.split(prices, np.cumsum(lengths)[:-1]), strict=True):
         # Where no minimum holds the recall, all tokens reach farthest.
         if np.isfinite(own).any():
             counts[place] = options[place][int(np.argmin(own))]
     return counts
 
 
-def _options(plan: SketchPlan, group: _Group) -> range:
+def _options(plan: SketchPlan, group: _Group, costs: Costs | None) -> range:
     """Return the numbers of tokens among which a group chooses."""
     most = group.token_count
-    # Where all shingles are asked the test is exact and nothing can be gained.
-    if most == plan.source_size or plan.metric is Metric.B_IN_A:
+    # Where all shingles are asked the test is exact and nothing can be gained, unless by asking less.
+    if (most == plan.source_size and costs is None) or plan.metric is Metric.B_IN_A:
         return range(most, most + 1)
     # The smallest documents share the fewest shingles: no promise to them is given away.
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(group.smallest), plan.first_recall, most)
-    return range(max(min(1, most), int(most * _LEAST_PART), to_promise), most + 1)
+    least = int(most * _LEAST_PART) if costs is None else 1
+    return range(max(min(1, most), least, to_promise), most + 1)
+
+
+def _imprecision(plan: SketchPlan, sizes: Counts, drawn: Counts) -> Floats:
+    """Return what numbers of tokens cost in precision and in recall that nobody asked for; infinity where none holds.
+
+    The law is one of whole numbers: with m tokens no min-should-match may give just the wanted recall, while a few
+    tokens fewer often do. The price is the chance to be found 10 points below the threshold plus the recall in excess.
+    """
+    at_threshold = _overlaps(plan, sizes, plan.threshold)
+    minima = min_should_match_for(plan.source_size, at_threshold, drawn, plan.first_recall)
+    overlaps = np.stack([at_threshold, _overlaps(plan, sizes, plan.threshold - _POINTS_BELOW)])
+    recalls, unwanted = upper_tail(plan.source_size, overlaps, drawn, minima)
+    return np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
+
+
+def _price(plan: SketchPlan, sizes: Counts, drawn: Counts, costs: Costs) -> Floats:
+    """Return what numbers of tokens cost in microseconds, by the module's law; infinity where none holds the recall."""
+    overlaps = _overlaps(plan, sizes, plan.threshold)
+    minima = min_should_match_for(plan.source_size, overlaps, drawn, plan.first_recall)
+    candidates = _SHARING / np.maximum(minima - 1, _OF_ONE_TOKEN)
+    return np.where(minima > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
+
+
+def _overlaps(plan: SketchPlan, sizes: Counts, threshold: Fraction) -> Counts:
+    return np.array([plan.overlap_at(size, threshold) for size in sizes.tolist()], dtype=np.int64)
 
 
 def _branches(plan: SketchPlan, groups: Sequence[_Group], counts: Sequence[int]) -> Iterator[Branch]:

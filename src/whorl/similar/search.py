@@ -57,6 +57,9 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     while start < min(total, search.most_verified):
         require_time()
         batch = search.batch(plan, start, seen)
+        if batch is None:
+            plan = look_ups(search, only)
+            continue
         total = batch.total
         if not batch.ids:
             # They were deleted meanwhile.

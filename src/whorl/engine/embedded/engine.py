@@ -356,6 +356,10 @@ class EmbeddedEngine:
         texts = self._records.texts(ids)
         return {document_id: text for document_id, text in texts.items() if text}
 
+    @property
+    def costs(self) -> None:
+        return None
+
     def largest_size(self) -> int | None:
         """Return the distinct shingles of the largest document, None in an empty store."""
         self._require_usable()

@@ -11,7 +11,7 @@ from collections.abc import Collection as Sized
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
+from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
 from whorl.engine.solr.client import BEGINNING, SolrClient
@@ -50,6 +50,12 @@ _COLLECTION_SECONDS = 60.0
 _COVERAGE_SECONDS = 30.0
 _FIELDS_SECONDS = 30.0
 _LARGEST_SECONDS = 60.0
+_COSTS_SECONDS = 60.0
+#: What a look-up takes in a segment, and a candidate, in microseconds: benchmarks/similar_costs.py measures them. Only
+#: their ratio matters.
+_LOOK_UP, _CANDIDATE = 11.0, 150.0
+#: As many as there are of most sizes (TieredMergePolicy), where Solr does not say.
+_SEGMENTS = 10
 
 
 class SolrEngine:
@@ -68,6 +74,7 @@ class SolrEngine:
         self._coverage = Remembered(lambda _: self._counted(), _COVERAGE_SECONDS)
         self._fields = Remembered(lambda _: self._read_fields(), _FIELDS_SECONDS)
         self._largest = Remembered(lambda _: self._largest_now(), _LARGEST_SECONDS)
+        self._costs = Remembered(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _COSTS_SECONDS)
 
     @property
     def collection(self) -> Collection:
@@ -173,6 +180,10 @@ class SolrEngine:
                     found[reference] = str(document[key])
         return found
 
+    @property
+    def costs(self) -> Costs:
+        return self._costs()
+
     def largest_size(self) -> int | None:
         if not self.collection.has_sketches:
             return None
@@ -270,6 +281,14 @@ class SolrEngine:
     def _largest_now(self) -> int | None:
         found = self._client.select(largest_request(self._sketch_name)).documents
         return found[0].count(SIZE) if found else None
+
+    def _segments_now(self) -> int:
+        """Return how many segments the index has; of several shards one tells, and they work side by side."""
+        try:
+            return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
+        except EngineResponseError:
+            # This address may be kept from whoever only searches.
+            return _SEGMENTS
 
     def _uncovered(self) -> list[str]:
         """Say how many documents cannot be found by their sketch, if any cannot."""

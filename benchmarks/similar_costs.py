@@ -1,0 +1,122 @@
+"""What the look-ups of a calibrated search cost a Solr, and what its candidates do: the constants that plans go by.
+
+    python benchmarks/similar_costs.py --keep FOLDER [--sources 40] [--rounds 9]
+
+The folder is one that `benchmarks/similar.py --keep` has filled. Measured are, with Solr's caches off, the time that a
+token more takes that is looked up in each segment, the time that a candidate more takes from its record to the
+judgement on its sketch, and D: how many documents share as much as the sources do (`whorl.similar.plan` has the law).
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from statistics import mean, median
+
+import numpy as np
+
+from engine_solr import own_solr
+from similar import documents, merged
+from whorl import Store, open_store
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers
+from whorl.fingerprint.statistics.estimate import estimate
+from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.verify import judge_overlaps
+from whorl.planning.build import BoundNode, BoundPlan, MatchAll, SketchTokens
+
+CORPUS = Path(__file__).resolve().parent / "data" / "main.jsonl"
+TOKENS, CANDIDATES = (8, 24, 64, 128), (10, 100, 300)
+HALF, RECALL = Fraction(1, 2), Fraction(99, 100)
+
+
+def slope(timed: dict[int, Callable[[], object]], rounds: int) -> float:
+    """Return how many microseconds one more takes, by a line through the medians of interleaved rounds."""
+    seconds: dict[int, list[float]] = {count: [] for count in timed}
+    for _ in range(rounds):
+        for count, ask in timed.items():
+            begun = time.perf_counter()
+            ask()
+            seconds[count].append(time.perf_counter() - begun)
+    return 1e6 * float(np.polyfit(list(seconds), [median(each) for each in seconds.values()], 1)[0])
+
+
+def asked(numbers: list[int], minimum: int, largest: int | None = None) -> BoundNode:
+    """Return a question for tokens of sketches."""
+    return SketchTokens("source", SketchScheme(), tuple(numbers), minimum, 1, largest)
+
+
+def look_up(store: Store, rounds: int) -> float:
+    """Return the microseconds of a token that no document has, which costs no less."""
+    chance = random.Random(3)
+
+    def ask(count: int) -> Callable[[], object]:
+        return lambda: store.engine.candidates(
+            BoundPlan(asked([chance.randrange(1 << 40) for _ in range(count)], 2)), start=0, rows=1
+        )
+
+    return slope({count: ask(count) for count in TOKENS}, rounds)
+
+
+def candidate(store: Store, source: Sketch, rounds: int) -> float:
+    """Return the microseconds of a candidate."""
+
+    def ask(count: int) -> Callable[[], object]:
+        def judged() -> None:
+            found = store.engine.candidates(BoundPlan(MatchAll()), start=0, rows=count).found
+            hits = [sketch for _, sketch in found if sketch is not None]
+            judge_overlaps(compare(source, hits), Metric.JACCARD, HALF, RECALL)
+            estimate(source, hits[:10])
+
+        return judged
+
+    return slope({count: ask(count) for count in CANDIDATES}, rounds)
+
+
+def sharing(store: Store, sources: list[Sketch]) -> dict[tuple[int, int], float]:
+    """Return D as the mean numbers of candidates tell it, by threshold and tokens."""
+    told: dict[tuple[int, int], float] = {}
+    for percent in (20, 50, 80, 90):
+        for tokens in (5, 10, 20, 40, 64):
+            found = []
+            for sketch in sources:
+                count = min(tokens, len(sketch.hashes))
+                good = sketch.size * percent // 100
+                minimum = int(min_should_match_for(sketch.size, good, count, RECALL))
+                if minimum >= 2:
+                    numbers = lookup_numbers(sketch)[:count].tolist()
+                    plan = BoundPlan(asked(numbers, minimum))
+                    total = store.engine.search(plan, start=0, rows=0).total
+                    found.append(total * (minimum - 1) / count)
+            if len(found) > len(sources) // 2:
+                told[percent, tokens] = mean(found)
+    return told
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", type=Path, default=CORPUS)
+    parser.add_argument("--keep", type=Path, required=True)
+    parser.add_argument("--sources", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=9)
+    told = parser.parse_args()
+    with own_solr(told.keep / "solr") as measured, open_store(measured.url) as store:
+        measured.switch_caches(on=False)
+        segments, count = merged(measured.url, None), store.count()
+        ids = [each.id for each in documents(told.corpus, count)]
+        chosen = random.Random(5).sample(ids, told.sources)
+        sketches = [sketch for sketch in store.engine.sketches(chosen).values() if sketch.size >= 40]
+        print(f"Solr {measured.version}, {count:,} documents in {segments} segments, {len(sketches)} sources")
+        print(f"a look-up: {look_up(store, told.rounds) / segments:.1f} microseconds in a segment")
+        print(f"a candidate: {candidate(store, sketches[0], told.rounds):.0f} microseconds")
+        for (percent, tokens), value in sharing(store, sketches).items():
+            print(f"D by the candidates of {tokens} tokens at {percent} %: {value:.1f}")
+
+
+if __name__ == "__main__":
+    main()
