@@ -137,6 +137,18 @@ class Engine(Protocol):
         """Return the sketches of documents, by id, of those that have one."""
         ...
 
+    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        """Return what `resolve` and `signatures` do, at once: ids, and signatures or None, by reference.
+
+        Args:
+            wanted: References, each with whether the order of its tokens matters to the caller.
+        """
+        ...
+
+    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+        """Return what `resolve` and `sketches` do, at once: ids, and sketches or None, by reference."""
+        ...
+
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         """Yield all documents with their sketches, in the order of their ids, a portion at a time.
 

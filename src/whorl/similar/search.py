@@ -25,8 +25,8 @@ def search_for(sources: Sources, reference: str, question: Question) -> SimilarS
         UnknownDocumentError: The reference names nothing.
         ParameterError: It names a document of which the store knows too little.
     """
-    engine, source = sources.engine, sources.source(reference)
-    scheme = engine.sketch_scheme
+    engine, scheme = sources.engine, sources.engine.sketch_scheme
+    source = sources.source(reference, with_sketch=scheme is not None)
     if scheme is None:
         size = None if source.text is None else len(text_hashes(source.text, engine.scheme))
         return MinHashSearch(engine, source, sources.signature(source), size, question)

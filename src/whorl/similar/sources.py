@@ -48,14 +48,21 @@ class Sources:
         self._in_order: set[str] = set()
         self._sketches: dict[str, Sketch | None] = {}
 
-    def source(self, reference: str) -> Source:
+    def source(self, reference: str, *, with_sketch: bool = False) -> Source:
         """Return what a reference names.
 
+        Args:
+            reference: A document of the store, or a text given beside the query.
+            with_sketch: Whether its sketch is wanted next: that of a document then comes with its id.
+
         Raises:
-            UnknownDocumentError: It is neither a document of the store nor a text given beside the query.
+            UnknownDocumentError: It is neither.
         """
         if reference in self.texts:
             return Source(reference, text=self.texts[reference])
+        if with_sketch and reference not in self._ids:
+            found = self.engine.sketched([reference])
+            self._ids[reference], self._sketches[reference] = found.get(reference, (None, None))
         document_id = self._resolved([reference])[reference]
         if document_id is None:
             raise UnknownDocumentError(reference)
@@ -73,17 +80,26 @@ class Sources:
         missing = [
             name for name in stored if name not in self._signatures or (wanted[name] and name not in self._in_order)
         ]
-        ids = {name: each for name, each in self._resolved(stored).items() if each is not None}
+        unknown = {name: wanted[name] for name in missing if name not in self._ids}
+        self._sign(unknown)
+        missing = [name for name in missing if name not in unknown]
+        ids = {name: known for name in missing if (known := self._ids[name]) is not None}
         # Two references may name one document.
-        asked = {
-            ids[name]: any(wanted[other] for other in ids if ids[other] == ids[name]) for name in missing if name in ids
-        }
+        asked = {ids[name]: any(wanted[other] for other in ids if ids[other] == ids[name]) for name in ids}
         found = self.engine.signatures(asked) if asked else {}
         for name in missing:
             self._signatures[name] = found.get(ids.get(name, ""))
             if asked.get(ids.get(name, "")):
                 self._in_order.add(name)
         return {name: each for name in wanted if (each := self._signatures.get(name)) is not None}
+
+    def _sign(self, unknown: Mapping[str, bool]) -> None:
+        """Ask for documents and their signatures at once."""
+        found = self.engine.signed(unknown) if unknown else {}
+        for name, order_matters in unknown.items():
+            self._ids[name], self._signatures[name] = found.get(name, (None, None))
+            if order_matters and name in found:
+                self._in_order.add(name)
 
     def sketch(self, source: Source, scheme: SketchScheme) -> Sketch | None:
         """Return a source's sketch, None for a document that has none."""

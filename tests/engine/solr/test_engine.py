@@ -7,14 +7,20 @@ from fractions import Fraction
 
 import pytest
 
+from tests.engine.solr.indexed import DOCUMENTS as INDEXED
 from whorl import Document, Store, open_store
+from whorl.context import new_request
+from whorl.engine.solr.client import json_bytes
+from whorl.engine.solr.request import Names, search_request
 from whorl.errors import DocumentError
 from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.indexing import BATCH_CHARACTERS
+from whorl.planning.build import BoundPlan, SharedTokens
 from whorl.similar.plan import make_plan
 from whorl.similar.question import METRICS
 
@@ -111,3 +117,29 @@ def _look_ups(size: int) -> int:
 
 def _words(size: int) -> str:
     return " ".join(f"w{number}" for number in range(size + 4))
+
+
+def test_a_search_makes_two_requests(store: Store) -> None:
+    """
+    One for the source, whatever names it, and one for the documents; what is known of the collection is asked before.
+    """
+    name = INDEXED[0].id
+    for ask in (
+        lambda: store.similar(name, threshold=90),
+        lambda: store.search(f"FINGERPRINT:{name}"),
+        lambda: store.search(f"FINGERPRINT:{name}_50"),
+        lambda: store.search(f"FINGERPRINT:{name}_50_95"),
+    ):
+        ask()
+        with new_request() as request:
+            ask()
+        assert request.trace.solr_requests == 2
+
+
+def test_a_token_takes_few_bytes() -> None:
+    """
+    Of 512 tokens, whose four units are twelve bytes in UTF-8 as a rule, 13 each are sent, with what parts them.
+    """
+    signature = sign(" ".join(f"w{number}" for number in range(5_000)), Scheme(), Spelling.UNITS_4)
+    plan = BoundPlan(SharedTokens("source", signature.integers, 256))
+    assert len(json_bytes(search_request(plan, Names(), start=0, rows=10))) < 13 * 512 + 300

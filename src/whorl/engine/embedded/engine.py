@@ -370,6 +370,18 @@ class EmbeddedEngine:
         self._require_usable()
         return self._records.sketches(ids)
 
+    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        """Return ids, and signatures or None, by reference."""
+        ids = self.resolve(wanted)
+        signatures = self.signatures({document_id: wanted[reference] for reference, document_id in ids.items()})
+        return {reference: (document_id, signatures.get(document_id)) for reference, document_id in ids.items()}
+
+    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+        """Return ids, and sketches or None, by reference."""
+        ids = self.resolve(references)
+        sketches = self.sketches(list(ids.values()))
+        return {reference: (document_id, sketches.get(document_id)) for reference, document_id in ids.items()}
+
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         """Yield all documents with their sketches, in the order of their ids; the mark is the last id."""
         self._require_usable()

@@ -7,8 +7,8 @@ fields and searches come back merged either way.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
@@ -162,9 +162,46 @@ class SolrEngine:
         return _SAMPLE_SCHEME if is_all_there_is or self._sketch_name in self._coverage().searchable else None
 
     def resolve(self, references: Sized[str]) -> Mapping[str, str]:
+        key = self.collection.names.key
+        found = self._named(references, self._fetched)
+        return {reference: str(document[key]) for reference, document in found}
+
+    def sketched(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+        key, has_sketches = self.collection.names.key, self.collection.has_sketches
+        more = [SKETCH, SCHEME] if has_sketches else []
+        found = self._named(references, lambda values, fields: self._fetched(values, [*fields, *more]))
+        return {reference: (str(document[key]), self._sketch(document)) for reference, document in found}
+
+    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
+        key, repeats, with_text = self.collection.names.key, dict[str, dict[str, int]](), any(wanted.values())
+
+        def ask(values: Mapping[str, list[str]], fields: list[str]) -> list[Answer]:
+            documents, more = self._sources(values, fields, with_text=with_text)
+            repeats.update(more)
+            return documents
+
+        return {
+            reference: (
+                str(document[key]),
+                self._signature(document, repeats.get(str(document[key]), {}), wanted[reference]),
+            )
+            for reference, document in self._named(wanted, ask)
+        }
+
+    def _fetched(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Answer]:
+        return self._client.select(documents_request(values, fields)).documents
+
+    def _named(
+        self, references: Sized[str], ask: Callable[[Mapping[str, list[str]], list[str]], list[Answer]]
+    ) -> Iterator[tuple[str, Answer]]:
+        """Yield references that name a document, each with it.
+
+        Args:
+            references: Any number.
+            ask: Fetches the documents with one of some values, by field, with some fields at least.
+        """
         collection = self.collection
-        key, handles = collection.names.key, [collection.names.key, collection.dbid, collection.noderef]
-        found: dict[str, str] = {}
+        handles = [name for name in (collection.names.key, collection.dbid, collection.noderef) if name]
         distinct = list(dict.fromkeys(references))
         for at in range(0, len(distinct), _REFERENCES_AT_ONCE):
             looked_up = {each: self._looked_up(each) for each in distinct[at : at + _REFERENCES_AT_ONCE]}
@@ -172,13 +209,11 @@ class SolrEngine:
             if not values:
                 continue
             # All fields in one request: a number may be an id as well as a DBID.
-            body = documents_request(values, [name for name in handles if name])
-            documents = self._client.select(body).documents
+            documents = ask(values, handles)
             for reference, meant in looked_up.items():
                 document = _resolved(meant, documents)
                 if document is not None:
-                    found[reference] = str(document[key])
-        return found
+                    yield reference, document
 
     @property
     def costs(self) -> Costs:
@@ -226,7 +261,8 @@ class SolrEngine:
         key, ids = self.collection.names.key, list(wanted)
         for at in range(0, len(ids), _REFERENCES_AT_ONCE):
             some = ids[at : at + _REFERENCES_AT_ONCE]
-            documents, repeats = self._sources(some, with_text=any(wanted[document_id] for document_id in some))
+            with_text = any(wanted[document_id] for document_id in some)
+            documents, repeats = self._sources({key: some}, [key], with_text=with_text)
             # A key that is a number holds "7" where "007" was asked for.
             meant = {str(each[key]): each for each in documents if str(each[key]) in wanted}
             if self._token_source is TokenSource.TEXT:
@@ -301,20 +337,21 @@ class SolrEngine:
             f"{makes} makes them"
         ]
 
-    def _sources(self, ids: list[str], *, with_text: bool) -> tuple[list[Answer], dict[str, dict[str, int]]]:
+    def _sources(
+        self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool
+    ) -> tuple[list[Answer], dict[str, dict[str, int]]]:
         """Fetch documents in one request, and their term vectors where those are read."""
         collection, source = self.collection, self._token_source
-        names = collection.names
-        fields = [names.key]
+        minhash, more = collection.names.minhash, list[str]()
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
-            fields.append(names.minhash)
+            more.append(minhash)
         elif collection.content and (source is TokenSource.TEXT or with_text):
-            fields.append(collection.content)
-        body = documents_request({names.key: ids}, fields)
+            more.append(collection.content)
         if source is not TokenSource.TERM_VECTORS:
-            return self._client.select(body).documents, {}
-        found = self._client.select(body, str(collection.vector_handler), **vector_parameters(names.minhash))
-        return found.documents, vectors(found.answer, names.minhash)
+            return self._fetched(values, [*fields, *more]), {}
+        body = documents_request(values, [*fields, *more])
+        found = self._client.select(body, str(collection.vector_handler), **vector_parameters(minhash))
+        return found.documents, vectors(found.answer, minhash)
 
     @property
     def _token_source(self) -> TokenSource:
