@@ -19,6 +19,7 @@ import argparse
 import csv
 import json
 import random
+import re
 import sys
 import tempfile
 import time
@@ -112,7 +113,7 @@ def ways(stores: Mapping[str, Store], url: str, source: Document, percent: int) 
     """Return every way to ask for what is similar to a source, by name; one of the stores is that of the URL."""
     bare, share = BareMinHash(url), str(percent / 100)
     tokens, separator = joined(tuple(dict.fromkeys(sign(source.text, Scheme()).tokens)))
-    quoted = source.id.replace('"', '\\"')
+    quoted = re.sub(r'[\\"_]', r"\\\g<0>", source.id)
 
     def calibrated(store: Store) -> list[str]:
         page = store.similar(source.id, threshold=percent, recall=95, rows=ROWS)

@@ -74,6 +74,11 @@ class Transport(HTTPAdapter):
             self._pool = super().get_connection_with_tls_context(*args, **arguments)
         return self._pool
 
+    def close(self) -> None:
+        """Close the connections; a later request opens others."""
+        self._pool = None
+        super().close()
+
     def send(self, request: requests.PreparedRequest, *args: Any, **arguments: Any) -> requests.Response:
         """Send a request; the time that is given beside it, if any, is not looked at."""
         silence = self._silence()
