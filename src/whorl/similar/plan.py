@@ -323,7 +323,9 @@ def _price(plan: SketchPlan, sizes: Counts, drawn: Counts, costs: Costs) -> Floa
 
 
 def _overlaps(plan: SketchPlan, sizes: Counts, threshold: Fraction) -> Counts:
-    return np.array([plan.overlap_at(size, threshold) for size in sizes.tolist()], dtype=np.int64)
+    # Fractions are slow, and most sizes are the same.
+    known = {size: plan.overlap_at(size, threshold) for size in set(sizes.tolist())}
+    return np.array([known[size] for size in sizes.tolist()], dtype=np.int64)
 
 
 def _branches(plan: SketchPlan, groups: Sequence[_Group], counts: Sequence[int]) -> Iterator[Branch]:
