@@ -77,13 +77,15 @@ def test_hits_are_those_of_the_shingles(
 
 def test_every_engine_finds_the_same(store: Store, embedded_store: Store, collection: list[Document]) -> None:
     """
-    Ids, names, numbers and order do not depend on the engine: the hash is the same.
+    Ids, names, numbers and order do not depend on the engine, nor does what is promised: the hash is the same. How many
+    tokens are asked is a matter of what they cost there.
     """
     for document in collection[::11]:
         for metric in METRICS:
             page = store.similar(document.id, metric=metric, threshold=30, rows=ROWS)
             other = embedded_store.similar(document.id, metric=metric, threshold=30, rows=ROWS)
-            assert (page.found, page.total, page.plan) == (other.found, other.total, other.plan)
+            assert (page.found, page.total) == (other.found, other.total)
+            assert page.plan.promised == other.plan.promised
 
 
 def test_a_text_as_the_source(store: Store, collection: list[Document]) -> None:

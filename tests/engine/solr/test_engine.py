@@ -102,8 +102,8 @@ def test_no_calibrated_search_has_too_many_clauses(store: Store, metric: Metric)
     """
     Sources of many sizes, those among them whose look-ups come to just about Lucene's limit; also beside a filter.
     """
-    sizes = [n for n in range(560, 610) if abs(_look_ups(n) - 1017) <= 2]
-    assert len(sizes) >= 4
+    sizes = [n for n in range(500, 590) if abs(_look_ups(n) - 1017) <= 2]
+    assert len(sizes) >= 2
     for size in [10, 300, 1024, 1100, 2500, 9000, *sizes]:
         for percent in (5, 20, 50, 100):
             for only in (None, "name:text AND NOT name:x"):

@@ -168,7 +168,7 @@ def test_the_request_stays_within_the_limit() -> None:
         named = search_request(plan, Names(), start=0, rows=1).get("queries", {})
         return [len(each["min_hash"]["query"].split(each["min_hash"]["sep"])) for each in named.values()]
 
-    assert parts(MAX_CLAUSES - 2) == []
+    assert parts(MAX_CLAUSES - 3) == []
     assert parts(MAX_CLAUSES - 1) == [1000, 23]
     assert parts(16_000) == [1000] * 16
 

@@ -180,13 +180,13 @@ class SolrEngine:
             repeats.update(more)
             return documents
 
-        return {
-            reference: (
-                str(document[key]),
-                self._signature(document, repeats.get(str(document[key]), {}), wanted[reference]),
-            )
-            for reference, document in self._named(wanted, ask)
-        }
+        named = {reference: (str(each[key]), each) for reference, each in self._named(wanted, ask)}
+        # Two references may name one document.
+        order_matters = {document_id: False for document_id, _ in named.values()}
+        for reference, (document_id, _) in named.items():
+            order_matters[document_id] |= wanted[reference]
+        signatures = dict(self._read(dict(named.values()), repeats, order_matters))
+        return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def _fetched(self, values: Mapping[str, list[str]], fields: list[str]) -> list[Answer]:
         return self._client.select(documents_request(values, fields)).documents
@@ -265,16 +265,24 @@ class SolrEngine:
             documents, repeats = self._sources({key: some}, [key], with_text=with_text)
             # A key that is a number holds "7" where "007" was asked for.
             meant = {str(each[key]): each for each in documents if str(each[key]) in wanted}
-            if self._token_source is TokenSource.TEXT:
-                found |= self._signed(meant)
-            else:
-                for document_id, document in meant.items():
-                    found[document_id] = self._signature(document, repeats.get(document_id, {}), wanted[document_id])
+            found |= self._read(meant, repeats, wanted)
         return found
 
-    def _signed(self, documents: Mapping[str, Json]) -> Iterator[tuple[str, Signature]]:
-        """Yield the signatures of documents' texts, by id."""
+    def _read(
+        self, documents: Mapping[str, Json], repeats: Mapping[str, dict[str, int]], wanted: Mapping[str, bool]
+    ) -> Iterator[tuple[str, Signature]]:
+        """Yield the signatures of documents, by id.
+
+        Args:
+            documents: With what `_sources` has fetched of them, by id.
+            repeats: Their tokens where these came as term vectors.
+            wanted: Ids, each with whether the order of its tokens matters.
+        """
         collection = self.collection
+        if self._token_source is not TokenSource.TEXT:
+            for document_id, document in documents.items():
+                yield document_id, self._signature(document, repeats.get(document_id, {}), wanted[document_id])
+            return
         scheme, content = collection.scheme, str(collection.content)
         texts = (whole_text(each.get(content)) for each in documents.values())
         for document_id, made in zip(documents, hashed(texts, scheme, Parts.MINIMA, workers=1), strict=True):
