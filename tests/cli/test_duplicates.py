@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,8 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         (["a.txt", "--threshold", "0"], "threshold"),
         (["a.txt", "--recall", "many"], "recall"),
         (["a.txt", "-o", "no/such/folder/x.csv"], "no/such/folder/x.csv"),
+        (["--reference", "a.txt"], "PATHs"),
+        (["a.txt", "--reference", "a.txt", "--state", "s"], "--new"),
         (["a.txt", "--format", "parquet"], "--engine spark"),
         (["a.txt", "--engine", "spark"], "--output"),
         (["a.txt", "--engine", "spark", "-o", "out", "--state", "s"], "--state"),
@@ -250,3 +253,178 @@ def test_nobody_is_told_to_repeat_what_cannot_go_on(lines: Path, tmp_path: Path)
     done = run(lines, "--state", tmp_path / "state", *more)
     assert (done.exit_code, "--date FIELD" in done.stderr) == (2, True)
     assert "run the same command again" not in done.stderr
+
+
+def written(path: Path, documents: dict[str, str], **fields: str) -> Path:
+    """Write JSON lines of texts by their ids."""
+    path.write_text(
+        "".join(json.dumps({"id": each, "text": text, **fields}) + "\n" for each, text in documents.items())
+    )
+    return path
+
+
+WORDS = [f"w{at}" for at in range(60)]
+PAGE, OTHER = " ".join(WORDS), " ".join(reversed(WORDS))
+
+
+@pytest.mark.parametrize(
+    ("broken", "strict", "failed"), [(1, False, False), (1, True, True), (3, False, True), (0, True, False)]
+)
+def test_much_that_cannot_be_read_is_a_failure(tmp_path: Path, broken: int, strict: bool, failed: bool) -> None:
+    """
+    More than one in a hundred, or with --strict any; the message says how many of how many.
+    """
+    file = written(tmp_path / "a.jsonl", {f"d{at}": PAGE for at in range(150)})
+    file.write_text(file.read_text() + "no JSON\n" * broken)
+    done = run(file, *(["--strict"] if strict else []))
+    assert done.exit_code == int(failed)
+    assert (f"{broken} of {150 + broken} documents could not be read" in done.stderr) == failed
+    assert "1 cluster with 150 documents" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.csv", f"id,text\n1,{PAGE}\n"), ("a.json", json.dumps([PAGE, PAGE]))])
+def test_what_is_no_document_is_not_taken_for_one(lines: Path, tmp_path: Path, name: str, content: str) -> None:
+    """
+    A whole file of documents is lost, whatever else was read.
+    """
+    (tmp_path / name).write_text(content)
+    for also in ([], [lines]):
+        done = run(tmp_path / name, *also)
+        assert done.exit_code == 1
+        assert "JSON" in done.stderr
+        assert "1 path could not be read, or not to the end" in done.stderr
+
+
+def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
+    """
+    What is in the reference too is listed, all of it; of the rest one of each cluster stays; same ids are no matter.
+    """
+    near = PAGE.replace("w7 ", "x7 ")
+    reference = written(tmp_path / "train.jsonl", {"1": PAGE, "2": near, "3": OTHER})
+    looked_at = written(
+        tmp_path / "test.jsonl",
+        {"1": near, "2": PAGE, "3": "another " + PAGE, "4": "x " * 30, "5": "x " * 30, "6": "y z " * 9},
+    )
+    listed, keep = tmp_path / "list", ("--keep", "first", "--delete-list", tmp_path / "list")
+    done = run(looked_at, "--reference", reference, *keep, "--format", "json")
+    assert (done.exit_code, sorted(listed.read_text().split())) == (0, ["1", "2", "3", "5"])
+    told = [json.loads(line)["members"] for line in done.stdout.splitlines()]
+    assert {frozenset(member["id"] for member in members) for members in told} == {
+        frozenset(("1", f"{reference}:2")),
+        frozenset(("2", "3", f"{reference}:1")),
+        frozenset(("4", "5")),
+    }
+    pairs = [
+        json.loads(line)
+        for line in run(looked_at, "--reference", reference, "--pairs", "--format", "json").stdout.splitlines()
+    ]
+    assert not any({pair["a"], pair["b"]} <= {f"{reference}:{at}" for at in "123"} for pair in pairs)
+    assert {frozenset((pair["a"], pair["b"])) for pair in pairs} >= {
+        frozenset((each, f"{reference}:{at}")) for each in "123" for at in "12"
+    }
+    # Nor is a file listed that is in both.
+    files = tmp_path / "files"
+    (files / "kept").mkdir(parents=True)
+    for name in ("kept/a.txt", "b.txt"):
+        (files / name).write_text(PAGE)
+    run(files, "--reference", files / "kept", *keep)
+    assert listed.read_text().splitlines() == [str(files / "b.txt")]
+
+
+def test_what_came_before_is_not_listed_with_new(tmp_path: Path) -> None:
+    """
+    Two of Monday are alike, and stay; of Tuesday what is like them goes.
+    """
+    monday = written(tmp_path / "monday.jsonl", {"a": PAGE, "b": PAGE.replace("w7 ", "x7 ")})
+    tuesday = written(tmp_path / "tuesday.jsonl", {"c": PAGE.replace("w9 ", "x9 "), "d": OTHER, "e": OTHER})
+    state = ("--state", tmp_path / "state")
+    run(monday, *state)
+    done = run(tuesday, *state, "--new", "--keep", "first", "--delete-list", tmp_path / "list")
+    assert (done.exit_code, (tmp_path / "list").read_text().split()) == (0, ["c", "e"])
+
+
+@pytest.mark.parametrize(("size", "pairs"), [("1", 1), ("2", 0)])
+def test_sets_of_single_words(tmp_path: Path, size: str, pairs: int) -> None:
+    """
+    With shingles of one word the sets {a, b, c, d} and {b, d, c, a, e} share four of five.
+    """
+    file = written(tmp_path / "sets.jsonl", {"S1": "alpha beta gamma delta", "S2": "beta delta gamma alpha epsilon"})
+    done = run(file, "--shingle", size, "--pairs", "--format", "json")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(each["a"], each["b"], each["jaccard"]) for each in told] == [("S1", "S2", 0.8)] * pairs
+
+
+def test_a_state_and_a_store_keep_their_shingles(tmp_path: Path) -> None:
+    """
+    What was found under another scheme is not gone on from, and a store's shingles are what they are.
+    """
+    file = written(tmp_path / "sets.jsonl", {"a": PAGE})
+    assert run(file, "--state", tmp_path / "state").exit_code == 0
+    done = run(file, "--state", tmp_path / "state", "--shingle", "1")
+    assert (done.exit_code, "-w1-" in done.stderr, "name another folder" in done.stderr) == (2, True, True)
+    open_store(tmp_path / "store").close()
+    done = run("--store", tmp_path / "store", "--shingle", "3")
+    assert (done.exit_code, "shingles of 5 words" in done.stderr) == (2, True)
+    assert run("--store", tmp_path / "store", "--shingle", "5").exit_code == 0
+
+
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be read."""
+
+    def none(*_: object, **__: object) -> None:
+        raise AssertionError("documents were read")
+
+    monkeypatch.setattr("whorl.ingest.files.documents_in", none)
+
+
+@pytest.mark.parametrize("option", ["-o", "--delete-list"])
+def test_a_target_that_cannot_be_written_is_told_first(
+    lines: Path, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Before anything is read; what can be written is not made before its time.
+    """
+    unread(monkeypatch)
+    (tmp_path / "file").write_text("")
+    more = ["--keep", "first"] if option == "--delete-list" else []
+    for target in (tmp_path / "nowhere" / "x.csv", tmp_path / "file" / "x.csv"):
+        done = run(lines, option, target, *more)
+        assert (done.exit_code, f"{target} cannot be written" in done.stderr) == (2, True)
+    assert isinstance(run(lines, option, tmp_path / "x.csv", *more).exception, AssertionError)
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("content", ["letter.txt", "documents.sqlite"])
+def test_a_folder_that_is_no_state_is_told_first(
+    lines: Path, tmp_path: Path, content: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Nothing is read, nothing in the folder changes, and nobody is told to run the same again.
+    """
+    unread(monkeypatch)
+    with sqlite3.connect(tmp_path / content) as database:
+        database.execute("CREATE TABLE theirs (number INTEGER)")
+    database.close()
+    before = (tmp_path / content).read_bytes()
+    done = run(lines, "--state", tmp_path)
+    assert (done.exit_code, "name a new folder" in done.stderr) == (1, True)
+    assert "run the same command again" not in done.stderr
+    assert (tmp_path / content).read_bytes() == before
+
+
+def test_the_newest_of_documents_without_dates(tmp_path: Path) -> None:
+    """
+    It is told before anything is compared, with the fields that there are.
+    """
+    file = written(tmp_path / "a.jsonl", {"a": PAGE, "b": OTHER}, made="2020-05-01", by="X")
+    keep = ("--keep", "newest", "--delete-list", tmp_path / "list")
+    done = run(file, *keep)
+    assert (done.exit_code, "(--date FIELD, of by, made)" in done.stderr) == (2, True)
+    done = run(file, *keep, "--date", "by")
+    assert (done.exit_code, "(--date FIELD, of by, made)" in done.stderr) == (2, True)
+    assert run(file, *keep, "--date", "made").exit_code == 0
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", PAGE, properties={"made": "2020-05-01"})])
+    done = run("--store", tmp_path / "store", *keep, "--date", "by")
+    assert (done.exit_code, "field of the date, of made" in done.stderr) == (2, True)
+    assert run("--store", tmp_path / "store", *keep, "--date", "made").exit_code == 0

@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.duplicates.found import clusters, ids
 from tests.families import family_documents, true_components, true_pairs
@@ -17,6 +20,8 @@ from whorl.duplicates.archive import Archive
 from whorl.duplicates.gathering import FILES_SCHEME, duplicates_among, duplicates_in, seconds_of
 from whorl.duplicates.question import ask_pairs
 from whorl.errors import StoppedError
+from whorl.fingerprint.batch import Hashed, Parts, hashed
+from whorl.fingerprint.scheme import Scheme
 
 DOCUMENTS = family_documents(80)
 
@@ -175,6 +180,53 @@ def test_another_name_of_the_same_text_is_told(tmp_path: Path) -> None:
             folder=tmp_path / "s",
         ) as found:
             assert [member.name for each in found.clusters() for member in each.members] == [name, ""]
+
+
+FEW = st.text(st.sampled_from("ab1_.,'- \n\u00e9\u4e2d"), max_size=24) | st.integers(250, 520).map("a".__mul__)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(FEW, max_size=12), st.integers(1, 4))
+def test_texts_that_are_short_or_come_again(texts: list[str], size: int) -> None:
+    """
+    What is not read, since its words are too few or since it came before, has the sketch that it would have.
+    """
+    scheme = Scheme(shingle_size=size)
+    documents = [Document(str(number), text) for number, text in enumerate([*texts, *texts])]
+    with duplicates_among(documents, ask_pairs("jaccard", 100, 100), scheme=scheme) as found:
+        there = found.members(range(len(documents)))
+        sizes = {member.id: member.size for member in there.values()}
+        together = found.count_pairs()
+    hashes = [each.hashes.tolist() for each in hashed(texts, scheme, Parts.HASHES, workers=1)]
+    assert sizes == {str(at): len(each) for at, each in enumerate(hashes + hashes)}
+    alike = Counter(tuple(each) for each in hashes + hashes if each)
+    assert together == sum(count * (count - 1) // 2 for count in alike.values())
+
+
+def test_a_text_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """
+    Its hashes are made once and kept once, however many documents have it.
+    """
+    read = 0
+
+    def counting(texts: Iterator[str], *arguments: Any, **options: Any) -> Iterator[Hashed]:
+        def counted() -> Iterator[str]:
+            nonlocal read
+            for text in texts:
+                read += 1
+                yield text
+
+        return hashed(counted(), *arguments, **options)
+
+    monkeypatch.setattr("whorl.duplicates.gathering.hashed", counting)
+    # So that results come before all of these few texts are read.
+    monkeypatch.setattr("whorl.fingerprint.batch.LARGE", 1)
+    text = " ".join(f"w{at}" for at in range(200))
+    many = [Document(str(at), text) for at in range(5_000)]
+    with duplicates_among(many, ask_pairs("jaccard", 80, 95), folder=tmp_path, workers=1) as found:
+        assert [len(cluster.members) for cluster in found.clusters()] == [5_000]
+    assert read < 2_000
+    assert sum(file.stat().st_size for file in tmp_path.glob("hashes-*.u64")) < 20 * 200 * 8
 
 
 def test_a_search_ends_with_its_time() -> None:

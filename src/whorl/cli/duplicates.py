@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
     from whorl.duplicates.gathering import Progress
     from whorl.duplicates.question import PairQuestion
     from whorl.duplicates.result import Duplicates
+    from whorl.fingerprint.scheme import Scheme
+    from whorl.ingest.files import Problem
     from whorl.model import Document
 
+#: Share of the documents that may be lost before the command fails.
+_MOST_LOST = 0.01
 _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
 
 
@@ -75,6 +80,19 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
 @click.option(
     "--date", "date_field", metavar="FIELD", help="With --keep newest: the field of the date. Of files: when changed."
 )
+@click.option(
+    "--reference",
+    multiple=True,
+    metavar="SET",
+    help="Files or folders that PATHs are compared with: not among each other, and never listed for deletion.",
+)
+@click.option(
+    "--shingle",
+    type=click.IntRange(1, 999),
+    metavar="WORDS",
+    help="Words in a shingle; 1 compares sets of words.  [default: 5, or the store's]",
+)
+@click.option("--strict", is_flag=True, help="Fail if anything could not be read; else if more than 1 in 100.")
 @click.option("--workers", type=click.IntRange(1), help="Threads that read PATHs; more help little.  [default: 1]")
 @click.option(
     "--engine",
@@ -98,6 +116,9 @@ def duplicates(
     keep: str | None,
     delete_list: Path | None,
     date_field: str | None,
+    reference: tuple[str, ...],
+    shingle: int | None,
+    strict: bool,
     workers: int | None,
     engine: str,
 ) -> None:
@@ -107,9 +128,11 @@ def duplicates(
     A. Clusters are documents that pairs hold together, each with its similarity to the cluster's first; chains of
     pairs can glue unlike documents together, which --complete does not let happen.
 
-    JSON is one object a line. Documents of fewer words than a shingle has, five, are not compared.
+    JSON is one object a line. Documents of fewer words than a shingle has are not compared. The exit status is 1 if
+    more than one in a hundred documents, or a whole file of many, could not be read.
     """
-    from whorl.duplicates import ask_pairs
+    from whorl.duplicates import ask_pairs, duplicates_among
+    from whorl.fingerprint.scheme import Scheme
 
     if paths and store is not None:
         raise ParameterError("name PATHs or a --store, not both")
@@ -121,12 +144,25 @@ def duplicates(
         )
     if date_field is not None and keep != "newest":
         raise ParameterError("--date goes with --keep newest")
+    if keep == "newest" and date_field is None and not paths:
+        raise ParameterError(
+            "--keep newest needs the field of the date where documents come from a store: --date FIELD"
+        )
+    if reference and not paths:
+        raise ParameterError("--reference is what PATHs are compared with; name these")
+    if reference and state is not None:
+        raise ParameterError(
+            "--reference keeps no state; with --state FOLDER run SET as PATHs first, then the others with --new"
+        )
     if complete and not wants_clusters:
         raise ParameterError("--complete is about clusters; leave --pairs away")
     question = ask_pairs(metric, threshold, recall)
     if engine == "spark":
-        local = {"--state": state, "--keep": keep, "--store": store, "--workers": workers}
-        _on_spark(paths, question, form, output, local, wants_clusters=wants_clusters, complete=complete)
+        local = {
+            "--state": state, "--keep": keep, "--store": store, "--workers": workers, "--reference": reference or None
+        }  # fmt: skip
+        kinds = {"wants_clusters": wants_clusters, "complete": complete, "strict": strict}
+        _on_spark(paths, question, form, output, local, Scheme(shingle_size=shingle or 5), **kinds)
         return
     if form == "parquet":
         raise ParameterError("parquet is what --engine spark writes; here it is json, csv or table")
@@ -136,23 +172,37 @@ def duplicates(
             raise ParameterError(f"{target} is a folder; name a file to write to")
     if file is not None and delete_list is not None and file.absolute() == delete_list.absolute():
         raise ParameterError(f"--output and --delete-list are one file, {file}; name two")
+    for target in (file, delete_list):
+        if target is not None:
+            _require_writable(target)
     form = form or (_SUFFIXES.get(file.suffix.lower(), "table") if file else "table")
     links_suffice = wants_clusters and not complete and keep is None
-    problems: list[Any] = []
-    with _progress() as progress:
+    # What came before is the reference of what is new.
+    only_new = only_new or bool(reference)
+    reading = _Reading(date_field, is_newest_kept=keep == "newest", lasts=state is not None)
+    has_begun = False
+    with _progress() as tell:
+
+        def progress(doing: str, count: int) -> None:
+            nonlocal has_begun
+            has_begun = True
+            tell(doing, count)
+
         if paths:
-            search = _among(
-                [Path(path) for path in paths],
+            search = duplicates_among(
+                reading.documents(paths, reference),
                 question,
-                state,
-                date_field,
-                links_suffice,
-                workers or 1,
-                problems,
-                progress,
+                scheme=Scheme(shingle_size=shingle or 5),
+                reference=reading.reference(reference),
+                folder=state,
+                dates=reading.date,
+                links_suffice=links_suffice,
+                workers=workers or 1,
+                on_repeated=reading.note_repeated,
+                progress=progress,
             )
         else:
-            search = _in_store(store, question, state, date_field, links_suffice, progress)
+            search = _in_store(store, question, state, date_field, shingle, links_suffice, progress)
         try:
             with search as found:
                 progress("", 0)
@@ -167,12 +217,13 @@ def duplicates(
                 if keep is not None and delete_list is not None:
                     _list(found, keep, delete_list, only_new=only_new)
         except (WhorlError, KeyboardInterrupt) as error:
-            # What was asked wrongly, of another folder for instance, is no better the next time.
-            if state is not None and not isinstance(error, ParameterError):
+            # What was asked wrongly, or a folder that is none of ours, is no better the next time.
+            if state is not None and has_begun and not isinstance(error, ParameterError):
                 click.echo(f"stopped; run the same command again to go on from {state}", err=True)
             raise
-    _tell(found, problems)
-    if paths and not (found.documents and all(map(os.path.exists, paths))):
+    _tell(found, reading.problems)
+    is_lost = _is_too_much_lost(reading.problems, reading.count, strict=strict)
+    if is_lost or (paths and not (found.documents and all(map(os.path.exists, (*paths, *reference))))):
         sys.exit(1)
 
 
@@ -182,9 +233,11 @@ def _on_spark(
     form: str | None,
     output: str | None,
     local: Mapping[str, object],
+    scheme: Scheme,
     *,
     wants_clusters: bool,
     complete: bool,
+    strict: bool,
 ) -> None:
     for name, value in local.items():
         if value is not None:
@@ -192,47 +245,108 @@ def _on_spark(
     if not paths or output is None:
         raise ParameterError("--engine spark reads PATHs and writes the folder of --output; name both")
     from whorl.duplicates.spark.job import run, summary_lines
+    from whorl.ingest.files import Problem
 
-    done = run(paths, question, output=output, clusters=wants_clusters, complete=complete, form=form or "json")
+    done = run(
+        paths, question, output=output, clusters=wants_clusters, complete=complete, form=form or "json", scheme=scheme
+    )
     for line in summary_lines(done, output, clusters=wants_clusters):
         click.echo(line, err=True)
+    if _is_too_much_lost([Problem(output, "", done.unfit)], done.documents, strict=strict):
+        sys.exit(1)
 
 
-def _among(
-    paths: Sequence[Path],
-    question: PairQuestion,
-    state: Path | None,
-    date_field: str | None,
-    links_suffice: bool,
-    workers: int,
-    problems: list[Any],
-    progress: Progress,
-) -> AbstractContextManager[Duplicates]:
-    from whorl.duplicates.gathering import duplicates_among, seconds_of
-    from whorl.ingest.files import Problem, documents_in, files_under
+class _Reading:
+    """The documents of PATHs as they are read, and what is to be told of them.
 
-    def date(document: Document) -> float | None:
-        if date_field is not None:
-            return seconds_of(document.properties.get(date_field))
+    Args:
+        date_field: The field of the date, None for when a file was changed.
+        is_newest_kept: Whether dates decide, so that there have to be some.
+        lasts: Whether a state keeps them for another run, which may need them.
+    """
+
+    def __init__(self, date_field: str | None, *, is_newest_kept: bool, lasts: bool) -> None:
+        self.problems: list[Problem] = []
+        self.count = 0
+        self._date_field, self._needs_dates, self._lasts = date_field, is_newest_kept, lasts
+        self._fields: set[str] = set()
+
+    def reference(self, named: Sequence[str]) -> Iterator[Document]:
+        """Yield what PATHs are compared with; ids of lines are told apart from those of PATHs by their file's name."""
+        for file, document in self._read(named, set()):
+            is_file = document.id == file.as_posix()
+            yield document if is_file else replace(document, id=f"{file.as_posix()}:{document.id}")
+
+    def documents(self, paths: Sequence[str], reference: Sequence[str]) -> Iterator[Document]:
+        """Yield the documents to look through; no file of the reference is among them.
+
+        Raises:
+            ParameterError: The newest are to be kept, and none has a date.
+        """
+        from whorl.ingest.files import files_under
+
+        known = {_identity(file) for file in files_under(map(Path, reference), lambda problem: None)}
+        is_dated = not self._needs_dates
+        for _, document in self._read(paths, known):
+            if not is_dated:
+                self._fields.update(document.properties)
+                is_dated = self.date(document) is not None
+            yield document
+        if not is_dated and self.count:
+            raise ParameterError(
+                f"no document has a date in the field {self._date_field!r}, so nobody knows which is the newest; "
+                + self._advice()
+            )
+
+    def _read(self, named: Sequence[str], left_out: Set[tuple[int, int]]) -> Iterator[tuple[Path, Document]]:
+        from whorl.ingest.files import documents_in, files_under
+
+        for file in files_under(map(Path, named), self.problems.append):
+            if left_out and _identity(file) in left_out:
+                continue
+            for document in documents_in(file, self.problems.append, tables_are_text=False):
+                self.count += 1
+                yield file, document
+
+    def date(self, document: Document) -> float | None:
+        """Return when a document was made or changed, in seconds since 1970; None where nobody knows.
+
+        Raises:
+            ParameterError: Dates decide, and a line of a file has none of its own.
+        """
+        from whorl.duplicates.gathering import seconds_of
+
+        if self._date_field is not None:
+            return seconds_of(document.properties.get(self._date_field))
+        if not (self._needs_dates or self._lasts):
+            return None
         try:
             return os.stat(document.id).st_mtime
         except (OSError, ValueError):
-            # A line of JSON has no date of its own.
-            return None
+            if not self._needs_dates:
+                return None
+            self._fields.update(document.properties)
+            raise ParameterError(
+                f"{document.id!r} is one of several documents in a file, and has no date of its own; " + self._advice()
+            ) from None
 
-    documents = (
-        document for file in files_under(paths, problems.append) for document in documents_in(file, problems.append)
-    )
-    return duplicates_among(
-        documents,
-        question,
-        folder=state,
-        dates=date,
-        links_suffice=links_suffice,
-        workers=workers,
-        on_repeated=lambda each: problems.append(Problem(each, "this id came before; the last document of it counts")),
-        progress=progress,
-    )
+    def _advice(self) -> str:
+        there = f", of {', '.join(sorted(self._fields)[:20])}" if self._fields else ""
+        return f"name the field of the date (--date FIELD{there}), or --keep first or longest"
+
+    def note_repeated(self, document_id: str) -> None:
+        """Remember to tell of an id that came again."""
+        from whorl.ingest.files import Problem
+
+        self.problems.append(Problem(document_id, "this id came before; the last document of it counts", 0))
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return -1, -1
+    return status.st_dev, status.st_ino
 
 
 @contextmanager
@@ -241,6 +355,7 @@ def _in_store(
     question: PairQuestion,
     state: Path | None,
     date_field: str | None,
+    shingle: int | None,
     links_suffice: bool,
     progress: Progress,
 ) -> Iterator[Duplicates]:
@@ -250,9 +365,14 @@ def _in_store(
 
     settings = Settings.load()
     origin = re.sub("//.*@", "//", store or settings.store, flags=re.DOTALL)
-    with (
-        open_store(store, settings, create=False) as opened,
-        duplicates_in(
+    with open_store(store, settings, create=False) as opened:
+        scheme = opened.engine.scheme
+        if shingle not in (None, scheme.shingle_size):
+            raise ParameterError(
+                f"the store has shingles of {scheme.shingle_size} words ({scheme.name}), which --shingle {shingle} "
+                "cannot change; leave it out, or compare files"
+            )
+        with duplicates_in(
             opened.engine,
             question,
             origin=f"the store {origin}",
@@ -260,9 +380,8 @@ def _in_store(
             date_field=date_field,
             links_suffice=links_suffice,
             progress=progress,
-        ) as found,
-    ):
-        yield found
+        ) as found:
+            yield found
 
 
 def _write(
@@ -292,7 +411,7 @@ def _list(found: Duplicates, keep: str, delete_list: Path, *, only_new: bool) ->
     click.echo(f"{counted(count, 'id')} in {delete_list}; nothing was deleted", err=True)
 
 
-def _tell(found: Duplicates, problems: list[Any]) -> None:
+def _tell(found: Duplicates, problems: Sequence[Problem]) -> None:
     from whorl.cli.render.console import problem_lines
     from whorl.wire.duplicates import left_out
 
@@ -304,6 +423,53 @@ def _tell(found: Duplicates, problems: list[Any]) -> None:
         click.echo(line, err=True)
 
 
+def _is_too_much_lost(problems: Sequence[Problem], count: int, *, strict: bool) -> bool:
+    """Say how much could not be read, if that is too much to go unnoticed.
+
+    Args:
+        problems: What was lost.
+        count: Documents that were read.
+        strict: Whether anything is too much.
+    """
+    from whorl.wire.text import counted
+
+    lost = sum(1 if each.documents is None else each.documents for each in problems)
+    whole_files = sum(each.documents is None for each in problems)
+    if not (whole_files or lost > _MOST_LOST * (count + lost) or (strict and lost)):
+        return False
+    told = f"{lost:,} of {count + lost:,} documents could not be read"
+    if whole_files:
+        told = f"{counted(whole_files, 'path')} could not be read, or not to the end"
+        told += (
+            f", and {lost - whole_files:,} of {count + lost - whole_files:,} documents" if lost > whole_files else ""
+        )
+    click.echo(f"failed: {told}; what was found is of the others", err=True)
+    return True
+
+
+def _require_writable(target: Path) -> None:
+    """Raise where a file cannot be written, before hours of work.
+
+    Raises:
+        ParameterError: It cannot.
+    """
+    if target.exists() and not target.is_file():
+        # Opening a pipe would wait for who reads it.
+        return
+    partial = _partial(target)
+    try:
+        with partial.open("ab"):
+            pass
+        if not partial.stat().st_size:
+            partial.unlink()
+    except OSError as error:
+        raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
+
+
+def _partial(target: Path) -> Path:
+    return target.with_name(f"{target.name}.part")
+
+
 @contextmanager
 def _opened(output: Path | None) -> Iterator[TextIO]:
     """Open what is written to; a file is in its place once it is complete."""
@@ -312,7 +478,7 @@ def _opened(output: Path | None) -> Iterator[TextIO]:
         return
     # A device or a pipe is written to as it is, and never replaced.
     is_file = output.is_file() or not output.exists()
-    partial = output.with_name(f"{output.name}.part") if is_file else output
+    partial = _partial(output) if is_file else output
     try:
         with partial.open("w", encoding="utf-8", newline="\n") as out:
             yield out

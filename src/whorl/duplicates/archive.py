@@ -132,6 +132,10 @@ class Archive:
             raise
 
     def _open(self, origin: str) -> None:
+        # Before anything is written: the database of another program stays as it is.
+        tables = {row[0] for row in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables and not {"meta", "document", "pair"} <= tables:
+            raise StoreError(f"{self._path} holds something else than what was found before; name a new folder")
         # One process at a time: what two of them append to the file would run together.
         self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._database.execute("PRAGMA journal_mode=WAL")
@@ -241,18 +245,20 @@ class Archive:
         Returns:
             The ids of those that were seen in this reading already.
         """
-        hashes = [entry.sketch.hashes.astype(_HASH, copy=False) for entry in entries]
+        # One sketch that several have, as texts that come again do, is written once.
+        sketches = {id(entry.sketch): entry.sketch for entry in entries}
+        hashes = {each: sketch.hashes.astype(_HASH, copy=False) for each, sketch in sketches.items()}
         with self._failures():
-            for some in chunks(hashes, lambda own: own.nbytes, _BYTES_AT_ONCE):
+            for some in chunks(hashes.values(), lambda own: own.nbytes, _BYTES_AT_ONCE):
                 _write(self._file, np.concatenate(some).tobytes())
             if self.lasts:
                 os.fsync(self._file)
         scan = self._scan()
-        rows, start = [], self._end
-        for entry, own in zip(entries, hashes, strict=True):
-            place = (entry.sketch.size, start, own.size, sketch_key(entry.sketch))
-            rows.append((entry.id, entry.name, entry.date, entry.digest, *place, scan))
+        places, start = {}, self._end
+        for each, own in hashes.items():
+            places[each] = (sketches[each].size, start, own.size, sketch_key(sketches[each]))
             start += own.size
+        rows = [(entry.id, entry.name, entry.date, entry.digest, *places[id(entry.sketch)], scan) for entry in entries]
         ids = [entry.id for entry in entries]
         repeated = [
             row[0] for row in self._by_id("SELECT id, scan FROM document WHERE id IN ({})", ids) if row[1] == scan
@@ -352,7 +358,8 @@ class Archive:
         if self._meta("question") != question:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
-                self._database.execute("UPDATE document SET is_paired = 0")
+                # Their pairs are looked for again, and they stay what came before.
+                self._database.execute(f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE is_paired = {_PAIRED}")
                 self._set("question", question)
 
     def keep_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
@@ -370,6 +377,11 @@ class Archive:
                 "INSERT INTO pair VALUES (?, ?, ?, ?, ?)",
                 zip(*(column.tolist() for column in columns), strict=True),
             )
+            self._database.execute(f"UPDATE document SET is_paired = {_PAIRED}")
+
+    def take_as_compared(self) -> None:
+        """Take all documents there are as compared with one another; no pairs among them are to be found."""
+        with self._writing():
             self._database.execute(f"UPDATE document SET is_paired = {_PAIRED}")
 
     def pairs(self, archived: Archived) -> Pairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,10 +22,10 @@ from whorl.duplicates.result import Duplicates
 from whorl.duplicates.search import find_pairs, first_of_equals
 from whorl.duplicates.whole_text import ReadHashes, settled, told_apart
 from whorl.engine.protocol import Engine, Scanned
-from whorl.errors import NoSketchesError
+from whorl.errors import NoSketchesError, ParameterError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document
 from whorl.planning.dates import DateError, read_date
 
@@ -32,6 +33,10 @@ from whorl.planning.dates import DateError, read_date
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 #: Documents put into an archive at once, and looked for in it.
 _AT_ONCE = 512
+#: Hashes of texts that are remembered in case they come again, each text counted as some of them beside its own.
+_MOST_HASHES, _HASHES_OF_A_TEXT = 1 << 21, 64
+#: Documents that wait for a text before them, at most.
+_MOST_WAITING = _AT_ONCE
 
 Progress = Callable[[str, int], None]
 
@@ -42,6 +47,7 @@ def duplicates_among(
     question: PairQuestion,
     *,
     scheme: Scheme = Scheme(),  # noqa: B008 - frozen
+    reference: Iterable[Document] = (),
     folder: Path | None = None,
     dates: Callable[[Document], float | None] = lambda document: None,
     links_suffice: bool = False,
@@ -55,6 +61,8 @@ def duplicates_among(
         documents: Read as they are needed; of several with one id the last counts.
         question: What is to be found.
         scheme: What words and shingles are.
+        reference: Documents that the others are compared with, and that are not compared with one another: to what is
+            found they came before, as those of an earlier run with the same folder. Keeps to runs without a folder.
         folder: Where what is learned of them stays, so that another run goes on from there: a run that was stopped is
             completed, and further documents are compared with all that came before. None for a temporary one.
         dates: Seconds since 1970 when a document was made or changed, None where nobody knows.
@@ -70,6 +78,10 @@ def duplicates_among(
     with ExitStack() as opened:
         archive = opened.enter_context(_archive(opened, folder, f"files, under {scheme.name}", FILES_SCHEME))
         archive.begin_reading()
+        _ask(archive, question, links_suffice=links_suffice)
+        _gather(archive, reference, scheme, dates, workers, on_repeated, progress)
+        if folder is None:
+            archive.take_as_compared()
         _gather(archive, documents, scheme, dates, workers, on_repeated, progress)
         yield _found(archive, question, scheme, None, links_suffice=links_suffice, progress=progress)
 
@@ -99,7 +111,7 @@ def duplicates_in(
     Raises:
         NoSketchesError: The documents of the store have none.
         StoreError: The folder cannot be used.
-        ParameterError: The folder is of something else.
+        ParameterError: The folder is of something else, or no document has a date in the field.
     """
     scheme = engine.sketch_scheme
     if scheme is None and engine.count():
@@ -108,10 +120,11 @@ def duplicates_in(
         archive = opened.enter_context(
             _archive(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
         )
-        without = 0
+        without, is_dated, fields = 0, False, set[str]()
         # What was read without its dates would go without them.
         for portion in engine.scan(archive.begin_scan(anew=date_field is not None)):
-            dates = _dates(engine, portion, date_field)
+            dates = _dates(engine, portion, date_field, fields)
+            is_dated = is_dated or any(date is not None for date in dates.values())
             entries = [
                 Entry(document_id, sketch_digest(sketch), sketch, name, dates.get(document_id))
                 for document_id, name, sketch in portion.documents
@@ -123,6 +136,11 @@ def duplicates_in(
             require_time()
             progress("reading", archive.count())
         archive.end_scan()
+        if date_field is not None and archive.count() and not is_dated:
+            raise ParameterError(
+                f"no document of {origin} has a date in the field {date_field!r}; name the field of the date"
+                + (f", of {', '.join(sorted(fields)[:20])}" if fields else "")
+            )
 
         def read(ids: Sequence[str]) -> Mapping[str, npt.NDArray[np.uint64]]:
             texts = engine.texts(ids)
@@ -134,10 +152,12 @@ def duplicates_in(
         yield found
 
 
-def _dates(engine: Engine, portion: Scanned, field: str | None) -> dict[str, float | None]:
+def _dates(engine: Engine, portion: Scanned, field: str | None, fields: set[str]) -> dict[str, float | None]:
+    """Return the dates of some documents, and note which fields they have."""
     if field is None:
         return {}
     stored = engine.documents([document_id for document_id, _, _ in portion.documents])
+    fields.update(name for each in stored.values() for name in each.properties)
     return {document_id: seconds_of(each.properties.get(field)) for document_id, each in stored.items()}
 
 
@@ -176,8 +196,12 @@ def _gather(
     progress: Progress,
 ) -> None:
     """Put documents into an archive, except those that are in it unchanged."""
-    waiting: deque[tuple[str, str, float | None, bytes]] = deque()
+    waiting: deque[tuple[str, str, float | None, bytes, Sketch | None]] = deque()
     fresh: dict[str, Entry] = {}
+    known_texts = _KnownTexts()
+    empty = Sketch(archive.scheme, 0, np.empty(0, np.uint64))
+    # Between these characters no rule ends a word, but after 255 of them.
+    has_few_words = re.compile(rf"(?=[\0-\x7f]{{0,255}}\Z)\W*+(?:\w++\W*+){{0,{scheme.shingle_size - 1}}}\Z", re.ASCII)
     remaining = iter(documents)
     seen = archive.count()
     is_empty = not seen
@@ -185,7 +209,7 @@ def _gather(
     def texts() -> Iterator[str]:
         while some := list(islice(remaining, _AT_ONCE)):
             require_time()
-            digests = [_digest(each.text) if archive.lasts else b"" for each in some]
+            digests = [_digest(each.text) for each in some]
             moments = [dates(each) for each in some]
             # What came before in this run and is still to be put is not known by what the archive has under its id.
             ahead = {document_id for document_id, *_ in waiting} | fresh.keys()
@@ -196,20 +220,53 @@ def _gather(
             ]
             same = set() if is_empty else archive.unchanged(known)
             for document, digest, moment in zip(some, digests, moments, strict=True):
-                if document.id not in same:
-                    waiting.append((document.id, document.name, moment, digest))
+                if document.id in same:
+                    continue
+                # Too many would wait behind a text that waits for others to be read with.
+                sketch = known_texts.get(digest) if len(waiting) < _MOST_WAITING else None
+                if sketch is None and has_few_words.match(document.text):
+                    sketch = empty
+                waiting.append((document.id, document.name, moment, digest, sketch))
+                if sketch is None:
                     yield document.text
+            take_known()
 
-    for each in hashed(texts(), scheme, workers=workers):
-        document_id, name, moment, digest = waiting.popleft()
+    def take_known() -> None:
+        while waiting and (sketch := waiting[0][-1]) is not None:
+            take(sketch)
+
+    def take(sketch: Sketch) -> None:
+        nonlocal seen
+        document_id, name, moment, digest, _ = waiting.popleft()
+        sketch = known_texts.get(digest, sketch)
+        known_texts[digest] = sketch
         if document_id in fresh:
             on_repeated(document_id)
-        fresh[document_id] = Entry(document_id, digest, each.sketch(archive.scheme), name, moment)
+        fresh[document_id] = Entry(document_id, digest, sketch, name, moment)
         if len(fresh) == _AT_ONCE:
             seen += _put(archive, fresh, on_repeated)
             progress("reading", seen)
+
+    for each in hashed(texts(), scheme, workers=workers):
+        take_known()
+        take(each.sketch(archive.scheme))
+    take_known()
     seen += _put(archive, fresh, on_repeated)
     progress("reading", seen)
+
+
+class _KnownTexts(dict[bytes, Sketch]):
+    """Sketches of the texts that came last, by their digests: a text that comes again is read once."""
+
+    _hashes = 0
+
+    def __setitem__(self, digest: bytes, sketch: Sketch) -> None:
+        if digest not in self:
+            self._hashes += sketch.hashes.size + _HASHES_OF_A_TEXT
+            super().__setitem__(digest, sketch)
+            while self._hashes > _MOST_HASHES:
+                oldest = next(iter(self))
+                self._hashes -= self.pop(oldest).hashes.size + _HASHES_OF_A_TEXT
 
 
 def _digest(text: str) -> bytes:
@@ -224,6 +281,11 @@ def _put(archive: Archive, fresh: dict[str, Entry], on_repeated: Callable[[str],
     return count
 
 
+def _ask(archive: Archive, question: PairQuestion, *, links_suffice: bool) -> None:
+    told = f"{question.metric.value} {question.threshold} with recall {question.recall}"
+    archive.ask(told, links_suffice=links_suffice)
+
+
 def _found(
     archive: Archive,
     question: PairQuestion,
@@ -233,19 +295,21 @@ def _found(
     links_suffice: bool,
     progress: Progress,
 ) -> Duplicates:
-    told = f"{question.metric.value} {question.threshold} with recall {question.recall}"
-    archive.ask(told, links_suffice=links_suffice)
+    _ask(archive, question, links_suffice=links_suffice)
     archived = archive.archived()
     if read is not None:
         archived = told_apart(archive, archived, question, read)
     firsts = first_of_equals(archived.keys, archived.sketches.sizes)
-    known = archive.pairs(archived)
+    known, is_known = archive.pairs(archived), archived.is_paired
+    if read is None:
+        # Of those that were not to be compared with one another pairs are wanted all the same, as of an equal new one.
+        is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     pairs = find_pairs(
         archived.sketches,
         firsts,
         question,
         known=known,
-        is_known=archived.is_paired,
+        is_known=is_known,
         keys=archived.keys,
         links_suffice=links_suffice,
         progress=lambda count: progress("comparing", count),

@@ -33,12 +33,14 @@ class Member:
         name: What people know it by, or "".
         size: Its distinct shingles.
         date: Seconds since 1970 when it was made or changed, None where that is not known.
+        stays: Whether it is of those that the others are compared with, and so is never superfluous.
     """
 
     id: str
     name: str
     size: int
     date: float | None = None
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +174,12 @@ class Duplicates:
 
         Args:
             complete: Whether any two members are to be a pair; else a cluster is all that pairs hold together.
-            only_new: Leave out those that no new document is in.
+            only_new: Leave out those that no new document is in; what came before stays. In complete clusters each new
+                document that is a duplicate of one that came before is with the most similar of these, of which all
+                other members then are duplicates, and the rest are among themselves.
             with_pairs_up_to: Members up to which clusters come with their pairs.
         """
-        labels = self._labels(complete=complete)
+        labels = self._labels_beside_known() if complete and only_new else self._labels(complete=complete)
         inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
         inside = inside[np.argsort(labels[self._pairs.a[inside]], kind="stable")]
         of_pairs = labels[self._pairs.a[inside]]
@@ -184,7 +188,7 @@ class Duplicates:
             groups = [group for group in groups if self._is_new[group].any()]
         for some in chunks(groups, len, _TOLD_AT_ONCE):
             places = np.concatenate(some)
-            members = self.members(places.tolist())
+            members = self.members(places.tolist(), only_new=only_new)
             firsts = np.repeat([group[0] for group in some], [group.size for group in some])
             told = measured(self._archived.sketches, firsts, places)
             # Each shares all with itself, however much its sketch holds.
@@ -211,19 +215,41 @@ class Duplicates:
         components.join(self._pairs.a, self._pairs.b)
         return components.labels()[self._firsts]
 
-    def members(self, places: Sequence[int]) -> dict[int, Member]:
-        """Return documents by their places."""
+    def _labels_beside_known(self) -> Numbers:
+        """Return the labels of complete clusters of new documents, and of stars around those that came before."""
+        is_old = np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
+        pairs = self._pairs
+        among_new = ~is_old[pairs.a] & ~is_old[pairs.b]
+        is_link = is_old[pairs.a] != is_old[pairs.b]
+        new = np.where(is_old[pairs.a], pairs.b, pairs.a)[is_link]
+        old = np.where(is_old[pairs.a], pairs.a, pairs.b)[is_link]
+        # The most similar comes last, of equal ones the first to come, and so is what stays written.
+        order = np.lexsort((-old, pairs.jaccard[is_link]))
+        labels = np.arange(self.documents)
+        labels[new[order]] = old[order]
+        is_alone = labels == np.arange(self.documents)
+        rest = pairs.only(among_new & is_alone[pairs.a] & is_alone[pairs.b])
+        labels = np.where(is_alone, complete_labels(self.documents, rest), labels)
+        return labels[self._firsts]
+
+    def members(self, places: Sequence[int], *, only_new: bool = False) -> dict[int, Member]:
+        """Return documents by their places.
+
+        Args:
+            places: Of the documents.
+            only_new: Whether those that came before stay.
+        """
         numbers = self._archived.numbers[np.array(places, np.int64)].tolist()
         known = self._archive.known(numbers)
         sizes = self._archived.sketches.sizes
         return {
-            place: Member(known[number][0], known[number][1], int(sizes[place]), known[number][2])
+            place: Member(*known[number][:2], int(sizes[place]), known[number][2], only_new and not self._is_new[place])
             for place, number in zip(places, numbers, strict=True)
         }
 
 
 def superfluous(clusters: Iterable[Cluster], keep: str) -> Iterator[Member]:
-    """Yield all members of clusters but the one of each that is to be kept.
+    """Yield all members of clusters but the one of each that is to be kept, or those that stay anyway.
 
     Args:
         clusters: Complete ones, so that each member is a duplicate of the one that is kept.
@@ -240,10 +266,13 @@ def superfluous(clusters: Iterable[Cluster], keep: str) -> Iterator[Member]:
 def _superfluous(clusters: Iterable[Cluster], keep: str) -> Iterator[Member]:
     for cluster in clusters:
         members = cluster.members
+        if any(member.stays for member in members):
+            yield from (member for member in members if not member.stays)
+            continue
         if keep == "newest" and all(member.date is None for member in members):
             raise ParameterError(
-                f"nobody knows which is the newest of {members[0].id!r} and {len(members) - 1} more; name the field "
-                "of the date (--date FIELD), or keep another"
+                f"nobody knows which is the newest of {members[0].id!r} and {len(members) - 1} more, none of which "
+                "has a date; name the field that has one (--date FIELD), or keep the first or the longest"
             )
         worths = [_worth(member, keep) for member in members]
         kept = worths.index(max(worths))

@@ -1,4 +1,4 @@
-"""Files and folders to documents: text, Markdown, JSON lines of `{"id", "text", …}`, and what `extraction` reads.
+"""Files and folders to documents: text, Markdown, files of many documents (`records`), and what `extraction` reads.
 
 A file that cannot be read is a problem to be told at the end, never the end of the run.
 """
@@ -12,28 +12,34 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.formats import format_of
-from whorl.ingest.json_lines import documents_of_lines
+from whorl.ingest.records import UnreadRecordsError, records_in
 
 if TYPE_CHECKING:
     from whorl.ingest.extraction.reader import Reader
     from whorl.model import Document
 
-_JSON_LINES = frozenset({".jsonl", ".ndjson"})
 #: A file of so many bytes is within every limit that can be set: most are, and need no settings.
 _SMALL_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file, or a line of one, that gave no document."""
+    """A file, or a line of one, that gave no document.
+
+    Args:
+        where: What and where it is.
+        reason: What is wrong with it.
+        documents: How many documents are lost with it, None where nobody knows.
+    """
 
     where: str
     reason: str
+    documents: int | None = 1
 
     def __str__(self) -> str:
         return f"{self.where}: {self.reason}"
@@ -62,28 +68,43 @@ def files_under(paths: Iterable[Path], on_problem: Callable[[Problem], None]) ->
             except FileNotFoundError:
                 is_link = path.is_symlink()
                 on_problem(
-                    Problem(str(path), "this link leads nowhere" if is_link else "there is no such file or folder")
+                    Problem(str(path), "this link leads nowhere")
+                    if is_link
+                    else Problem(str(path), "there is no such file or folder", None)
                 )
             except OSError as error:
-                on_problem(Problem(str(path), error.strerror or str(error)))
+                on_problem(Problem(str(path), error.strerror or str(error), None))
 
 
-def documents_in(file: Path, on_problem: Callable[[Problem], None]) -> Iterator[Document]:
-    """Yield the documents of a file: one for each JSON line, one for any other file, under its path as its id."""
+def documents_in(
+    file: Path, on_problem: Callable[[Problem], None], *, tables_are_text: bool = True
+) -> Iterator[Document]:
+    """Yield the documents of a file: those of one that has many (`records`), else the file, under its path as its id.
+
+    Args:
+        file: What to read.
+        on_problem: Called with what gave no document.
+        tables_are_text: Whether CSV, TSV and a JSON array of anything but documents are one document each, as a search
+            wants it; who compares documents means the rows.
+    """
     from whorl.model import Document  # here, because the text of one file takes no documents
 
     try:
-        if file.suffix.lower() in _JSON_LINES:
-            with file.open("rb") as lines:
-                for number, found in documents_of_lines(lines):
-                    if isinstance(found, DocumentError):
-                        on_problem(Problem(f"{file}, line {number}", str(found)))
-                    else:
-                        yield found
-            return
-        yield Document(id=file.as_posix(), text=file_text(_bytes(file), file), name=file.name)
+        with file.open("rb") as opened:
+            records = records_in(opened, file, lambda: _bytes(opened), as_text=tables_are_text)
+            if records is None:
+                opened.seek(0)
+                yield Document(id=file.as_posix(), text=file_text(_bytes(opened), file), name=file.name)
+                return
+            for place, found in records:
+                if isinstance(found, DocumentError):
+                    on_problem(Problem(f"{file}, {place}", str(found)))
+                else:
+                    yield found
     except OSError as error:
         on_problem(Problem(str(file), error.strerror or str(error)))
+    except UnreadRecordsError as error:
+        on_problem(Problem(str(file), str(error), None))
     except DocumentError as error:
         on_problem(Problem(str(file), str(error)))
 
@@ -96,7 +117,8 @@ def source_text(named: str) -> str:
     """
     try:
         if named != "-":
-            return file_text(_bytes(Path(named)), Path(named))
+            with Path(named).open("rb") as opened:
+                return file_text(_bytes(opened), Path(named))
         if sys.stdin is None:
             raise ParameterError("- is standard input, and that is closed; name a file")
         return file_text(sys.stdin.buffer.read(), PurePath(named))
@@ -123,11 +145,11 @@ def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
     return (reader or _reader(os.getpid())).text(raw, form)
 
 
-def _bytes(file: Path) -> bytes:
-    size = file.stat().st_size
+def _bytes(opened: IO[bytes]) -> bytes:
+    size = os.fstat(opened.fileno()).st_size
     if size > _SMALL_BYTES:
         _reader(os.getpid()).require_size(size)
-    return file.read_bytes()
+    return opened.read()
 
 
 @cache

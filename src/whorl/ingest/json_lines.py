@@ -35,8 +35,6 @@ def json_document(line: bytes) -> Document:
     Raises:
         DocumentError: No JSON, no object, or one without an id and a text.
     """
-    from whorl.model import Document
-
     try:
         told = json.loads(line)
     except json.JSONDecodeError as error:
@@ -46,6 +44,17 @@ def json_document(line: bytes) -> Document:
     except ValueError as error:
         # No UTF-8, or a number of thousands of digits.
         raise DocumentError(str(error)) from None
+    return document_of(told)
+
+
+def document_of(told: object) -> Document:
+    """Return the document of a JSON value.
+
+    Raises:
+        DocumentError: No object, or one without an id and a text.
+    """
+    from whorl.model import Document
+
     if not isinstance(told, dict) or "id" not in told or "text" not in told:
         raise DocumentError('a line is an object with at least "id" and "text"')
     if isinstance(told["id"], int) and not isinstance(told["id"], bool):
