@@ -31,6 +31,7 @@ from whorl import Store
 from whorl.engine.solr.answer import vectors
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
+from whorl.engine.solr.fields import FIELDS
 from whorl.engine.solr.local.launcher import configset_directory, start_standalone
 from whorl.engine.solr.request import vector_parameters
 from whorl.engine.solr.schema import Collection, FieldNames, inspect
@@ -130,7 +131,11 @@ def solr(url: str | None) -> Iterator[SolrClient]:
         tempfile.TemporaryDirectory() as home,
         start_standalone(Path(home), {"whorl": configset_directory()}, cache=Settings.load().solr_cache) as running,
     ):
-        yield SolrClient(f"{running.url}/whorl", timeout_seconds=600)
+        client = SolrClient(f"{running.url}/whorl", timeout_seconds=600)
+        # Where the text is stored, whorl's own configset does without.
+        field = {each["name"]: each for each in FIELDS}["MINHASH"]
+        client.change("schema", {"replace-field": {**field, "termVectors": True}})
+        yield client
 
 
 def main() -> None:
@@ -139,7 +144,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=DATA, help="made by benchmarks/corpus.py")
     parser.add_argument("--only", default=",".join(CORPORA), help="corpora, by name")
     parser.add_argument("--random", type=int, default=20_000, help="hostile random texts, 0 for none")
-    parser.add_argument("--solr", help="URL of an empty collection of whorl's configset")
+    parser.add_argument("--solr", help="URL of an empty collection of whorl's configset, with term vectors of MINHASH")
     asked = parser.parse_args()
     differ = 0
     with solr(asked.solr) as client:

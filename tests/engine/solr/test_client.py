@@ -402,6 +402,20 @@ def test_a_fault_at_each_step_of_a_search(fault: str, step: str, core: str, monk
         assert [hit.id for hit in store.search("FINGERPRINT:a", with_shared=True).hits] == ["a"]
 
 
+@pytest.mark.parametrize("fault", ["403", "404", "200-list"])
+def test_who_may_not_look_into_the_index(fault: str, core: str) -> None:
+    """
+    A search whose plan wants to know the number of segments takes an ordinary one.
+    """
+    with open_store(core) as store:
+        store.index([Document("a", TEXT), Document("b", TEXT)])
+    base, _, name = core.rpartition("/solr/")
+    faulty = Faulty(FAULTS[fault][0], base, when="/admin/luke")
+    with faulty.serving() as address, open_store(f"http://{address}/solr/{name}") as store:
+        assert [each.hit.id for each in store.similar("a", threshold=100).found] == ["b"]
+    assert faulty.hits() == 1
+
+
 class Killed:
     """A Solr of one's own, whose JVM is killed while documents go into it."""
 
