@@ -1,0 +1,250 @@
+"""A bound plan as the body of a search: pure, and with `clauses` the only place that spells queries.
+
+Every score is a constant, so that none depends on the cluster's statistics: a token counts 1, times its weight.
+
+Lucene counts the leaf clauses of a whole query. What would pass the limit is put into functions of a score, whose
+filters are not counted with the query; a hit is then what reaches a least score.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from whorl.engine.embedded.terms import values_begin
+from whorl.engine.opensearch.clauses import clause, leaves
+from whorl.engine.opensearch.fields import ID, MINHASH, SAMPLE, SCHEME, SIZE, Json, scheme_name, spelled_minhash
+from whorl.errors import ParameterError
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import spelled
+from whorl.model import Order
+from whorl.planning.build import (
+    Bool,
+    BoundLeaf,
+    BoundNode,
+    BoundPlan,
+    Chosen,
+    MatchAll,
+    Nothing,
+    SharedBands,
+    SharedTokens,
+    SketchTokens,
+)
+from whorl.planning.build import leaves as plan_leaves
+from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
+
+#: Lucene's limit on the leaf clauses of one query, the default and least of both servers.
+MAX_CLAUSES = 1024
+#: A fingerprint in functions: what it is looked for by, and the filters beside it.
+_LEAVES_APART = 3
+_FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
+_NO_DOCUMENT: Json = {"match_none": {}}
+_UNSEEN = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What a plan becomes.
+
+    Args:
+        query: The query.
+        warnings: The plan's own, then those about words that cannot match.
+    """
+
+    query: Json
+    warnings: tuple[str, ...]
+
+
+def translate(plan: BoundPlan, scheme: Scheme) -> Translation:
+    """Return a bound plan as a query.
+
+    Raises:
+        ParameterError: It has too many clauses.
+    """
+    translator = _Translator(scheme, _apart(plan.root))
+    query = translator.query(plan.root)
+    return Translation(query, tuple(dict.fromkeys((*plan.warnings, *translator.warnings))))
+
+
+def sorted_by(order: Sequence[Order]) -> list[Json]:
+    """Return what hits are sorted by, the weightiest key first; equal ones by their ids."""
+    keys = [_sorted_by(key) for key in order] or [{"_score": "desc"}]
+    return [*keys, {ID: "asc"}]
+
+
+def _apart(root: BoundNode) -> frozenset[int]:
+    """Choose the fingerprints that go into functions, the largest first, until the rest is within the limit."""
+    sizes = {id(node): _leaves(node) for node in plan_leaves(root)}
+    movable = sorted((node for node in plan_leaves(root) if isinstance(node, _FINGERPRINTS)), key=_leaves, reverse=True)
+    total, moved = sum(sizes.values()), set()
+    for node in movable:
+        if total <= MAX_CLAUSES or _leaves(node) <= _LEAVES_APART:
+            break
+        total += _LEAVES_APART - _leaves(node)
+        moved.add(id(node))
+    if total > MAX_CLAUSES:
+        raise ParameterError(
+            f"the query comes to {total:,} clauses, and a cluster takes {MAX_CLAUSES:,} at once; ask in several queries"
+        )
+    return frozenset(moved)
+
+
+def _leaves(node: BoundLeaf) -> int:
+    match node:
+        case SharedTokens(tokens=tokens):
+            return len(tokens)
+        case SharedBands(bands=bands):
+            return sum(map(len, bands))
+        case SketchTokens(numbers=numbers):
+            return len(numbers) + 2
+        case Chosen(groups=groups):
+            return len(groups)
+        case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+            return leaves(node)
+        case _:
+            return 1
+
+
+class _Translator:
+    def __init__(self, scheme: Scheme, apart: frozenset[int]) -> None:
+        self._scheme, self._apart = scheme, apart
+        self.warnings: list[str] = []
+
+    def query(self, node: BoundNode) -> Json:
+        match node:
+            case MatchAll(weight=weight):
+                return _constant({"exists": {"field": ID}}, weight)
+            case Nothing():
+                return _NO_DOCUMENT
+            case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+                query = clause(node, self._scheme.profile)
+                if isinstance(query, str):
+                    self.warnings.append(query)
+                    return _NO_DOCUMENT
+                return _constant(query, node.weight)
+            case SharedTokens(tokens=tokens, min_should_match=minimum, weight=weight):
+                terms = _minhash_terms(tokens)
+                if minimum > len(terms):
+                    return _NO_DOCUMENT
+                if id(node) in self._apart:
+                    return _weighed(_one_of(MINHASH, terms), _terms_apart(MINHASH, terms), minimum, weight)
+                # A token counts as often as it stands there, for the minimum and for the score.
+                return _at_least([_constant(_term(MINHASH, each), weight) for each in terms], minimum)
+            case SharedBands(bands=bands, weight=weight):
+                rows = [[_term(MINHASH, each) for each in dict.fromkeys(_minhash_terms(band))] for band in bands]
+                found = [{"bool": {"filter": row}} for row in rows]
+                if id(node) in self._apart:
+                    terms = [each for band in bands for each in _minhash_terms(band)]
+                    return _weighed(_one_of(MINHASH, terms), [(each, 1) for each in found], 1, weight)
+                return _at_least([_constant(each, weight) for each in found], 1)
+            case SketchTokens():
+                return self._sketched(node)
+            case Chosen(groups=groups):
+                return _at_least([_constant(_one_of(ID, ids), score) for score, ids in groups if ids], 1)
+            case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
+                needed = minimum if must else max(minimum, 1)
+                if needed > len(should):
+                    return _NO_DOCUMENT
+                parts = {"must": must, "should": should, "must_not": must_not}
+                occurs = {name: [self.query(child) for child in nodes] for name, nodes in parts.items() if nodes}
+                return {"bool": {**occurs, "minimum_should_match": needed} if should else occurs}
+            case _:
+                raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
+
+    def _sketched(self, node: SketchTokens) -> Json:
+        terms, minimum = list(spelled(np.array(node.numbers, dtype=np.uint64), node.scheme)), node.min_should_match
+        if minimum > len(terms):
+            return _NO_DOCUMENT
+        sizes = {"gte": node.smallest_size, **({} if node.largest_size is None else {"lte": node.largest_size})}
+        filters = [_term(SCHEME, scheme_name(self._scheme, node.scheme)), {"range": {SIZE: sizes}}]
+        if id(node) in self._apart:
+            found = {"bool": {"filter": [*filters, _one_of(SAMPLE, terms)]}}
+            return _weighed(found, _terms_apart(SAMPLE, terms), minimum, 1.0)
+        tokens = _at_least([_constant(_term(SAMPLE, each), 1.0) for each in terms], minimum)
+        return {"bool": {"must": [tokens], "filter": filters}}
+
+
+def _minhash_terms(numbers: Iterable[int]) -> list[str]:
+    # Tokens of other collections may be longer, and none of our documents has those.
+    return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
+
+
+def _term(field: str, value: str) -> Json:
+    return {"term": {field: {"value": value}}}
+
+
+def _one_of(field: str, values: Iterable[str]) -> Json:
+    return {"terms": {field: list(dict.fromkeys(values))}}
+
+
+def _terms_apart(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
+    return [(_term(field, each), count) for each, count in Counter(terms).items()]
+
+
+def _constant(query: Json, weight: float) -> Json:
+    """Match as `query` does, each document with the score `weight`."""
+    return {"constant_score": {"filter": query, "boost": weight}}
+
+
+def _at_least(queries: Sequence[Json], minimum: int) -> Json:
+    return {"bool": {"should": list(queries), "minimum_should_match": minimum}} if queries else _NO_DOCUMENT
+
+
+def _weighed(found: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
+    """Match what a query finds where enough of some others match, too; scores how many, times a weight."""
+    if not weight:
+        return _constant(_weighed(found, counted, minimum, 1.0), 0.0)
+    # Where no function holds the score is 1; so one always does, too small to be seen in 32 bits beside any other.
+    functions = [
+        {"weight": _UNSEEN * weight},
+        *({"filter": query, "weight": count * weight} for query, count in counted),
+    ]
+    scores = {"score_mode": "sum", "boost_mode": "replace", "min_score": (minimum - 0.5) * weight}
+    return {"function_score": {"query": {"bool": {"filter": [found]}}, "functions": functions, **scores}}
+
+
+#: Finds the value to sort by among the whole values of a document: the smallest or the largest behind the first of
+#: some beginnings that there is any behind. They lie in the order of their spelling.
+_FIRST_VALUE = """
+for (int at = 0; at < params.beginnings.length; at++) {
+  String beginning = params.beginnings[at]; String found = null;
+  for (String value : doc['whorl_values']) {
+    if (value.startsWith(beginning)) { found = value; if (params.ascending) { break; } }
+  }
+  if (found != null) { String spelled = found.substring(beginning.length()); %s }
+}
+return params.missing;
+"""
+_AS_TEXT = "return spelled;"
+#: Whole numbers and others in one order; `terms.sortable` says how they are spelled.
+_AS_NUMBER = """
+long bits = Long.parseUnsignedLong(spelled, 16);
+if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }
+return Double.longBitsToDouble(bits < 0 ? bits ^ Long.MIN_VALUE : ~bits);
+"""
+_NUMBERS = {Kind.INTEGER, Kind.FLOAT}
+
+
+def _sorted_by(key: Order) -> Json:
+    direction = "asc" if key.is_ascending else "desc"
+    if key.field is None:
+        return {"_score": direction}
+    if key.places == ((Kind.KEYWORD, "id"),):
+        return {ID: direction}
+    kinds = {kind for kind, _ in key.places}
+    is_number = len(kinds) > 1 and kinds <= _NUMBERS
+    parameters: Json = {
+        "beginnings": [values_begin(place, kind) for kind, place in key.places],
+        "ascending": key.is_ascending,
+        "whole": [kind is Kind.INTEGER for kind, _ in key.places],
+    }
+    if is_number:
+        parameters["missing"] = 1.7976931348623157e308 if key.is_ascending else -1.7976931348623157e308
+    else:
+        parameters["missing"] = "\U0010ffff" if key.is_ascending else ""
+    source = _FIRST_VALUE % (_AS_NUMBER if is_number else _AS_TEXT)
+    script = {"lang": "painless", "source": source, "params": parameters}
+    return {"_script": {"type": "number" if is_number else "string", "script": script, "order": direction}}
