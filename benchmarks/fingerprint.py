@@ -149,7 +149,8 @@ class Lucene:
     """Lucene in a Java process that runs a round when it is asked to."""
 
     def __init__(self, texts: Sequence[str], folder: Path) -> None:
-        from whorl.engine.solr.local.jars import fetch_jars, find_java
+        from whorl.engine.local.jars import fetch_jars, find_java
+        from whorl.engine.solr.local.launcher import SOLR
 
         file = folder / "texts"
         with file.open("wb") as out:
@@ -157,8 +158,8 @@ class Lucene:
             for text in texts:
                 raw = text.encode("utf-8", "replace")
                 out.write(struct.pack(">i", len(raw)) + raw)
-        jars = os.pathsep.join(str(jar) for jar in fetch_jars())
-        command = [str(find_java()), "-XX:+UseSerialGC", "-Xmx2g", "-cp", jars, str(HERE / "FingerprintBench.java")]
+        jars = os.pathsep.join(str(jar) for jar in fetch_jars(SOLR))
+        command = [str(find_java(SOLR)), "-XX:+UseSerialGC", "-Xmx2g", "-cp", jars, str(HERE / "FingerprintBench.java")]
         self._process = subprocess.Popen(
             [*command, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

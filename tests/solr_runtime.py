@@ -15,8 +15,15 @@ from pathlib import Path
 
 import requests
 
-from whorl.engine.solr.local.jars import fetch_jars, find_java
-from whorl.engine.solr.local.launcher import admin, create_collection, delete_collection, start_cloud, start_standalone
+from whorl.engine.local.jars import fetch_jars, find_java
+from whorl.engine.solr.local.launcher import (
+    SOLR,
+    admin,
+    create_collection,
+    delete_collection,
+    start_cloud,
+    start_standalone,
+)
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.settings.settings import Settings
 
@@ -100,8 +107,8 @@ def jar_cache() -> Path:
     """
     cache = Settings.load().solr_cache
     try:
-        find_java()
-        fetch_jars(cache)
+        find_java(SOLR)
+        fetch_jars(SOLR, cache)
     except EngineUnavailableError as error:
         raise NoSolrError(f"no Solr to test with: {error}") from error
     return cache

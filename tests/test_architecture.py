@@ -26,11 +26,12 @@ STRANGERS = (
 )
 #: Libraries that do I/O, and the rooms that may import them.
 DOORS = {
-    "requests": "engine.solr",
+    "requests": "engine.solr engine.opensearch.local",
     "pysolr": "engine.solr",
     "tantivy": "engine.embedded",
     "pyspark": "duplicates.spark",
-    "subprocess": "engine.solr.local ingest.extraction fingerprint.compiled",
+    "subprocess": "engine.local engine.solr.local engine.opensearch.local ingest.extraction fingerprint.compiled",
+    "opensearchpy": "engine.opensearch",
     "pypdfium2": "ingest.extraction",
     "docx": "ingest.extraction",
     "pptx": "ingest.extraction",
@@ -112,7 +113,7 @@ def test_only_settings_read_the_environment() -> None:
     Settings come from `os.environ` in one place; what is found on a machine (Java, caches) is looked for in another.
     """
     readers = {name for name, path in MODULES.items() if "os.environ" in path.read_text(encoding="utf-8")}
-    assert {name for name in readers if not is_in(name, "settings") and not is_in(name, "engine.solr.local")} == set()
+    assert {name for name in readers if not is_in(name, "settings") and not is_in(name, "engine.local")} == set()
 
 
 @pytest.mark.parametrize("name", MODULES)

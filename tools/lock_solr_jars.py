@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from jgo.maven import MavenContext
-
 from whorl.engine.solr.local.jars import SOLR_VERSION
 
 #: The test framework holds the Jetty and ZooKeeper runners, lucene-analysis-icu the tokenizer.

@@ -12,7 +12,7 @@ from whorl.context import deadline, new_request
 from whorl.engine.embedded import clauses
 from whorl.engine.embedded.clauses import MOST_LOOK_UPS
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.terms import compiled
+from whorl.engine.terms import compiled
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
 from whorl.planning.build import Bool, BoundPlan

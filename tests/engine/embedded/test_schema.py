@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.engine.embedded.schema import Entry, fill, words_analyzer
-from whorl.engine.embedded.terms import BETWEEN_WORDS, presence, term, value_term
+from whorl.engine.terms import BETWEEN_WORDS, presence, term, value_term
 from whorl.planning.clauses import Kind
 
 ANALYZER = words_analyzer()

@@ -16,7 +16,7 @@ from whorl.context import require_time
 from whorl.engine.embedded.contents import Contents, Values
 from whorl.engine.embedded.matching import distance, is_ordered_span, is_sloppy_phrase
 from whorl.engine.embedded.schema import SCHEMA
-from whorl.engine.embedded.terms import (
+from whorl.engine.terms import (
     between,
     compiled,
     expression,

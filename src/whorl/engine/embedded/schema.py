@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import tantivy
 
-from whorl.engine.embedded.terms import BETWEEN_WORDS, presence, term, value_term
+from whorl.engine.terms import BETWEEN_WORDS, presence, term, value_term
 from whorl.planning.clauses import Kind, Value
 
 #: Of the schema and of how words become terms; an index of another layout is made again.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from whorl.engine.embedded.terms import BETWEEN_WORDS, sortable, term, value_term, values_begin
 from whorl.engine.opensearch.fields import FIELDS, ID, VALUES, WORDS, Json, field_term
+from whorl.engine.terms import BETWEEN_WORDS, sortable, term, value_term, values_begin
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words

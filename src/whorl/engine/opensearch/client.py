@@ -66,7 +66,7 @@ class IndexClient:
         ParameterError: The URL is not one of an index.
     """
 
-    def __init__(self, url: str, access: Access = Access()) -> None:  # noqa: B008 - frozen
+    def __init__(self, url: str, access: Access = Access()) -> None:
         shown = _CREDENTIALS.sub("//", url)
         try:
             parts = urlsplit(url)
@@ -224,8 +224,8 @@ class IndexClient:
             ) from error
         except SSLError as error:
             raise EngineUnavailableError(
-                f"{self.url} cannot be trusted ({error.info}); does it speak TLS, and does WHORL_OPENSEARCH_CA name the "
-                "authority that vouches for it?"
+                f"{self.url} cannot be trusted ({error.info}); does it speak TLS, and does WHORL_OPENSEARCH_CA name "
+                "the authority that vouches for it?"
             ) from error
         except NoConnectionError as error:
             raise EngineUnavailableError(

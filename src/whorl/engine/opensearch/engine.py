@@ -27,7 +27,7 @@ from whorl.engine.opensearch.fields import (
 from whorl.engine.opensearch.request import sorted_by, translate
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.engine.references import candidates as meanings
-from whorl.engine.solr.shared import Remembered, SharedCommit
+from whorl.engine.shared import Remembered, SharedCommit
 from whorl.errors import DocumentError, EngineResponseError, EngineUnavailableError, SchemeMismatchError, StoreError
 from whorl.fingerprint.batch import Hashed, Parts, hashed
 from whorl.fingerprint.minhash.signature import Signature, sign

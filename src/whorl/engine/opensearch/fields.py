@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.embedded.terms import BETWEEN_WORDS, term, value_term
+from whorl.engine.terms import BETWEEN_WORDS, term, value_term
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens

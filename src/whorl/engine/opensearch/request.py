@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whorl.engine.embedded.terms import values_begin
 from whorl.engine.opensearch.clauses import clause, leaves
 from whorl.engine.opensearch.fields import ID, MINHASH, SAMPLE, SCHEME, SIZE, Json, scheme_name, spelled_minhash
+from whorl.engine.terms import values_begin
 from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled

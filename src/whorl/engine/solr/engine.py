@@ -13,6 +13,7 @@ from typing import Any
 
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
+from whorl.engine.shared import Remembered, SharedCommit
 from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
 from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.fields import DIGEST, SCHEME, SIZE, SKETCH, stored_name
@@ -26,7 +27,6 @@ from whorl.engine.solr.request import (
     vector_parameters,
 )
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
-from whorl.engine.solr.shared import Remembered, SharedCommit
 from whorl.engine.solr.sketches import Coverage, coverage, read_sketch, sketch_fields
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError

