@@ -76,9 +76,10 @@ class Setting:
             raise ParameterError(f"{place} must be {self.kind.allowed}{shown}") from None
 
 
-STORE, SOLR, FILES, SERVICE, REQUEST, TOGETHER = (
+STORE, SOLR, OPENSEARCH, FILES, SERVICE, REQUEST, TOGETHER = (
     "The store",
     "Solr",
+    "OpenSearch",
     "Files",
     "The HTTP service",
     "Limits of one request",
@@ -145,7 +146,7 @@ class Settings:
     """What can be configured."""
 
     store: str = setting(
-        STORE, "store", Text("a Solr URL or a folder"), "", "the store where none is named",
+        STORE, "store", Text("the URL of a Solr collection or of an index, or a folder"), "", "the store where none is named",
         told="a folder of your own", made=_default_store,
     )  # fmt: skip
     fields: FieldNames = setting(
@@ -184,6 +185,23 @@ class Settings:
     solr_cache: Path = setting(
         SOLR, "solr_cache", Folder(), None, "where the jars of a local Solr are kept",
         told="in your cache folder", made=_default_cache,
+    )  # fmt: skip
+
+    opensearch_auth: tuple[str, str] | None = setting(
+        OPENSEARCH, "opensearch_auth", Login(), None,
+        "for the cluster's basic authentication, where the URL holds no user", is_secret=True,
+    )  # fmt: skip
+    opensearch_api_key: str | None = setting(
+        OPENSEARCH, "opensearch_api_key", Text("an API key"), None,
+        "sent as `Authorization: ApiKey KEY` in the place of a user and a password", is_secret=True,
+    )  # fmt: skip
+    opensearch_ca: Path | None = setting(
+        OPENSEARCH, "opensearch_ca", File(), None,
+        "certificates (PEM) of the authorities that may vouch for the cluster, instead of those that everybody trusts",
+    )  # fmt: skip
+    opensearch_verify: bool = setting(
+        OPENSEARCH, "opensearch_verify", Flag(), True,
+        "whether the cluster's certificate is checked; without, anybody on the way to it can read and change everything",
     )  # fmt: skip
 
     max_file_bytes: int = setting(
