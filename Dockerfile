@@ -5,7 +5,7 @@ WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
 COPY solr ./solr
-RUN pip install --no-cache-dir '.[serve,files]' \
+RUN pip install --no-cache-dir '.[serve,files,opensearch]' \
     && rm -rf /build \
     && useradd --create-home --uid 10001 whorl
 

@@ -16,7 +16,7 @@ demo: .venv/installed ## Index real text of this machine and ask three questions
 
 quick: .venv/developing ## Run the tests that need nothing but Python: no Solr, no other process (a minute or two)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --hypothesis-profile=quick \
-		-m "not (solr or cloud or spark or browser or clients or process or slow)"
+		-m "not (solr or cloud or opensearch or spark or browser or clients or process or slow)"
 
 test: .venv/developing ## Run the whole suite, on real Solrs that it starts itself
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -122,5 +122,5 @@ clean: ## Remove what was installed and built
 	@touch $@
 
 .venv/developing: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[files,solr,serve,spark,test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[files,opensearch,solr,serve,spark,test,check]'
 	@touch .venv/installed $@

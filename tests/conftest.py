@@ -1,4 +1,4 @@
-"""Fixtures for all tests: a real Solr over HTTP, standalone and cloud, and what marks tell of a test."""
+"""Fixtures for all tests: a real Solr, standalone and cloud, and a real OpenSearch, over HTTP; what marks tell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import solr_runtime
+from tests import opensearch_runtime, solr_runtime
 from whorl.fingerprint.compiled import first_use
 
 # How long an example takes depends on what else the machine does.
@@ -37,6 +37,7 @@ BROUGHT_BY = {
     "browser": {"browser"},
     "cloud": {"solr_cloud_url"},
     "solr": {"solr_standalone_url", "solr_cloud_url", "solr_cache"},
+    "opensearch": {"opensearch_url", "opensearch_cache"},
     "process": {"start"},
 }
 #: How processes and servers begin: what a test without a mark must not do.
@@ -94,14 +95,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Say once what is missing, not once for each test."""
     reasons: set[str] = config.stash.get(_reasons, set())
     for reason in sorted(reasons):
-        terminalreporter.write_line(f"SKIPPED tests marked solr: {reason}", yellow=True)
+        terminalreporter.write_line(f"SKIPPED tests marked {reason}", yellow=True)
 
 
-def _without_solr(config: pytest.Config, error: solr_runtime.NoSolrError) -> BaseException:
-    """Return what to raise where no Solr can be had: a skip, or a failure where one is required."""
-    reason = str(error).splitlines()[0]
-    if os.environ.get(solr_runtime.REQUIRED) == "1":
-        return pytest.fail.Exception(f"{error} ({solr_runtime.REQUIRED}=1 asks for one)", pytrace=False)
+def _without_solr(config: pytest.Config, error: Exception) -> BaseException:
+    return _without("solr", solr_runtime.REQUIRED, config, error)
+
+
+def _without(mark: str, required: str, config: pytest.Config, error: Exception) -> BaseException:
+    """Return what to raise where no server can be had: a skip, or a failure where one is required."""
+    reason = f"{mark}: {str(error).splitlines()[0]}"
+    if os.environ.get(required) == "1":
+        return pytest.fail.Exception(f"{error} ({required}=1 asks for one)", pytrace=False)
     config.stash.setdefault(_reasons, set()).add(reason)
     return pytest.skip.Exception(reason)
 
@@ -144,3 +149,33 @@ def solr_cache(request: pytest.FixtureRequest) -> Path:
         return solr_runtime.jar_cache()
     except solr_runtime.NoSolrError as error:
         raise _without_solr(request.config, error) from None
+
+
+@pytest.fixture(scope="session")
+def opensearch_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a cluster that all tests share, each with indexes of its own."""
+    base = tmp_path_factory.getbasetemp()
+    # Beside those of the processes that tests are shared out to.
+    folder = (base.parent if hasattr(request.config, "workerinput") else base) / "opensearch"
+    with contextlib.ExitStack() as stack:
+        try:
+            url = stack.enter_context(opensearch_runtime.running(folder))
+        except opensearch_runtime.NoOpenSearchError as error:
+            raise _without("opensearch", opensearch_runtime.REQUIRED, request.config, error) from None
+        yield url
+
+
+@pytest.fixture
+def other_url(opensearch_url: str) -> Iterator[str]:
+    """URL of an index that is not there yet, and is removed in the end."""
+    with opensearch_runtime.own_index(opensearch_url, is_made=False) as named:
+        yield named
+
+
+@pytest.fixture(scope="session")
+def opensearch_cache(request: pytest.FixtureRequest) -> Path:
+    """Folder with OpenSearch's jars, for tests that start one of their own; there is a Java to run it with, too."""
+    try:
+        return opensearch_runtime.jar_cache()
+    except opensearch_runtime.NoOpenSearchError as error:
+        raise _without("opensearch", opensearch_runtime.REQUIRED, request.config, error) from None

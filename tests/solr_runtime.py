@@ -57,7 +57,7 @@ def running(*, cloud: bool, directory: Path) -> Iterator[str]:
         if cloud and not is_cloud(external):
             raise NoSolrError(f"{EXTERNAL} names a standalone Solr, so tests of SolrCloud do not run")
         yield external
-    elif _docker_answers():
+    elif docker_answers():
         with _in_docker(cloud=cloud) as url:
             yield url
     else:
@@ -124,7 +124,8 @@ def _started_here(*, cloud: bool, directory: Path) -> Iterator[str]:
         yield solr.url
 
 
-def _docker_answers() -> bool:
+def docker_answers() -> bool:
+    """Tell whether an engine of Docker answers."""
     # Asked for first, because the client leaves a socket open when there is none.
     if not os.environ.get("DOCKER_HOST") and not _DOCKER_SOCKET.exists():
         return False

@@ -20,6 +20,9 @@ ROOMS = (
 STRANGERS = (
     ("query", "fingerprint"),
     ("engine.embedded", "engine.solr"),
+    ("engine.opensearch", "engine.solr"),
+    ("engine.opensearch", "engine.embedded"),
+    ("service", "engine.opensearch"),
     ("planning", "engine"),
     ("service", "engine.solr"),
     ("service", "fingerprint"),

@@ -16,6 +16,7 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
+from tests import opensearch_runtime
 from whorl.cli.main import main
 from whorl.service.middleware.hosts import Hosts
 from whorl.settings.settings import Settings, all_settings
@@ -55,6 +56,23 @@ def test_ports_are_open_to_this_machine_only():
     published = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert len(published) == 2
     assert all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_opensearch_instead_of_solr():
+    """
+    The other file has the same service, on this machine only, before the image that the tests take; its store is named
+    as one of the other service.
+    """
+    other = yaml.safe_load((ROOT / "docker-compose.opensearch.yml").read_text(encoding="utf-8"))
+    services = other["services"]
+    ports = [port for service in services.values() for port in service["ports"]]
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+    assert services["opensearch"]["image"] == opensearch_runtime.IMAGE
+    ours, theirs = (dict(each["whorl"]["environment"]) for each in (SERVICES, services))
+    assert theirs.pop("WHORL_STORE") == "opensearch+http://opensearch:9200/whorl"
+    ours.pop("WHORL_STORE")
+    assert ours == theirs
+    assert {volume.split(":")[0] for volume in services["opensearch"]["volumes"]} == set(other["volumes"])
 
 
 def test_every_setting_is_one_that_whorl_reads():

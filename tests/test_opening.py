@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,37 @@ def test_urls_are_known_in_capitals() -> None:
     """
     with open_store("HTTP://user:s3cret@localhost:8983/solr/whorl/", Settings.load({})) as store:
         assert store.engine._client.url == "http://localhost:8983/solr/whorl"  # type: ignore[attr-defined]
+
+
+def test_an_index_by_its_url() -> None:
+    """
+    With either server's name before it; the settings say who asks, and how the index calls its parts.
+    """
+    settings = Settings.load({"WHORL_OPENSEARCH_AUTH": "ann:pass", "WHORL_SOLR_RETRIES": "7", "WHORL_TIMEOUT": "9"})
+    for scheme in ("opensearch", "elasticsearch"):
+        with open_store(f"{scheme}+https://user:s3cret@localhost:9200/docs", settings) as store:
+            client = store.engine._client  # type: ignore[attr-defined]
+            assert (client.url, client.shown) == (
+                "https://localhost:9200/docs",
+                f"{scheme}+https://localhost:9200/docs",
+            )
+            assert (client._access.auth, client._access.retries, client._access.timeout_seconds) == (
+                ("ann", "pass"),
+                7,
+                9.0,
+            )
+    with pytest.raises(ParameterError, match=r"looks like opensearch\+http://localhost:9200/INDEX"):
+        open_store("opensearch+http://localhost:9200", settings)
+
+
+def test_without_the_client_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The message says what to install.
+    """
+    monkeypatch.setitem(sys.modules, "opensearchpy", None)
+    monkeypatch.delitem(sys.modules, "whorl.engine.opensearch.client", raising=False)
+    with pytest.raises(ParameterError, match=r"pip install 'whorl\[opensearch\]'"):
+        open_store("opensearch+http://localhost:9200/docs", Settings.load({}))
 
 
 def test_a_folder_of_nobody() -> None:

@@ -27,9 +27,9 @@ class Trace:
         hits: Documents that it found in all.
         verified: Candidates whose sketches or tokens were compared.
         stored: Documents stored.
-        solr_requests: Requests that Solr was sent, repeated ones included.
-        solr_retries: How many of them were repetitions.
-        solr_seconds: Time spent waiting for Solr.
+        engine_requests: Requests that Solr or a cluster was sent, repeated ones included.
+        engine_retries: How many of them were repetitions.
+        engine_seconds: Time spent waiting for its answers.
         error: The class of the error that the request ended with, "" for none.
     """
 
@@ -39,9 +39,9 @@ class Trace:
     hits: int | None = None
     verified: int = 0
     stored: int = 0
-    solr_requests: int = 0
-    solr_retries: int = 0
-    solr_seconds: float = 0.0
+    engine_requests: int = 0
+    engine_retries: int = 0
+    engine_seconds: float = 0.0
     error: str = ""
 
     def answered(self, plan: str, query_length: int, hits: int) -> None:

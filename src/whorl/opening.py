@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError, StoreError
 from whorl.settings.settings import Settings
 from whorl.store import Store
+
+if TYPE_CHECKING:
+    from whorl.engine.opensearch.client import IndexClient
+    from whorl.engine.opensearch.fields import SourceNames
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 
@@ -18,7 +23,8 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
 
     Args:
         store: An http(s) URL of a Solr core or collection; one of an index of OpenSearch or Elasticsearch, which begins
-            with `opensearch+` or `elasticsearch+`; or the path of a folder, which is made when it is not there. None means the configured one: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
+            with `opensearch+` or `elasticsearch+`; or the path of a folder, which is made when it is not there. None
+            means the configured one: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
         settings: Field names, time limits and credentials; read from the environment where None.
         create: Whether to make a folder that is not there; without it, that is an error.
 
@@ -34,27 +40,18 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
             f"(opensearch+http://localhost:9200/NAME) or a folder, got {name!r}"
         )
     if name.startswith(("opensearch+", "elasticsearch+")):
-        from whorl.engine.opensearch.client import Access, IndexClient
+        client, names = index_client(name, settings), source_names(settings)
         from whorl.engine.opensearch.engine import OpenSearchEngine
 
-        access = Access(
-            settings.timeout_seconds,
-            settings.opensearch_auth,
-            settings.opensearch_api_key,
-            str(settings.opensearch_ca) if settings.opensearch_ca else None,
-            settings.opensearch_verify,
-            settings.solr_retries,
-            settings.solr_connections,
-        )
-        engine: Engine = OpenSearchEngine(IndexClient(name, access))
+        engine: Engine = OpenSearchEngine(client, names)
     elif "://" in name:
         from whorl.engine.solr.client import SolrClient
         from whorl.engine.solr.engine import SolrEngine
 
-        client = SolrClient(
+        solr = SolrClient(
             name, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth, link=settings.solr_link
         )
-        engine = SolrEngine(client, settings.fields)
+        engine = SolrEngine(solr, settings.fields)
     else:
         from whorl.engine.embedded.engine import EmbeddedEngine
 
@@ -64,3 +61,37 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
             raise StoreError(f"{name} cannot be used as a store: {error}") from error
         engine = EmbeddedEngine(folder, create=create)
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)
+
+
+def index_client(url: str, settings: Settings) -> IndexClient:
+    """Return the way to an index of OpenSearch or Elasticsearch.
+
+    Raises:
+        ParameterError: The URL is not one of an index, or the client's package is not installed.
+    """
+    try:
+        from whorl.engine.opensearch.client import Access, IndexClient
+    except ImportError as error:
+        raise ParameterError(
+            f"for {url.partition(':')[0]} install: pip install 'whorl[opensearch]' ({error})"
+        ) from error
+
+    access = Access(
+        timeout_seconds=settings.timeout_seconds,
+        connect_seconds=settings.connect_timeout_seconds,
+        auth=settings.opensearch_auth,
+        api_key=settings.opensearch_api_key,
+        ca=str(settings.opensearch_ca) if settings.opensearch_ca else None,
+        verify=settings.opensearch_verify,
+        retries=settings.solr_retries,
+        connections=settings.solr_connections,
+    )
+    return IndexClient(url, access)
+
+
+def source_names(settings: Settings) -> SourceNames:
+    """Return what the user says an index calls the parts of a document."""
+    from whorl.engine.opensearch.fields import SourceNames
+
+    fields = settings.fields
+    return SourceNames(content=fields.content, name=fields.name, dbid=fields.dbid, noderef=fields.noderef)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import solr_runtime
+from tests import opensearch_runtime, solr_runtime
 from tests.conformance.collection import documents
 from whorl import Document, Store, open_store
 
@@ -33,6 +33,12 @@ def cloud_store(collection: list[Document], solr_cloud_url: str) -> Iterator[Sto
     yield from _of_its_own(solr_cloud_url, collection)
 
 
+@pytest.fixture(scope="session")
+def opensearch_store(collection: list[Document], opensearch_url: str) -> Iterator[Store]:
+    with opensearch_runtime.own_index(opensearch_url) as url:
+        yield from _filled(url, collection)
+
+
 def _of_its_own(url: str, collection: list[Document]) -> Iterator[Store]:
     """Fill a collection beside the one that a URL names, which other tests fill."""
     base_url, name = url.rpartition("/")[0], f"whorl_conformance_{uuid.uuid4().hex[:8]}"
@@ -51,6 +57,7 @@ def _filled(where: str | Path, collection: list[Document]) -> Iterator[Store]:
         "embedded",
         pytest.param("standalone", marks=pytest.mark.solr),
         pytest.param("cloud", marks=pytest.mark.cloud),
+        pytest.param("opensearch", marks=pytest.mark.opensearch),
     ]
 )
 def store(request: pytest.FixtureRequest) -> Store:

@@ -15,7 +15,7 @@ def test_a_scan_gives_each_document_once(
     """
     In the order of the ids, with name and sketch, and from the mark of any portion the rest.
     """
-    for module in ("whorl.engine.embedded.engine", "whorl.engine.solr.engine"):
+    for module in ("whorl.engine.embedded.engine", "whorl.engine.solr.engine", "whorl.engine.opensearch.engine"):
         monkeypatch.setattr(f"{module}.SCANNED_AT_ONCE", 50)
     portions = list(store.engine.scan())
     assert len(portions) > 2

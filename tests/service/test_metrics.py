@@ -35,14 +35,15 @@ def test_what_was_done_for_them_is_added_up() -> None:
     Solr's time is that of requests that asked it; errors are counted by their class.
     """
     metrics = Metrics(Load())
-    trace = Trace(verified=7, stored=3, solr_requests=4, solr_retries=1, solr_seconds=0.75, error="QueryError")
+    trace = Trace(verified=7, stored=3, engine_requests=4, engine_retries=1, engine_seconds=0.75, error="QueryError")
     for each in (trace, trace, Trace(verified=1)):
         metrics.note("POST", "/api/similar", 200, 1.0, each)
     now = values(metrics)
     assert now["whorl_candidates_verified_total",] == 15
     assert now["whorl_documents_stored_total",] == 6
-    assert (now["whorl_solr_requests_total",], now["whorl_solr_retries_total",]) == (8, 2)
-    assert (now["whorl_solr_seconds_count", "/api/similar"], now["whorl_solr_seconds_sum", "/api/similar"]) == (2, 1.5)
+    assert (now["whorl_engine_requests_total",], now["whorl_engine_retries_total",]) == (8, 2)
+    waited = [now[f"whorl_engine_seconds_{part}", "/api/similar"] for part in ("count", "sum")]
+    assert waited == [2, 1.5]
     assert now["whorl_errors_total", "QueryError"] == 2
 
 

@@ -185,7 +185,7 @@ def test_a_solr_that_is_gone() -> None:
             answer = requests.get(f"{served.url}/api/search?q=FINGERPRINT:a", timeout=DEADLINE_SECONDS)
             assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
             noted = served.logged(lambda line: line.get("route") == "/api/search")
-            assert (noted["solr_requests"], noted["solr_retries"]) == (2, 1)
+            assert (noted["engine_requests"], noted["engine_retries"]) == (2, 1)
             assert requests.get(f"{served.url}/readyz", timeout=DEADLINE_SECONDS).status_code == 503
             assert requests.get(f"{served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
             assert requests.get(f"{served.url}/api/search?q=(", timeout=DEADLINE_SECONDS).status_code == 400

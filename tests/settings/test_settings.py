@@ -130,7 +130,7 @@ def test_bad_credentials_are_named_and_not_shown(auth: str) -> None:
         ("timeout = true", "timeout must be seconds.*got True"),
         ("timeout = []", "timeout must be seconds"),
         (f"timeout = {'9' * 400}", "timeout must be seconds"),
-        ("store = 5", "store must be a Solr URL or a folder, got 5"),
+        ("store = 5", "store must be the URL of a Solr collection or of an index, or a folder, got 5"),
         ("stroe = 'x'", r"there is no setting 'stroe'; did you mean store\?"),
         ("timeout_seconds = 5", "there is no setting 'timeout_seconds'.*known are allowed_hosts, api_key"),
         ("config = 'x'", "there is no setting 'config'"),

@@ -7,7 +7,8 @@ import click
 STORE = click.option(
     "--store",
     metavar="STORE",
-    help="A Solr URL (http://host:8983/solr/NAME) or a folder. Default: WHORL_STORE, or a folder of your own.",
+    help="A Solr URL (http://host:8983/solr/NAME), one of an index (opensearch+http://host:9200/NAME), or a folder. "
+    "Default: WHORL_STORE, or a folder of your own.",
 )
 SOURCE = click.option(
     "--source",

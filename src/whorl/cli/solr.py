@@ -91,7 +91,8 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
 
     The exit code is 1 when fingerprint search cannot work.
     """
-    from whorl.engine.solr.doctor import Level, check
+    from whorl.engine.finding import Level
+    from whorl.engine.solr.doctor import check
     from whorl.engine.solr.sample import compare_sample
     from whorl.settings.settings import Settings
 

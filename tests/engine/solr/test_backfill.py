@@ -21,10 +21,11 @@ from tests.engine.solr.indexed import (
 )
 from whorl import Store
 from whorl.cli.main import main
+from whorl.engine.finding import Level
 from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.backfill import Backfilled, backfill, prepare
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import Level, check
+from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED, SCHEME, SKETCH
 from whorl.engine.solr.schema import FieldNames

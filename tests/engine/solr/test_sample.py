@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.engine.solr.indexed import DOCUMENTS
+from whorl.engine.finding import Level
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import Level
 from whorl.engine.solr.sample import compare_sample
 from whorl.engine.solr.schema import FieldNames, TokenSource, inspect
 

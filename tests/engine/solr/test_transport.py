@@ -156,8 +156,8 @@ def test_what_was_lost_is_asked_again(core: str, lost: int, retries: int, asked:
         trace, error = asked_often(door.url, retries)
         assert (error is None) == (retries >= lost)
         assert error is None or str(error).startswith(f"no Solr answers at {door.url}")
-        assert door.connections == trace.solr_requests == asked
-        assert trace.solr_retries == asked - 1
+        assert door.connections == trace.engine_requests == asked
+        assert trace.engine_retries == asked - 1
 
 
 def test_documents_whose_answer_was_lost_are_there_once(core: str) -> None:
@@ -230,7 +230,7 @@ def test_no_pause_goes_beyond_the_end() -> None:
         ):
             with pytest.raises(EngineUnavailableError):
                 counted(client)
-            assert 1 < request.trace.solr_requests < 6
+            assert 1 < request.trace.engine_requests < 6
             left = seconds_left()
             assert left is not None
             assert left > 0

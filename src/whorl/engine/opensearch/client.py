@@ -8,24 +8,32 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import opensearchpy
+import urllib3
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLError, TransportError
 
 from whorl.context import seconds_left, trace
 from whorl.engine.opensearch.fields import Json
-from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError
+from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError, SchemaError
+from whorl.fingerprint.hashing import well_formed
 
+#: A cluster takes no longer id.
+MOST_ID_BYTES = 512
 #: Documents that one search pages through by numbers; beyond, the cluster goes on behind a hit.
 RESULT_WINDOW = 10_000
+# The client would write each refusal to standard error, which is for us to tell.
+logging.getLogger("opensearch").addHandler(logging.NullHandler())
+logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
 _CREDENTIALS = re.compile("//.*@", re.DOTALL)
 _PASSING = frozenset({429, 502, 503, 504})
@@ -38,6 +46,7 @@ class Access:
 
     Args:
         timeout_seconds: How long it may be silent within one answer.
+        connect_seconds: How long connecting may take.
         auth: User and password, where the URL holds none.
         api_key: Elasticsearch's key, sent instead of these.
         ca: The file with the authorities that may vouch for it; None for the system's.
@@ -47,6 +56,7 @@ class Access:
     """
 
     timeout_seconds: float = 60.0
+    connect_seconds: float = 5.0
     auth: tuple[str, str] | None = None
     api_key: str | None = None
     ca: str | None = None
@@ -71,7 +81,7 @@ class IndexClient:
         try:
             parts = urlsplit(url)
             scheme, path = _SCHEMES.fullmatch(parts.scheme), parts.path.strip("/")
-            is_address = scheme and parts.hostname and path and "/" not in path and not parts.query
+            is_address = scheme and parts.hostname and path and "/" not in path and not parts.query and parts.port != 0
         except ValueError:
             is_address = False
         if not is_address or scheme is None:
@@ -79,6 +89,8 @@ class IndexClient:
                 f"{shown!r} is not the address of an index; it looks like opensearch+http://localhost:9200/INDEX"
             )
         self.index, self._access = unquote(path), access
+        #: As the commands take it, and as it is; without user and password.
+        self.shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         self.url = urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else access.auth
         headers = {"authorization": f"ApiKey {access.api_key}"} if access.api_key else None
@@ -97,7 +109,9 @@ class IndexClient:
 
     def search(self, body: Json) -> Json:
         """Run a search; a partial answer is never taken for a whole one."""
-        found = self.send("POST", f"/{quote(self.index)}/_search", body, allow_partial_search_results="false")
+        return self._whole(self.send("POST", self._path("_search"), body, allow_partial_search_results="false"))
+
+    def _whole(self, found: Json) -> Json:
         if found.get("timed_out") or found.get("_shards", {}).get("failed"):
             raise EngineResponseError(f"{self.url} answered with a part of its shards only; see to its health")
         return found
@@ -134,44 +148,150 @@ class IndexClient:
             after = hits[-1]["sort"]
         return total, page
 
-    def documents(self, ids: Sequence[str], wanted: Sequence[str], stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return documents by their ids, of those that there are: what is asked for of their sources and stored fields.
+    def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
+        """Return documents by their ids, of those that there are: as they were last written, searchable or not.
 
-        They are read as they were last written, searchable already or not.
+        Args:
+            ids: Their ids.
+            source: What to return of their sources, as `_source` says it.
+            stored: Stored fields to return.
         """
-        if not ids:
+        # A cluster takes no other ids, so it has none of these either; an answer about one would fail them all.
+        docs = [{"_id": each, "_source": source, "stored_fields": list(stored)} for each in ids if _may_be_id(each)]
+        if not docs:
             return {}
-        docs = [{"_id": each, "_source": list(wanted) or False, "stored_fields": list(stored)} for each in ids]
-        found = self.send("POST", f"/{quote(self.index)}/_mget", {"docs": docs})
+        found = self.send("POST", self._path("_mget"), {"docs": docs})
         for each in found["docs"]:
             if "error" in each:
-                raise EngineResponseError(f"{self.url}: {_detail(each['error'])}")
+                raise self._error(_status_of(each["error"]), each["error"])
         return {each["_id"]: each for each in found["docs"] if each.get("found")}
 
-    def bulk(self, actions: Sequence[Json]) -> list[Json]:
-        """Send changes; return what became of each, in order."""
-        lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in actions)
-        found = self.send("POST", f"/{quote(self.index)}/_bulk", lines)
-        return [next(iter(each.values())) for each in found["items"]]
+    def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
+        """Send changes; return those that are refused: id, status, reason. Those that may succeed later are repeated.
+
+        Raises:
+            EngineUnavailableError: The cluster has no room for some of them; the others are safe.
+        """
+        left, refused = list(changes), list[tuple[str, int, str]]()
+
+        def send() -> None:
+            nonlocal left
+            lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for pair in left for each in pair if each)
+            items = [next(iter(each.values())) for each in self._once("POST", self._path("_bulk"), lines, {})["items"]]
+            pairs = [(change, item) for change, item in zip(left, items, strict=True) if "error" in item]
+            left = [change for change, item in pairs if item["status"] in _PASSING]
+            refused.extend(
+                (item["_id"], item["status"], _detail(item["error"]))
+                for _, item in pairs
+                if item["status"] not in _PASSING
+            )
+            if left:
+                passing = next(item for _, item in pairs if item["status"] in _PASSING)
+                raise self._error(passing["status"], passing["error"])
+
+        if left:
+            self._repeated(send, "_bulk")
+        return refused
 
     def count(self, query: Json) -> int:
         """Return how many documents a query matches."""
-        return int(self.send("POST", f"/{quote(self.index)}/_count", {"query": query})["count"])
+        found = self.search({"query": query, "size": 0, "track_total_hits": True})
+        return int(found["hits"]["total"]["value"])
+
+    def total(self) -> int:
+        """Return how many documents the index holds, ours or not."""
+        return self.count({"match_all": {}})
 
     def refresh(self) -> None:
         """Make everything sent so far searchable."""
-        self.send("POST", f"/{quote(self.index)}/_refresh")
+        if self.send("POST", self._path("_refresh"))["_shards"]["failed"]:
+            raise EngineResponseError(f"{self.url} has made only a part of its shards searchable; see to its health")
 
-    def mapping(self) -> Json:
-        """Return the index's mapping."""
-        found = self.send("GET", f"/{quote(self.index)}/_mapping")
-        # Behind an alias there may be several; one of them is as good as another to ask.
-        mapping: Json = next(iter(found.values()))["mappings"]
-        return mapping
+    def mapping(self, fields: str = "") -> Json | None:
+        """Return the index's mapping, None where there is no index.
 
-    def info(self) -> Json:
-        """Return what the server says of itself."""
+        Args:
+            fields: A pattern for the names of fields that are enough, with what is said of the source.
+
+        Raises:
+            SchemaError: The name is an alias of several indexes.
+        """
+        wanted = (
+            {"filter_path": f"*.mappings.properties.{fields},*.mappings._source,*.settings.index.uuid"}
+            if fields
+            else {}
+        )
+        try:
+            found = self.send("GET", self._path(), **wanted)
+        except EngineResponseError as error:
+            if error.status == 404:
+                return None
+            raise
+        if len(found) > 1:
+            raise SchemaError(
+                f"{self.url} is an alias of {len(found)} indexes ({', '.join(sorted(found))}); name one of them"
+            )
+        (only,) = found.values()
+        return dict(only.get("mappings", {}))
+
+    def settings(self) -> Json:
+        """Return the index's settings, by their full names, with the defaults."""
+        found = self.send("GET", self._path("_settings"), flat_settings="true", include_defaults="true")
+        (only,) = found.values()
+        return {**only.get("defaults", {}), **only.get("settings", {})}
+
+    def create(self, body: Json) -> None:
+        """Make the index."""
+        self.send("PUT", self._path(), body)
+
+    def add_fields(self, fields: Json) -> None:
+        """Add fields to the mapping."""
+        self.send("PUT", self._path("_mapping"), {"properties": fields})
+
+    def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:
+        """Yield all hits of a search as they are now, a portion at a time, in no order.
+
+        By a scroll, since both servers and all of their versions take it in the same words.
+
+        Args:
+            body: With the size of a portion.
+            keep: How long a portion may take.
+        """
+        sort = {"sort": ["_doc"]}
+        found = self.send(
+            "POST", self._path("_search"), {**body, **sort}, scroll=keep, allow_partial_search_results="false"
+        )
+        try:
+            while hits := self._whole(found)["hits"]["hits"]:
+                yield hits
+                found = self.send("POST", "/_search/scroll", {"scroll": keep, "scroll_id": found["_scroll_id"]})
+        finally:
+            with suppress(EngineError):
+                self.send("DELETE", "/_search/scroll", {"scroll_id": [found["_scroll_id"]]})
+
+    def about(self) -> Json:
+        """Return what the cluster says of itself: its name, version and distribution."""
         return self.send("GET", "/")
+
+    def health(self) -> Json:
+        """Return the health of the index: its status, and how many of its shards are on no node."""
+        return self.send("GET", f"/_cluster/health/{quote(self.index, safe='')}")
+
+    def cluster_setting(self, name: str) -> str | None:
+        """Return a setting of the cluster; None where it does not tell it, or does not have it."""
+        try:
+            found = self.send("GET", "/_cluster/settings", flat_settings="true", include_defaults="true")
+        except EngineResponseError:
+            # Managed services keep it to themselves.
+            return None
+        return next((each[name] for each in found.values() if isinstance(each, dict) and name in each), None)
+
+    def analyzed(self, analyzer: str, text: str) -> int:
+        """Return how many tokens an analyser of the index makes of a text."""
+        return len(self.send("POST", self._path("_analyze"), {"analyzer": analyzer, "text": text})["tokens"])
+
+    def _path(self, *parts: str) -> str:
+        return "/".join(["", quote(self.index, safe=""), *parts])
 
     def close(self) -> None:
         """Close the connections."""
@@ -189,7 +309,8 @@ class IndexClient:
         seconds = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
         if seconds <= 0:
             raise EngineUnavailableError(f"the time for this request is up before {self.url} is asked")
-        params = {**parameters, "request_timeout": seconds}
+        time_out = urllib3.Timeout(connect=min(seconds, self._access.connect_seconds), read=seconds)
+        params = {**parameters, "request_timeout": time_out}
         headers = {"content-type": "application/x-ndjson" if isinstance(body, str) else "application/json"}
         found = self.raw.transport.perform_request(method, path, params=params, body=body, headers=headers)
         if not isinstance(found, dict):
@@ -200,7 +321,7 @@ class IndexClient:
         noted = trace()
         for repetition in itertools.count(1):
             began = time.monotonic()
-            noted.solr_requests += 1
+            noted.engine_requests += 1
             try:
                 with self._translated(doing):
                     return send()
@@ -209,8 +330,8 @@ class IndexClient:
                 if not error.is_passing or repetition > self._access.retries or (left is not None and left <= pause):
                     raise
             finally:
-                noted.solr_seconds += time.monotonic() - began
-            noted.solr_retries += 1
+                noted.engine_seconds += time.monotonic() - began
+            noted.engine_retries += 1
             time.sleep(pause)
         raise AssertionError("counting ends")
 
@@ -238,19 +359,38 @@ class IndexClient:
 
     def _refused(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0
-        detail = _detail(error.info.get("error") if isinstance(error.info, dict) else error.info) or str(error.error)
+        told = error.info.get("error") if isinstance(error.info, dict) else error.info
+        return self._error(status, told or str(error.error))
+
+    def _error(self, status: int, told: Any) -> EngineError:
+        detail = _detail(told)
         if status in _PASSING:
             return EngineUnavailableError(f"{self.url} cannot answer now ({status}): {detail}", is_passing=True)
         if status == 404:
-            message = f"{self.url} is no index of this cluster ({detail}); 'whorl opensearch init' makes one"
+            message = (
+                f"{self.url} is no index of this cluster ({detail}); 'whorl opensearch init {self.shown}' makes it"
+            )
         elif status in (401, 403):
             message = (
                 f"{self.url} answers {status}: set WHORL_OPENSEARCH_AUTH=user:password or WHORL_OPENSEARCH_API_KEY, or "
-                "check the user's rights"
+                f"check the user's rights ({detail})"
             )
         else:
             message = f"{self.url} answers {status}: {detail}"
         return EngineResponseError(message, status=status, detail=detail)
+
+
+def _may_be_id(text: str) -> bool:
+    return 0 < len(text.encode(errors="replace")) <= MOST_ID_BYTES and text == well_formed(text)
+
+
+def _status_of(error: Any) -> int:
+    """Return the HTTP status that an error within an answer stands for."""
+    kind = error.get("type", "") if isinstance(error, dict) else ""
+    known = {"index_not_found_exception": 404, "illegal_argument_exception": 400}
+    if kind in known:
+        return known[kind]
+    return 503 if kind.startswith("no_shard") or "unavailable" in kind else 500
 
 
 def _detail(error: Any) -> str:

@@ -10,7 +10,8 @@ import base64
 import binascii
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.client import MOST_ID_BYTES, IndexClient
+from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, source, text_in, without_text
 from whorl.engine.opensearch.fields import (
     DIGEST,
     FIELDS,
@@ -20,33 +21,30 @@ from whorl.engine.opensearch.fields import (
     SIZE,
     SKETCH,
     Json,
+    SourceNames,
     handle,
-    indexed_fields,
     scheme_name,
 )
 from whorl.engine.opensearch.request import sorted_by, translate
+from whorl.engine.opensearch.setup import require_fields
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
-from whorl.errors import DocumentError, EngineResponseError, EngineUnavailableError, SchemeMismatchError, StoreError
-from whorl.fingerprint.batch import Hashed, Parts, hashed
+from whorl.errors import DocumentError, EngineResponseError, SchemeMismatchError, StoreError
+from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.fingerprint.words.shingles import joined_words
-from whorl.model import Document, Hit, Order, Page, PropertyValue, Stored
+from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.planning.build import BoundPlan
 from whorl.planning.clauses import Kind
 from whorl.planning.fields import Fields
 
-#: A cluster takes no longer id.
-MOST_ID_BYTES = 512
 _AT_ONCE = 200
 _FIELDS_SECONDS = _LARGEST_SECONDS = 30.0
 #: Names of fields that are told apart, at most.
 _MOST_FIELDS = 10_000
-_ROLES = {"dbid": "DBID", "noderef": "LID"}
 _EVERYTHING: Json = {"exists": {"field": ID}}
 
 
@@ -55,11 +53,17 @@ class OpenSearchEngine:
 
     Args:
         client: Where it is.
+        names: What it calls the parts of a document.
         scheme: What its tokens are made under.
     """
 
-    def __init__(self, client: IndexClient, scheme: Scheme = Scheme()) -> None:  # noqa: B008 - frozen
-        self._client, self._scheme, self._sketch_scheme = client, scheme, SketchScheme()
+    def __init__(
+        self,
+        client: IndexClient,
+        names: SourceNames = SourceNames(),  # noqa: B008 - frozen
+        scheme: Scheme = Scheme(),  # noqa: B008 - frozen
+    ) -> None:
+        self._client, self._names, self._scheme, self._sketch_scheme = client, names, scheme, SketchScheme()
         self._commit = SharedCommit(client.refresh)
         self._fields = Remembered(lambda _: self._read_fields(), _FIELDS_SECONDS)
         self._largest = Remembered(lambda _: self._largest_now(), _LARGEST_SECONDS)
@@ -82,17 +86,15 @@ class OpenSearchEngine:
                 raise DocumentError(f"a cluster takes ids of {MOST_ID_BYTES} bytes at most, got {document.id!r:.80}")
         if not batch:
             return
-        actions: list[Json] = []
+        # Each time: a cluster makes an index that is not there by itself, with fields as it likes.
+        require_fields(self._client, self._names)
+        changes: list[tuple[Json, Json]] = []
         read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
         for document, found in zip(batch, read, strict=True):
-            actions += [{"index": {"_id": document.id}}, self._body(document, found)]
-        refused = [each for each in self._client.bulk(actions) if each.get("error")]
-        for each in refused:
-            status, error = each["status"], each["error"]
-            told = f"{each['_id']!r}: {error.get('reason', error)}" if isinstance(error, dict) else str(error)
-            if status == 429 or status >= 500:
-                raise EngineUnavailableError(f"{self._client.url} cannot take documents now: {told}", is_passing=True)
-            raise DocumentError(f"the cluster refuses {told}")
+            own = own_fields(document, found, self._scheme, self._sketch_scheme, self._names)
+            changes.append(({"index": {"_id": document.id}}, {**source(document, self._names), **own}))
+        for document_id, _, reason in self._client.bulk(changes):
+            raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
 
     def refresh(self) -> None:
         self._commit()
@@ -100,95 +102,89 @@ class OpenSearchEngine:
         self._largest.forget()
 
     def delete(self, ids: Collection[str]) -> int:
-        there = self._client.documents(list(ids), [])
+        there = self._client.documents(list(ids), False)
         if there:
-            self._client.bulk([{"delete": {"_id": each}} for each in there])
+            for document_id, _, reason in self._client.bulk([({"delete": {"_id": each}}, None) for each in there]):
+                raise EngineResponseError(f"{self._client.url} does not delete {document_id!r}: {reason}")
             self.refresh()
         return len(there)
-
-    def _body(self, document: Document, found: Hashed) -> Json:
-        texts = [(name, value) for name, values in document.values().items() for value in values]
-        values = [(name, self._words(text)) for name, text in (("name", document.name), *texts) if text]
-        if document.text:
-            values.append(("content", found.words.words()))
-        sketch = found.sketch(self._sketch_scheme)
-        own = indexed_fields(document, self._scheme, found.minima[:, 0], sketch, values)
-        properties = {name: list(values) for name, values in document.contents().items()}
-        return {"name": document.name, "content": document.text, "properties": properties, **own}
-
-    def _words(self, text: str) -> list[str]:
-        return joined_words(text, self._scheme.profile).words()
 
     # Reading.
 
     def digests(self, ids: Collection[str]) -> Mapping[str, str]:
-        found = self._client.documents(list(ids), [DIGEST])
-        return {each: hit["_source"][DIGEST] for each, hit in found.items() if DIGEST in hit["_source"]}
+        try:
+            found = self._client.documents(list(ids), False, [DIGEST])
+        except EngineResponseError as error:
+            if error.status == 404:
+                # The first documents make the index.
+                return {}
+            raise
+        return {each: stored[0] for each, hit in found.items() if (stored := _stored(hit, DIGEST))}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         found: dict[str, str] = {}
         distinct = list(dict.fromkeys(references))
         for at in range(0, len(distinct), _AT_ONCE):
-            looked_up = {each: meanings(each) for each in distinct[at : at + _AT_ONCE]}
-            ids = {value for meant in looked_up.values() for role, value in meant if role == "key"}
-            handles = {
-                handle(_ROLES[role], value) for meant in looked_up.values() for role, value in meant if role in _ROLES
-            }
-            wanted = {"bool": {"should": [{"terms": {ID: sorted(ids)}}, {"terms": {HANDLE: sorted(handles)}}]}}
+            looked_up = {each: self._meanings(each) for each in distinct[at : at + _AT_ONCE]}
+            asked = [one for meant in looked_up.values() for one in meant]
+            places = {place: sorted({value for where, value in asked if where == place}) for place in (ID, HANDLE)}
             body = {
-                "query": wanted,
+                "query": {"bool": {"should": [{"terms": {place: values}} for place, values in places.items()]}},
                 "size": 4 * len(looked_up) + 1,
-                "_source": [ID, *(f"properties.{each}" for each in _ROLES.values())],
+                "sort": [{ID: "asc"}],
+                "docvalue_fields": [ID, HANDLE],
+                "_source": False,
             }
-            documents = self._client.hits({**body, "sort": [{ID: "asc"}]})
-            named: dict[str, str] = {}
-            for hit in documents:
-                own = hit["_source"][ID]
-                for name in _ROLES.values():
-                    for value in hit["_source"].get("properties", {}).get(name, ()):
-                        named.setdefault(handle(name, str(value)), own)
-            known = {hit["_source"][ID] for hit in documents}
+            named: dict[tuple[str, str], str] = {}
+            for hit in self._client.hits(body):
+                for place in places:
+                    for value in _stored(hit, place):
+                        named.setdefault((place, value), hit["_id"])
             for reference, meant in looked_up.items():
-                for role, value in meant:
-                    document_id = (
-                        (value if value in known else None) if role == "key" else named.get(handle(_ROLES[role], value))
-                    )
-                    if document_id is not None:
-                        found[reference] = document_id
-                        break
+                if document_id := next((named[one] for one in meant if one in named), None):
+                    found[reference] = document_id
         return found
 
+    def _meanings(self, reference: str) -> list[tuple[str, str]]:
+        """Return where a reference is looked for, and as what."""
+        names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
+        return [
+            (ID, value) if role == "key" else (HANDLE, handle(names[role], value))
+            for role, value in meanings(reference)
+        ]
+
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        found = self._client.documents(list(wanted), ["content"])
-        return {each: self.sign(hit["_source"].get("content", "")) for each, hit in found.items()}
+        found = self._client.documents(list(wanted), [self._names.content])
+        return {each: self.sign(text_in(hit.get("_source", {}), self._names)) for each, hit in found.items()}
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
-        found = self._client.documents(list(ids), ["content"])
-        return {each: text for each, hit in found.items() if (text := hit["_source"].get("content"))}
+        found = self._client.documents(list(ids), [self._names.content])
+        return {each: text for each, hit in found.items() if (text := text_in(hit.get("_source", {}), self._names))}
 
     def largest_size(self) -> int | None:
         return self._largest()
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        found = self._client.documents(list(ids), [SCHEME], [SKETCH])
+        found = self._client.documents(list(ids), False, [SCHEME, SKETCH])
         read = {each: self._sketch(hit) for each, hit in found.items()}
         return {each: sketch for each, sketch in read.items() if sketch is not None}
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:
-        wanted = {"query": _EVERYTHING, "size": SCANNED_AT_ONCE, "sort": [{ID: "asc"}]}
-        fetched = {"_source": [ID, "name", SCHEME], "stored_fields": [SKETCH]}
-        while hits := self._client.hits({**wanted, **fetched, **({"search_after": [mark]} if mark else {})}):
-            mark = hits[-1]["_source"][ID]
+        wanted = {"query": _EVERYTHING, "size": SCANNED_AT_ONCE, "sort": [{ID: "asc"}], **self._with_sketches()}
+        while hits := self._client.hits({**wanted, **({"search_after": [mark]} if mark else {})}):
+            mark = hits[-1]["_id"]
             yield Scanned(
-                tuple((each["_source"][ID], each["_source"].get("name", ""), self._sketch(each)) for each in hits), mark
+                tuple((each["_id"], name_in(each["_source"], self._names), self._sketch(each)) for each in hits), mark
             )
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         translation = translate(plan, self._scheme)
-        fetched = {"_source": [ID, "name", SCHEME], "stored_fields": [SKETCH]}
-        body = {"query": translation.query, "sort": sorted_by(()), "track_scores": True, **fetched}
+        body = {"query": translation.query, "sort": sorted_by(()), "track_scores": True, **self._with_sketches()}
         total, hits = self._client.page(body, start, rows)
         return Candidates(total, tuple((self._hit(each), self._sketch(each)) for each in hits), translation.warnings)
+
+    def _with_sketches(self) -> Json:
+        return {"_source": [self._names.name], "stored_fields": [SCHEME, SKETCH]}
 
     def sign(self, text: str) -> Signature:
         return sign(text, self._scheme)
@@ -197,12 +193,19 @@ class OpenSearchEngine:
         return self._fields()
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        found = self._client.documents(list(ids), ["name", "properties"])
-        return {each: _stored(each, hit["_source"]) for each, hit in found.items()}
+        found = {
+            each: hit.get("_source", {})
+            for each, hit in self._client.documents(list(ids), without_text(self._names)).items()
+        }
+        return {
+            each: Stored(each, name_in(told, self._names), properties_in(told, self._names))
+            for each, told in found.items()
+        }
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         translation = translate(plan, self._scheme)
-        body = {"query": translation.query, "sort": sorted_by(order), "track_scores": True, "_source": [ID, "name"]}
+        shown = {"track_scores": True, "_source": [self._names.name]}
+        body = {"query": translation.query, "sort": sorted_by(order), **shown}
         total, hits = self._client.page(body, start, rows)
         return Page(total, tuple(map(self._hit, hits)), translation.warnings)
 
@@ -217,13 +220,12 @@ class OpenSearchEngine:
         self._client.close()
 
     def _hit(self, hit: Json) -> Hit:
-        source = hit["_source"]
-        return Hit(source[ID], source.get("name", ""), float(hit["_score"]))
+        return Hit(hit["_id"], name_in(hit.get("_source", {}), self._names), float(hit["_score"]))
 
     def _sketch(self, hit: Json) -> Sketch | None:
         """Return the sketch of a document; None where it has none, another scheme's or a damaged one."""
-        stored = hit.get("fields", {}).get(SKETCH)
-        if not stored or hit["_source"].get(SCHEME) != scheme_name(self._scheme, self._sketch_scheme):
+        stored = _stored(hit, SKETCH)
+        if not stored or _stored(hit, SCHEME) != [scheme_name(self._scheme, self._sketch_scheme)]:
             return None
         try:
             return decode(base64.b64decode(stored[0], validate=True), self._sketch_scheme)
@@ -232,8 +234,8 @@ class OpenSearchEngine:
 
     def _largest_now(self) -> int | None:
         own = {"term": {SCHEME: {"value": scheme_name(self._scheme, self._sketch_scheme)}}}
-        hits = self._client.hits({"query": own, "size": 1, "sort": [{SIZE: "desc"}], "_source": [SIZE]})
-        return int(hits[0]["_source"][SIZE]) if hits else None
+        hits = self._client.hits({"query": own, "size": 1, "sort": [{SIZE: "desc"}], "_source": False})
+        return int(hits[0]["sort"][0]) if hits else None
 
     def _read_fields(self) -> Fields:
         wanted = {"size": 0, "aggs": {"fields": {"terms": {"field": FIELDS, "size": _MOST_FIELDS}}}}
@@ -249,12 +251,11 @@ class OpenSearchEngine:
             if kind == "KEYWORD":
                 places[Kind.TEXT] = name
             places[Kind[kind]] = name
+        # As the index calls them, too.
+        known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         return Fields(known, profile=self._scheme.profile)
 
 
-def _stored(document_id: str, source: Json) -> Stored:
-    properties: dict[str, tuple[PropertyValue, ...]] = {
-        name: tuple(values if isinstance(values, list) else [values])
-        for name, values in source.get("properties", {}).items()
-    }
-    return Stored(document_id, source.get("name", ""), properties)
+def _stored(hit: Json, field: str) -> list[str]:
+    """Return the values of a field beside a hit."""
+    return list(hit.get("fields", {}).get(field, ()))

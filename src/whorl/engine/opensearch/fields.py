@@ -1,7 +1,8 @@
-"""The fields in which a document of an index carries what whorl searches: names, mapping, settings, and their values.
+"""The fields in which a document of an index carries what whorl searches: names, mapping, and how terms are spelled.
 
 Words, tokens and values are made here and put into fields of our own beside the document: so every clause means on a
-cluster what it means in the other engines, whatever its analysers and plug-ins are.
+cluster what it means in the other engines, whatever its analysers and plug-ins are. In an index of ours they are not
+kept in the source a second time; sketch, scheme and digest are read as stored fields.
 
     whorl_id      the id, to sort by and to look for
     whorl_words   words in the order of the text, each behind the name of its field; positions, so phrases can be asked
@@ -17,61 +18,79 @@ cluster what it means in the other engines, whatever its analysers and plug-ins 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.terms import BETWEEN_WORDS, term, value_term
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.codec import encode
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens
-from whorl.model import Document
+from whorl.fingerprint.sketch.sketch import SketchScheme
 
 Json: TypeAlias = dict[str, Any]
 
-#: Properties that a document can be named by, beside its id.
-HANDLES = ("DBID", "LID")
 ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
 MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
 SCHEME, DIGEST = "whorl_scheme", "whorl_digest"
-#: What can be made again from the document is not kept a second time in its source.
-_NOT_KEPT = (WORDS, VALUES, FIELDS, HANDLE, MINHASH, SAMPLE, SKETCH)
+#: What all of them are called, as an index leaves them out of its source and an answer out of what it returns.
+OWN = "whorl_*"
+#: Where a document of ours has its properties.
+PROPERTIES = "properties"
 
-_TOKENS: Json = {"type": "keyword", "doc_values": False, "norms": False, "index_options": "docs"}
+_WHOLE: Json = {"type": "keyword"}
+_TOKENS: Json = {"type": "keyword", "doc_values": False}
 MAPPING: Mapping[str, Json] = {
-    ID: {"type": "keyword"},
-    # Whatever can be asked is in our own fields, so no name or value of a property can break the mapping.
-    "name": {"type": "keyword", "index": False, "doc_values": False},
-    "content": {"type": "text", "index": False},
-    "properties": {"type": "object", "enabled": False},
-    WORDS: {"type": "text", "analyzer": "whorl_words", "norms": False, "position_increment_gap": 100},
-    VALUES: {"type": "keyword", "norms": False, "index_options": "docs"},
-    FIELDS: {"type": "keyword", "norms": False, "index_options": "docs"},
-    HANDLE: _TOKENS,
+    ID: _WHOLE,
+    # The one analyser of every server that leaves our terms as they are.
+    WORDS: {"type": "text", "analyzer": "whitespace", "norms": False, "position_increment_gap": 100},
+    VALUES: _WHOLE,
+    FIELDS: _WHOLE,
+    HANDLE: _WHOLE,
     MINHASH: _TOKENS,
     SAMPLE: _TOKENS,
     SKETCH: {"type": "binary", "store": True},
     SIZE: {"type": "long"},
-    SCHEME: {"type": "keyword"},
-    DIGEST: {"type": "keyword", "index": False, "doc_values": False},
-}
-#: Cuts the field of words where they were joined; of the plug-ins that every distribution has.
-ANALYSIS: Json = {
-    "tokenizer": {"whorl_words": {"type": "simple_pattern_split", "pattern": BETWEEN_WORDS}},
-    "analyzer": {"whorl_words": {"type": "custom", "tokenizer": "whorl_words"}},
+    SCHEME: {"type": "keyword", "store": True},
+    DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
 }
 
 
-def index_body(shards: int | None = None, replicas: int | None = None) -> Json:
+@dataclass(frozen=True, slots=True)
+class SourceNames:
+    """What an index calls the parts of a document in its source.
+
+    Args:
+        content: The text; a dot leads into an object.
+        name: What people know the document by.
+        dbid: Alfresco's number of a node.
+        noderef: Alfresco's node reference.
+    """
+
+    content: str = "content"
+    name: str = "name"
+    dbid: str = "DBID"
+    noderef: str = "LID"
+
+
+def mapping(names: SourceNames) -> dict[str, Json]:
+    """Return the fields of an index of ours, or those that one of others needs beside its own."""
+    # Whatever can be asked is in our own fields, so no name or value of a property can break the mapping.
+    source = {
+        names.name: {"type": "keyword", "index": False, "doc_values": False},
+        names.content: {"type": "text", "index": False},
+        PROPERTIES: {"type": "object", "enabled": False},
+    }
+    return {**MAPPING, **source}
+
+
+def index_body(names: SourceNames, shards: int | None = None, replicas: int | None = None) -> Json:
     """Return the settings and the mapping of a new index; the cluster's own numbers where none are given."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
     settings = {name: number for name, number in numbers.items() if number is not None}
-    return {
-        "settings": {"analysis": ANALYSIS, **settings},
-        "mappings": {"dynamic": False, "_source": {"excludes": list(_NOT_KEPT)}, "properties": dict(MAPPING)},
-    }
+    source = {"excludes": [OWN]}
+    return {"settings": settings, "mappings": {"dynamic": False, "_source": source, "properties": mapping(names)}}
 
 
 def scheme_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
@@ -88,39 +107,34 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     return [letters[at : at + 11] for at in range(0, len(letters), 12)]
 
 
-def indexed_fields(
-    document: Document,
-    scheme: Scheme,
-    minima: npt.NDArray[np.uint64],
-    sketch: Sketch,
-    values: Sequence[tuple[str, Sequence[str]]],
-) -> Json:
-    """Return the values of our own fields for a document.
+#: Between the words of a field.
+BETWEEN_WORDS = " "
+_AFTER_FIELD, _AFTER_BEGINNING, _SPACE = "\x01", "\x02", "\x03"
+#: The analyser cuts after so many units of UTF-16; a longer word is its beginning and a digest of all.
+_LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
+#: What it takes for white space (Java's Character.isWhitespace); words have none of it, names of fields may.
+_WHITE_SPACE = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
+    "\u2028\u2029\u205f\u3000"
+)
+_SPELLED_SPACE = str.maketrans({char: f"{_SPACE}{chr(ord('a') + at)}" for at, char in enumerate(_WHITE_SPACE)})
 
-    Args:
-        document: The document.
-        scheme: Of its tokens.
-        minima: Its tokens; uint64 array.
-        sketch: Its sketch.
-        values: Each value of its fields: the field's name, and the words in order.
-    """
-    wholes = document.wholes()
-    texts = document.values()
-    return {
-        ID: document.id,
-        WORDS: [BETWEEN_WORDS.join([term(name, word) for word in words]) for name, words in values if words],
-        VALUES: sorted({value_term(name, kind, value) for name, kind, value in wholes}),
-        FIELDS: sorted({field_term(name, kind.name) for name, kind, _ in wholes} | {"content\x1fTEXT"})
-        if document.text
-        else sorted({field_term(name, kind.name) for name, kind, _ in wholes}),
-        HANDLE: [handle(name, value) for name in HANDLES for value in texts.get(name, ())],
-        MINHASH: spelled_minhash(np.unique(minima)),
-        SAMPLE: list(lookup_tokens(sketch)),
-        SKETCH: base64.b64encode(encode(sketch)).decode("ascii"),
-        SIZE: sketch.size,
-        SCHEME: scheme_name(scheme, sketch.scheme),
-        DIGEST: document.digest,
-    }
+
+def word_term(field: str, word: str) -> str:
+    """Return the one term for a word in a field."""
+    beginning = f"{_short(field.translate(_SPELLED_SPACE), _LONGEST_FIELD)}{_AFTER_FIELD}"
+    return beginning + _short(word, _LONGEST_TERM - _units(beginning))
+
+
+def _short(text: str, longest: int) -> str:
+    if len(text) * 2 <= longest or _units(text) <= longest:
+        return text
+    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return f"{text[: min(_BEGINNING, (longest - 33) // 2)]}{_AFTER_BEGINNING}{digest}"
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
 
 
 def field_term(name: str, kind: str) -> str:

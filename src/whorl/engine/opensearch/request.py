@@ -77,9 +77,8 @@ def sorted_by(order: Sequence[Order]) -> list[Json]:
 
 def _apart(root: BoundNode) -> frozenset[int]:
     """Choose the fingerprints that go into functions, the largest first, until the rest is within the limit."""
-    sizes = {id(node): _leaves(node) for node in plan_leaves(root)}
     movable = sorted((node for node in plan_leaves(root) if isinstance(node, _FINGERPRINTS)), key=_leaves, reverse=True)
-    total, moved = sum(sizes.values()), set()
+    total, moved = sum(map(_leaves, plan_leaves(root))), set[int]()
     for node in movable:
         if total <= MAX_CLAUSES or _leaves(node) <= _LEAVES_APART:
             break

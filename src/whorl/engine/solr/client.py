@@ -209,7 +209,7 @@ class SolrClient:
         noted = trace()
         for repetition in itertools.count(1):
             began = time.monotonic()
-            noted.solr_requests += 1
+            noted.engine_requests += 1
             try:
                 with self._translated(doing):
                     return send()
@@ -218,8 +218,8 @@ class SolrClient:
                 if not error.is_passing or pause is None or (left is not None and left <= pause):
                     raise
             finally:
-                noted.solr_seconds += time.monotonic() - began
-            noted.solr_retries += 1
+                noted.engine_seconds += time.monotonic() - began
+            noted.engine_retries += 1
             time.sleep(pause)
         raise AssertionError("counting ends")
 

@@ -6,9 +6,8 @@ Every check reads; nothing is changed. A finding says what was seen, why it matt
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
 
+from whorl.engine.finding import Finding, Level, worst_first
 from whorl.engine.solr.answer import Json, reading
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, stored_name
@@ -37,40 +36,6 @@ _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index a
 _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")
 
 
-class Level(Enum):
-    """How much a finding matters."""
-
-    OK = "ok"
-    NOTE = "note"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was seen.
-
-    Args:
-        level: How much it matters.
-        code: A name for programs; never reused for something else.
-        message: What was seen and why it matters.
-        remedy: What to do, or "".
-    """
-
-    level: Level
-    code: str
-    message: str
-    remedy: str = ""
-
-    def __str__(self) -> str:
-        lines = f"{self.level.value:>7}  {self.message}"
-        return f"{lines}\n         → {self.remedy}" if self.remedy else lines
-
-    def as_json(self) -> dict[str, str]:
-        """Return the finding's parts as JSON values."""
-        return {"level": self.level.value, "code": self.code, "message": self.message, "remedy": self.remedy}
-
-
 def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     """Return everything worth saying about a collection, errors first."""
     version = read_version(client)
@@ -93,8 +58,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
                 *_sketches(client, collection, has_text=any(each.name == wanted.content for each in texts)),
                 *_uncommitted(client),
             ]
-    order = [Level.ERROR, Level.OK, Level.WARNING, Level.NOTE]
-    return sorted(findings, key=lambda finding: order.index(finding.level))
+    return worst_first(findings)
 
 
 def _version(version: Version) -> Iterator[Finding]:

@@ -93,9 +93,9 @@ class RequestLog:
             "hits": trace.hits,
             "verified": trace.verified,
             "stored": trace.stored,
-            "solr_requests": trace.solr_requests,
-            "solr_retries": trace.solr_retries,
-            "solr_seconds": round(trace.solr_seconds, 4),
+            "engine_requests": trace.engine_requests,
+            "engine_retries": trace.engine_retries,
+            "engine_seconds": round(trace.engine_seconds, 4),
             "error": trace.error,
         }
         _log.info(

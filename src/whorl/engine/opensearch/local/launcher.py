@@ -21,7 +21,8 @@ import requests
 from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.errors import EngineUnavailableError, ParameterError
 
-OPENSEARCH = Server("OpenSearch", "3.8.0", Path(__file__).parent / "jars.lock", 21, "opensearch")
+#: Its analysers are made for each index, and of Thai only where Java knows its words.
+OPENSEARCH = Server("OpenSearch", "3.8.0", Path(__file__).parent / "jars.lock", 21, "opensearch", knows_thai=True)
 
 _HOST = "127.0.0.1"
 #: The runner's own limits: each node listens on the next free port behind the first one, and none beyond the last.
@@ -118,10 +119,11 @@ def start_opensearch(
 
 #: Runs a command until it ends or until standard input does, which it does with the process that writes to it.
 _WATCH = """
-import subprocess, sys, threading
+import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
 def watch():
-    sys.stdin.buffer.read()
+    while os.read(0, 4096):
+        pass
     child.terminate()
     try:
         child.wait(20)

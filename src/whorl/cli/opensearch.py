@@ -1,0 +1,154 @@
+"""The commands that look after an index of OpenSearch or Elasticsearch: `whorl opensearch …`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whorl.errors import EngineUnavailableError, WhorlError
+
+
+@click.group()
+def opensearch() -> None:
+    """Look after an index of OpenSearch or Elasticsearch, or start an OpenSearch to try."""
+
+
+@opensearch.command("up")
+@click.option("--port", default=9201, show_default=True, type=click.IntRange(9201, 9299), help="Where it listens.")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where documents are kept. [default: data folder]",
+)
+@click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, 9), help="Nodes of the cluster.")
+@click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
+def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str) -> None:
+    """Start a real OpenSearch 3 on this machine, without Docker, and stop it on Ctrl-C.
+
+    An index is made when documents are first put into it; they stay in the folder until the next start. The first
+    start fetches OpenSearch's jars, about 70 MB. Needs Java 21+ and `pip install 'whorl[opensearch]'`.
+    """
+    import platformdirs
+
+    from whorl.engine.opensearch.local.launcher import start_opensearch
+    from whorl.settings.settings import Settings
+
+    home = folder or platformdirs.user_data_path("whorl") / "opensearch"
+    click.echo(f"Starting OpenSearch in {home} …")
+    cache = Settings.load().opensearch_cache
+    with start_opensearch(home, nodes=nodes, port=port, heap=heap, cache=cache) as running:
+        url = f"opensearch+{running.url}/whorl"
+        click.echo(
+            f"OpenSearch is up. In another terminal:\n  whorl index --store {url} PATH…\n  export WHORL_STORE={url}"
+        )
+        try:
+            running.process.wait()
+        except KeyboardInterrupt:
+            click.echo("Stopping OpenSearch …")
+            return
+    raise EngineUnavailableError(f"OpenSearch has stopped by itself; its log is {running.log}")
+
+
+_content = click.option("--content", metavar="FIELD", help="The field of the texts, where whorl.toml does not name it.")
+
+
+@opensearch.command("init")
+@click.argument("url")
+@_content
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
+def opensearch_init(url: str, content: str | None, dry_run: bool) -> None:
+    """Make an index, or add to one that is there the fields that fingerprint search needs.
+
+    What is there is not changed; where a field of whorl's names is another one, that is said, and nothing is done.
+    Running it again adds nothing.
+    """
+    from whorl.engine.opensearch.setup import initialise
+
+    client, names = _opened(url, content)
+    for line in initialise(client, names, dry_run=dry_run):
+        click.echo(line)
+
+
+@opensearch.command("check")
+@click.argument("url")
+@_content
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
+    """Say whether an index can be searched by fingerprint, and warn of every trap that can be seen.
+
+    The exit code is 1 when fingerprint search cannot work.
+    """
+    from whorl.engine.finding import Level
+    from whorl.engine.opensearch.doctor import check
+
+    client, names = _opened(url, content)
+    findings = check(client, names)
+    if as_json:
+        click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            click.echo(str(finding))
+    if any(finding.level is Level.ERROR for finding in findings):
+        sys.exit(1)
+
+
+@opensearch.command("backfill")
+@click.argument("url")
+@_content
+@click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
+@click.option("--all", "again", is_flag=True, help="Also make again what documents have already.")
+@click.option("--dry-run", is_flag=True, help="Say how many documents are to be looked at, and change none.")
+def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, dry_run: bool) -> None:
+    """Give the documents of an index the fields that fingerprint search needs, made from their sources.
+
+    Nothing else in a document is touched. It can be stopped at any time: running it again goes on where it was.
+    """
+    from whorl.cli.render.console import problem_lines, progress_bar
+    from whorl.engine.opensearch.backfill import Backfilled, backfill, prepare
+    from whorl.wire.text import counted
+
+    client, names = _opened(url, content)
+    if dry_run:
+        click.echo(f"{counted(prepare(client, names, again=again), 'document')} would be looked at")
+        return
+    done = Backfilled(0)
+    try:
+        with progress_bar("documents") as bar:
+            task = bar.add_task("making fingerprints", total=None)
+
+            def note(so_far: Backfilled) -> None:
+                nonlocal done
+                done = so_far
+                bar.update(task, total=done.total, completed=done.done)
+
+            done = backfill(client, names, batch=batch, again=again, progress=note)
+    except (WhorlError, KeyboardInterrupt):
+        if done.total:
+            given = f"{done.sent:,} of {counted(done.total, 'document')} given a fingerprint"
+            click.echo(f"stopped: {given}. Run the same command again to go on.")
+        raise
+    click.echo(f"{counted(done.sent, 'document')} given a fingerprint.")
+    if done.left:
+        click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
+    if done.textless:
+        click.echo(f"{counted(done.textless, 'document')} left alone: no text in {names.content!r}.", err=True)
+    problems = [f"{document_id}: {reason}" for document_id, reason in done.refused]
+    for line in problem_lines(problems, "could not be given a fingerprint"):
+        click.echo(line, err=True)
+    if done.refused or (done.textless and not done.sent):
+        sys.exit(1)
+
+
+def _opened(url: str, content: str | None) -> tuple[Any, Any]:
+    from whorl.opening import index_client, source_names
+    from whorl.settings.settings import Settings
+
+    settings = Settings.load()
+    names = source_names(settings)
+    return index_client(url, settings), replace(names, content=content) if content else names

@@ -1,0 +1,159 @@
+"""`whorl opensearch backfill`: our fields for documents that are there already, made from their sources.
+
+Only fields of ours are set, by partial updates; each names the change that was read, so a document that somebody
+changes meanwhile is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, text_in
+from whorl.engine.opensearch.fields import OWN, SCHEME, Json, SourceNames, scheme_name
+from whorl.engine.opensearch.setup import require_fields
+from whorl.errors import DocumentError, ParameterError, SchemaError
+from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.model import Document
+
+#: Documents fetched, and sent, at once; each brings its whole text.
+DEFAULT_BATCH = 100
+_CONFLICT = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """What a run did so far.
+
+    Args:
+        total: Documents to look at when it began.
+        sent: Documents whose fields were made and sent.
+        textless: Documents without a text; they get nothing, and are not found.
+        refused: Documents that cannot be stored with our fields, with the reason.
+        left: Documents that still lack our fields at the end, beside those: changed meanwhile, or new.
+    """
+
+    total: int
+    sent: int = 0
+    textless: int = 0
+    refused: tuple[tuple[str, str], ...] = ()
+    left: int = 0
+
+    @property
+    def done(self) -> int:
+        """Documents that were looked at."""
+        return self.sent + self.textless + len(self.refused)
+
+
+def prepare(client: IndexClient, names: SourceNames, *, again: bool = False) -> int:
+    """Return how many documents are to be looked at; nothing is changed.
+
+    Args:
+        client: Where the index is.
+        names: What it calls the parts of a document.
+        again: Whether those that have our fields are looked at, too.
+
+    Raises:
+        SchemaError: The documents cannot be given our fields; the message says why and what would work.
+    """
+    there = client.mapping()
+    if there is None:
+        raise SchemaError(f"{client.url} is no index; 'whorl index --store {client.shown}' makes it, with all it needs")
+    require_fields(client, names)
+    if reason := source_trap(there, names):
+        raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
+    client.refresh()
+    return client.count(wanted(again=again))
+
+
+def source_trap(there: Json, names: SourceNames) -> str:
+    """Return why a mapping keeps no texts in the sources of documents, "" where it does."""
+    source = there.get("_source", {})
+    if source.get("enabled") is False:
+        return "its _source is disabled"
+    if any(fnmatchcase(names.content, pattern) for pattern in source.get("excludes", [])):
+        return f"its _source excludes {names.content!r}"
+    if source.get("includes") and not any(fnmatchcase(names.content, pattern) for pattern in source["includes"]):
+        return f"its _source does not include {names.content!r}"
+    return ""
+
+
+def wanted(*, again: bool = False) -> Json:
+    """Return the query for documents without our fields, or with those of another scheme; or for all."""
+    current = {"term": {SCHEME: {"value": scheme_name(Scheme(), SketchScheme())}}}
+    return {"match_all": {}} if again else {"bool": {"must_not": [current]}}
+
+
+def backfill(
+    client: IndexClient,
+    names: SourceNames,
+    *,
+    batch: int = DEFAULT_BATCH,
+    again: bool = False,
+    progress: Callable[[Backfilled], None] = lambda _: None,
+) -> Backfilled:
+    """Give every document that has a text our fields; those that have them are left alone.
+
+    A run that is stopped, however that happens, is completed by another one.
+
+    Args:
+        client: Where the index is.
+        names: What it calls the parts of a document.
+        batch: Documents at once, at least 1.
+        again: Whether to make the fields again of documents that have them.
+        progress: Called before the first batch and after each with what is done by then.
+
+    Raises:
+        SchemaError: The documents cannot be given our fields; nothing has been changed.
+        EngineError: The cluster fails; what was sent before stays.
+    """
+    if batch < 1:
+        raise ParameterError(f"batch must be at least 1, got {batch}")
+    done = Backfilled(prepare(client, names, again=again))
+    progress(done)
+    body: Json = {
+        "query": wanted(again=again), "size": batch, "seq_no_primary_term": True, "_source": {"excludes": [OWN]}
+    }  # fmt: skip
+    for hits in client.scroll(body):
+        done = _filled(client, names, hits, done)
+        progress(done)
+    client.refresh()
+    return replace(done, left=max(0, client.count(wanted()) - done.textless - len(done.refused)))
+
+
+def _filled(client: IndexClient, names: SourceNames, hits: list[Json], done: Backfilled) -> Backfilled:
+    documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
+    for hit in hits:
+        told = hit.get("_source", {})
+        if text := text_in(told, names):
+            try:
+                document = Document(hit["_id"], text, name_in(told, names), properties_in(told, names))
+            except DocumentError as error:
+                refused.append((hit["_id"], str(error)))
+            else:
+                documents.append((hit, document))
+    textless = len(hits) - len(documents) - len(refused)
+    scheme, sketch_scheme = Scheme(), SketchScheme()
+    read = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
+    changes: list[tuple[Json, Json | None]] = [
+        (_update(hit), {"doc": own_fields(document, found, scheme, sketch_scheme, names)})
+        for (hit, document), found in zip(documents, read, strict=True)
+    ]
+    answered = client.bulk(changes)
+    refused += [(document_id, reason) for document_id, status, reason in answered if status != _CONFLICT]
+    return replace(
+        done,
+        sent=done.sent + len(changes) - len(answered),
+        textless=done.textless + textless,
+        refused=(*done.refused, *refused),
+    )
+
+
+def _update(hit: Json) -> Json:
+    routing = {"routing": hit["_routing"]} if "_routing" in hit else {}
+    read = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+    return {"update": {"_id": hit["_id"], **read, **routing}}

@@ -1,0 +1,200 @@
+"""`whorl opensearch check`: whether an index can be searched by fingerprint, and what stands in the way.
+
+Every check reads; nothing is changed. A finding says what was seen, why it matters and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from whorl.engine.finding import Finding, Level, worst_first
+from whorl.engine.opensearch.backfill import source_trap, wanted
+from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.fields import ID, MAPPING, OWN, SCHEME, Json, SourceNames
+from whorl.engine.opensearch.request import MAX_CLAUSES, sorted_by
+from whorl.engine.opensearch.setup import described, differences, keeps_own
+from whorl.errors import EngineError, EngineResponseError, SchemaError
+from whorl.model import Order
+from whorl.planning.clauses import Kind
+
+#: What whorl is tested with.
+_TRIED = ("opensearch", "3.")
+#: Lucene's MinHash filter, where a mapping does not say otherwise.
+_MIN_HASH_DEFAULTS = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1}
+#: Different words for a probe of an analyser: enough for every bucket to be taken or filled by rotation.
+_PROBE = " ".join(f"word{number}" for number in range(3000))
+
+
+def check(client: IndexClient, names: SourceNames) -> list[Finding]:
+    """Return everything worth saying about an index, errors first."""
+    findings = list(_version(client.about()))
+    try:
+        there = client.mapping()
+    except SchemaError as error:
+        return worst_first([*findings, Finding(Level.ERROR, "several-indexes", str(error), "name the one to search")])
+    if there is None:
+        makes = f"'whorl opensearch init {client.shown}' makes it, and so does the first 'whorl index'"
+        return worst_first([*findings, Finding(Level.ERROR, "no-index", f"{client.url} is no index", makes)])
+    settings = client.settings()
+    findings += [*_health(client), *_fields(client, there), *_source(there, names), *_limits(client, settings)]
+    findings += _min_hash(client, there, settings)
+    if not any(finding.level is Level.ERROR for finding in findings):
+        findings += [*_documents(client, there), *_scripts(client)]
+    return worst_first(findings)
+
+
+def _version(about: Json) -> Iterator[Finding]:
+    version = about.get("version", {})
+    distribution, number = version.get("distribution", "elasticsearch"), str(version.get("number", "?"))
+    name = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}.get(distribution, distribution)
+    yield Finding(Level.NOTE, "version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
+    if distribution != _TRIED[0] or not number.startswith(_TRIED[1]):
+        yield Finding(
+            Level.WARNING, "untried-version", f"whorl is tested with OpenSearch 3, not with {name} {number}",
+            "try it on a copy of some documents first",
+        )  # fmt: skip
+
+
+def _health(client: IndexClient) -> Iterator[Finding]:
+    health = client.health()
+    if health["status"] == "red":
+        yield Finding(
+            Level.ERROR, "red", f"{health['unassigned_shards']} shards of the index are on no node: searches fail",
+            "GET _cluster/allocation/explain says why",
+        )  # fmt: skip
+
+
+def _fields(client: IndexClient, there: Json) -> Iterator[Finding]:
+    missing = sorted(name for name in MAPPING if not described(there, name))
+    if missing:
+        yield Finding(
+            Level.ERROR, "missing-fields", f"the mapping lacks {', '.join(missing)}",
+            f"whorl opensearch init {client.shown}",
+        )  # fmt: skip
+    if differing := list(differences(there)):
+        yield Finding(
+            Level.ERROR, "other-fields", f"fields of whorl's names are others: {'; '.join(differing)}",
+            "index the documents into a new index, made by 'whorl opensearch init'",
+        )  # fmt: skip
+    if not missing and not differing:
+        yield Finding(Level.OK, "fields", "the index has all fields that are searched")
+
+
+def _source(there: Json, names: SourceNames) -> Iterator[Finding]:
+    if reason := source_trap(there, names):
+        yield Finding(
+            Level.ERROR, "no-source", f"texts cannot be read again: {reason}",
+            "index the documents into a new index that keeps them",
+        )  # fmt: skip
+    if keeps_own(there):
+        yield Finding(
+            Level.NOTE, "kept-twice", f"the source of a document keeps {OWN} a second time, at about twice the disk",
+            "only a new index can be told not to: let 'whorl opensearch init' make it, and reindex",
+        )  # fmt: skip
+    if there.get("_routing", {}).get("required"):
+        yield Finding(
+            Level.ERROR, "routing", "documents are found only by their own routing, which whorl does not know",
+            "index the documents into an index without it",
+        )  # fmt: skip
+
+
+def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
+    limit = client.cluster_setting("indices.query.bool.max_clause_count")
+    if limit is not None and int(limit) < MAX_CLAUSES:
+        yield Finding(
+            Level.WARNING, "clause-limit",
+            f"the cluster takes {limit} clauses in a query, and queries are made for {MAX_CLAUSES:,}",
+            "raise indices.query.bool.max_clause_count",
+        )  # fmt: skip
+    window = settings.get("index.max_result_window")
+    if window is not None and int(window) < RESULT_WINDOW:
+        yield Finding(
+            Level.WARNING, "result-window", f"pages end at {window} hits: index.max_result_window",
+            f"set it to {RESULT_WINDOW:,}",
+        )  # fmt: skip
+    if settings.get("index.translog.durability", "").lower() == "async":
+        yield Finding(
+            Level.WARNING, "durability", "a crash may lose documents that were acknowledged some seconds before",
+            "set index.translog.durability to request",
+        )  # fmt: skip
+
+
+def _documents(client: IndexClient, there: Json) -> Iterator[Finding]:
+    total, without = client.total(), client.count(wanted())
+    others = client.count({"bool": {**wanted()["bool"], "filter": [{"exists": {"field": SCHEME}}]}})
+    if total:
+        found = f"{total - without:,} of {total:,} documents can be found by fingerprint"
+        yield Finding(Level.OK if total > without else Level.WARNING, "documents", found)
+    if without:
+        yield Finding(
+            Level.WARNING, "without-fields",
+            f"{without:,} documents lack our fields and are not found: indexed by others, or changed in part by others",
+            f"whorl opensearch backfill {client.shown}",
+        )  # fmt: skip
+    if others:
+        yield Finding(
+            Level.WARNING, "other-scheme", f"{others:,} of them have fingerprints of another version of whorl",
+            f"whorl opensearch backfill {client.shown}",
+        )  # fmt: skip
+
+
+def _scripts(client: IndexClient) -> Iterator[Finding]:
+    by_name = sorted_by([Order("name", True, ((Kind.KEYWORD, "name"),))])
+    try:
+        client.hits({"query": {"exists": {"field": ID}}, "size": 1, "_source": False, "sort": by_name})
+    except EngineResponseError as error:
+        yield Finding(
+            Level.WARNING, "no-scripts", f"hits cannot be sorted by a field: {error.detail}",
+            "allow inline scripts (script.allowed_types), or order by score or id alone",
+        )  # fmt: skip
+
+
+def _min_hash(client: IndexClient, there: Json, settings: Mapping[str, Any]) -> Iterator[Finding]:
+    """Say of a cluster's own MinHash fields what they do, which is not what people expect."""
+    analyzers = _min_hash_analyzers(settings)
+    for name, field in _flat(there.get("properties", {})):
+        options = analyzers.get(field.get("analyzer", ""))
+        if options is None:
+            continue
+        yield Finding(
+            Level.WARNING, "match-any",
+            f"a `match` with a text on {name!r} finds whatever shares one token: all tokens stand at one place, where "
+            "they are synonyms, and minimum_should_match is not looked at",
+            "ask whorl (FINGERPRINT, whorl similar), or send each token as a term of its own",
+        )  # fmt: skip
+        wanted_count = options["hash_count"] * options["bucket_count"] * options["hash_set_size"]
+        try:
+            count = client.analyzed(field["analyzer"], _PROBE)
+        except EngineError:
+            continue
+        if count != wanted_count:
+            yield Finding(
+                Level.WARNING, "ignored-options",
+                f"{name!r} makes {count:,} tokens of a long text where its filter says {wanted_count:,}: OpenSearch "
+                "before pull request 15293 and Elasticsearch before 84753 look at no bucket_count and no hash_set_size",
+                "the fingerprints change with an upgrade: index again then",
+            )  # fmt: skip
+
+
+def _min_hash_analyzers(settings: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Return the analysers of an index that make MinHash tokens, with the options of their filters."""
+    filters: dict[str, dict[str, int]] = {"min_hash": dict(_MIN_HASH_DEFAULTS)}
+    for name, value in settings.items():
+        if name.startswith("index.analysis.filter.") and name.endswith(".type") and value == "min_hash":
+            prefix = name.removesuffix("type")
+            own = {key: int(settings.get(prefix + key, default)) for key, default in _MIN_HASH_DEFAULTS.items()}
+            filters[name.split(".")[3]] = own
+    found = {}
+    for name, value in settings.items():
+        if name.startswith("index.analysis.analyzer.") and name.endswith(".filter"):
+            for each in value if isinstance(value, list) else [value]:
+                if each in filters:
+                    found[name.split(".")[3]] = filters[each]
+    return found
+
+
+def _flat(properties: Json, above: str = "") -> Iterator[tuple[str, Json]]:
+    for name, field in properties.items():
+        yield f"{above}{name}", field
+        yield from _flat({**field.get("properties", {}), **field.get("fields", {})}, f"{above}{name}.")

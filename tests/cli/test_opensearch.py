@@ -1,0 +1,83 @@
+"""`whorl opensearch …`: from a cluster that one already has to an answer, and what does not answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import asked, ids, whorl
+from whorl.engine.opensearch.client import IndexClient
+
+TEXT = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the warm sun."
+
+
+@pytest.mark.parametrize("command", ["check", "init", "backfill"])
+def test_commands_name_what_does_not_answer(folder: Path, command: str) -> None:
+    """
+    Exit code 1 and the address; 2 for what is no address.
+    """
+    result = whorl("opensearch", command, "opensearch+http://127.0.0.1:1/docs")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("whorl: no cluster answers at http://127.0.0.1:1/docs")
+    assert whorl("opensearch", command, "docs").exit_code == 2
+
+
+def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) -> None:
+    """
+    Check, init, backfill, check, and a search; each can be run again.
+    """
+    client = IndexClient(other_url)
+    client.create({})
+    for name, text in {
+        "a": TEXT,
+        "b": TEXT.replace("warm sun", "cold rain"),
+        "c": "Nothing of the kind is said.",
+    }.items():
+        client.raw.index(index=client.index, id=name, body={"text": text}, params={"refresh": "true"})
+    found = whorl("opensearch", "check", "--json", other_url)
+    assert found.exit_code == 1
+    assert {each["code"] for each in json.loads(found.stdout)} == {"version", "missing-fields", "kept-twice"}
+    assert "would add the fields" in whorl("opensearch", "init", "--dry-run", "--content", "text", other_url).stdout
+    assert "add the fields" in whorl("opensearch", "init", "--content", "text", other_url).stdout
+    assert "nothing to add" in whorl("opensearch", "init", "--content", "text", other_url).stdout
+    (folder / "whorl.toml").write_text(f'store = "{other_url}"\n[fields]\ncontent = "text"', encoding="utf-8")
+    assert whorl("opensearch", "backfill", "--dry-run", other_url).stdout == "3 documents would be looked at\n"
+    assert "3 documents given a fingerprint." in whorl("opensearch", "backfill", other_url).stdout
+    assert "0 documents given a fingerprint." in whorl("opensearch", "backfill", other_url).stdout
+    assert whorl("opensearch", "check", other_url).exit_code == 0
+    assert ids(asked("FINGERPRINT:a_50", store=other_url)) == ["a", "b"]
+    similar = whorl("similar", "a", "--threshold", "50")
+    assert (similar.exit_code, "b" in similar.stdout) == (0, True)
+    client.close()
+
+
+def test_backfill_where_no_text_is(other_url: str, folder: Path) -> None:
+    """
+    The field that was looked at is named, and the exit code says that nothing was done.
+    """
+    client = IndexClient(other_url)
+    client.create({})
+    client.raw.index(index=client.index, id="a", body={"text": TEXT}, params={"refresh": "true"})
+    assert whorl("opensearch", "init", other_url).exit_code == 0
+    result = whorl("opensearch", "backfill", other_url)
+    assert result.exit_code == 1
+    assert "1 document left alone: no text in 'content'." in result.stderr
+    client.close()
+
+
+def test_files_into_an_index(other_url: str, notes: Path) -> None:
+    """
+    The index is made with the first of them; search, compare, duplicates and delete work on it.
+    """
+    assert whorl("index", "--store", other_url, "notes").exit_code == 0
+    names = ids(asked("FINGERPRINT:notes/a.txt_50", store=other_url))
+    assert [name.rpartition("/")[2] for name in names] == ["a.txt", "b.txt"]
+    compared = whorl("compare", "--store", other_url, *names)
+    assert compared.exit_code == 0, compared.stderr
+    pairs = whorl("duplicates", "--store", other_url, "--threshold", "50", "--pairs", "--format", "json")
+    assert pairs.exit_code == 0, pairs.stderr
+    assert "b.txt" in pairs.stdout
+    assert whorl("delete", "--store", other_url, names[0]).exit_code == 0
+    assert ids(asked("*", store=other_url)) == sorted([*names[1:], names[0].replace("a.txt", "c.txt")])

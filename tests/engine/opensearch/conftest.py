@@ -1,0 +1,31 @@
+"""An index of one's own on the shared cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests import opensearch_runtime
+from whorl import Store, open_store
+from whorl.engine.opensearch.client import Access, IndexClient
+
+
+@pytest.fixture
+def url(opensearch_url: str) -> Iterator[str]:
+    """An empty index of ours, two shards."""
+    with opensearch_runtime.own_index(opensearch_url) as made:
+        yield made
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[IndexClient]:
+    with contextlib.closing(IndexClient(url, Access(retries=0))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with open_store(url) as opened:
+        yield opened

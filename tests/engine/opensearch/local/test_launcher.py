@@ -1,0 +1,149 @@
+"""The OpenSearch that whorl starts: it comes up, keeps its documents, stops for good, and says why when it cannot."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.cli.running import WHORL
+from whorl import Document, open_store
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.local.launcher import RunningOpenSearch, start_opensearch
+from whorl.errors import EngineUnavailableError, ParameterError
+
+COUNT, BATCH, DEADLINE_SECONDS = 1_500, 20, 120.0
+TEXT = " ".join(f"w{number}" for number in range(600))
+
+
+def answers(url: str) -> bool:
+    parts = urlsplit(url)
+    with socket.socket() as probe:
+        return probe.connect_ex((parts.hostname, parts.port)) == 0
+
+
+def virtual_machine(running: RunningOpenSearch) -> int:
+    """Return the process that runs Java, which is the child of the one that watches."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if status.read_text().rpartition(")")[2].split()[1] == str(running.process.pid):
+                return int(status.parent.name)
+    raise AssertionError("there is no JVM")
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not reached():
+        assert time.monotonic() < deadline, "nothing happens"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("nodes", "port"), [(0, 0), (1, 9200), (1, 9300), (1, -1)])
+def test_what_cannot_be_started(tmp_path: Path, nodes: int, port: int) -> None:
+    """
+    The bounds are named, and nothing is begun.
+    """
+    with pytest.raises(ParameterError, match=rf"port 9201 to 9299.*got {nodes} nodes and port {port}"):
+        start_opensearch(tmp_path / "home", nodes=nodes, port=port)
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.process
+def test_a_port_that_is_taken(opensearch_cache: Path, tmp_path: Path) -> None:
+    """
+    It is named, before a JVM is started.
+    """
+    with (
+        socket.create_server(("127.0.0.1", 9298)),
+        pytest.raises(EngineUnavailableError, match=r"port 9298 of 127\.0\.0\.1 are taken"),
+    ):
+        start_opensearch(tmp_path, port=9298, cache=opensearch_cache)
+
+
+def test_a_failed_start_shows_the_end_of_the_log(opensearch_cache: Path, tmp_path: Path) -> None:
+    """
+    The cause is in the message, and where the rest is.
+    """
+    with pytest.raises(EngineUnavailableError, match="Invalid maximum heap size: -Xmxmuch") as failure:
+        start_opensearch(tmp_path, heap="much", cache=opensearch_cache)
+    assert str(tmp_path / "opensearch.log") in str(failure.value)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for the JVM among Linux's processes")
+def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path) -> None:
+    """
+    The command says how many documents were acknowledged; after a restart on the same folder all of those are there,
+    and running it again completes the set, each once.
+    """
+    file, home = tmp_path / "many.jsonl", tmp_path / "home"
+    told = [{"id": f"d{number:04}", "text": f"{TEXT} {number}"} for number in range(COUNT)]
+    file.write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
+
+    def indexing(running: RunningOpenSearch) -> subprocess.Popen[str]:
+        command = [str(WHORL), "index", "--batch", str(BATCH), "--store", f"opensearch+{running.url}/docs", str(file)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    with start_opensearch(home, cache=opensearch_cache) as running:
+        client = IndexClient(f"opensearch+{running.url}/docs")
+        process = indexing(running)
+        wait_until(lambda: client.mapping() is not None and bool(client.documents(["d0200"], False)))
+        assert process.poll() is None, process.communicate()
+        os.kill(virtual_machine(running), signal.SIGKILL)
+        out, error = process.communicate(timeout=DEADLINE_SECONDS)
+        client.close()
+        assert (process.returncode, error[:32]) == (1, "whorl: no cluster answers at htt"), error
+        stopped = re.fullmatch(r"stopped: ([\d,]+) documents stored\. Run the same command again.*\n", out)
+        assert stopped, out
+        acknowledged = int(stopped[1].replace(",", ""))
+        assert 200 <= acknowledged < COUNT
+    assert not answers(running.url)
+    running.stop()  # a second stop is no error
+
+    with (
+        start_opensearch(home, cache=opensearch_cache) as running,
+        open_store(f"opensearch+{running.url}/docs") as store,
+    ):
+        ids = {f"d{number:04}" for number in range(acknowledged)}
+        wait_until(lambda: IndexClient(f"opensearch+{running.url}/docs").health()["status"] != "red")
+        assert store.engine.digests(ids).keys() == ids
+        out, error = indexing(running).communicate(timeout=DEADLINE_SECONDS)
+        assert error == ""
+        stored, unchanged = (int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", out))
+        assert stored + unchanged == COUNT
+        # The batch that was on its way may have arrived.
+        assert acknowledged <= unchanged <= acknowledged + BATCH
+        assert [hit.id for hit in store.search("*", rows=10_000).hits] == [each["id"] for each in told]
+        assert store.index([Document("last", TEXT)]).stored == 1
+        assert store.search("FINGERPRINT:last_100", with_shared=True).hits[0].shared_tokens == 512
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
+def test_a_killed_parent_takes_its_opensearch_with_it(opensearch_cache: Path, tmp_path: Path) -> None:
+    """
+    kill -9 of who has started it leaves no JVM behind.
+    """
+    program = (
+        "import sys, time; from pathlib import Path\n"
+        "from whorl.engine.opensearch.local.launcher import start_opensearch\n"
+        "running = start_opensearch(Path(sys.argv[1]), cache=Path(sys.argv[2]))\n"
+        "print(running.url, flush=True); time.sleep(600)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path), str(opensearch_cache)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        url = parent.stdout.readline().strip()
+        assert answers(url)
+        parent.send_signal(signal.SIGKILL)
+    wait_until(lambda: not answers(url))

@@ -1,0 +1,215 @@
+"""Fingerprints for documents that are there already: what indexing would have given them, and nothing else changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from whorl import Document, Store, open_store
+from whorl.engine.opensearch.backfill import Backfilled, backfill, prepare, source_trap
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.fields import OWN, SIZE, SourceNames
+from whorl.engine.opensearch.setup import initialise
+from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
+from whorl.settings.settings import Settings
+
+WORDS = [f"w{number}" for number in range(300)]
+NAMES = SourceNames(content="body", name="title")
+
+
+def told(number: int) -> dict[str, Any]:
+    return {
+        "body": " ".join(WORDS[number * 5 :]),
+        "title": f"Number {number}",
+        "author": {"name": "Ann", "born": 1970 + number},
+        "tags": ["x", "y"],
+        "created": "2021-05-03",
+    }
+
+
+@pytest.fixture
+def others(other_url: str) -> Iterator[IndexClient]:
+    """An index of others with 25 documents, two of them without a text, and our fields."""
+    client = IndexClient(other_url)
+    client.create({"settings": {"index.number_of_shards": 2}, "mappings": {"properties": {"body": {"type": "text"}}}})
+    sources = {f"d{number}": told(number) for number in range(23)}
+    sources |= {"none": {"title": "no text"}, "empty": {"body": ""}}
+    assert client.bulk([({"index": {"_id": name}}, source) for name, source in sources.items()]) == []
+    client.refresh()
+    list(initialise(client, NAMES))
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def settings() -> Settings:
+    fields = Settings.load({}).fields
+    return Settings(fields=type(fields)(content="body", name="title"))
+
+
+def sources(client: IndexClient) -> dict[str, Any]:
+    body = {"query": {"match_all": {}}, "size": 100, "_source": {"excludes": [OWN]}}
+    return {hit["_id"]: hit["_source"] for hit in client.hits(body)}
+
+
+def test_documents_are_found_as_if_they_had_been_indexed(
+    others: IndexClient, other_url: str, settings: Settings
+) -> None:
+    """
+    By fingerprint, words, values within objects and order; their own fields are what they were. Those without a text
+    get nothing, and a second run has nothing to do.
+    """
+    before, seen = sources(others), list[Backfilled]()
+    assert prepare(others, NAMES) == 25
+    done = backfill(others, NAMES, batch=7, progress=seen.append)
+    assert done == Backfilled(total=25, sent=23, textless=2)
+    assert (seen[0].done, seen[-1].done) == (0, 25)
+    assert sources(others) == before
+    with open_store(other_url, settings) as store:
+        assert store.count() == 23
+        assert store.search("FINGERPRINT:d0_50").hits[0].id == "d0"
+        assert [hit.name for hit in store.search('title:"number 3" OR name:"number 3"').hits] == ["Number 3"]
+        assert [hit.id for hit in store.search("author.born:[1990 TO MAX]").hits] == ["d20", "d21", "d22"]
+        assert store.search("created:2021 AND tags:x").total == 23
+        assert store.documents(["d1"])["d1"].properties == {
+            "author.name": ("Ann",), "author.born": (1971,), "tags": ("x", "y"), "created": ("2021-05-03",)
+        }  # fmt: skip
+        assert [each.hit.id for each in store.similar("d0", threshold=95).found] == ["d1", "d2"]
+        plain = sorted(store.engine.sketches([f"d{number}" for number in range(23)]))
+        assert len(plain) == 23
+    assert backfill(others, NAMES) == Backfilled(total=2, textless=2)
+
+
+def test_a_run_that_was_stopped_is_completed(others: IndexClient) -> None:
+    """
+    What was sent stays, and the next run looks at the rest alone.
+    """
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(done: Backfilled) -> None:
+        if done.sent >= 10:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        backfill(others, NAMES, batch=5, progress=stop)
+    done = backfill(others, NAMES)
+    assert (done.sent + done.textless, done.textless) == (done.total, 2)
+    assert 10 <= done.sent <= 15
+
+
+def test_a_document_that_is_changed_meanwhile_is_left_alone(others: IndexClient) -> None:
+    """
+    It is counted, and the next run makes the fingerprint of what it is now.
+    """
+    changed = list[bool]()
+
+    def change(_: Backfilled) -> None:
+        if not changed:
+            # The first portion has been read by then.
+            original, changed[:] = others.bulk, [True]
+
+            def late(changes: Any) -> Any:
+                original([({"index": {"_id": "d5"}}, {"body": "one two three four five six", "title": "new"})])
+                return original(changes)
+
+            others.bulk = late  # type: ignore[method-assign]
+
+    done = backfill(others, NAMES, batch=100, progress=change)
+    assert (done.sent, done.left) == (22, 1)
+    assert sources(others)["d5"]["title"] == "new"
+    del others.bulk  # type: ignore[method-assign]
+    assert backfill(others, NAMES).sent == 1
+    size = others.hits({"query": {"ids": {"values": ["d5"]}}, "docvalue_fields": [SIZE]})[0]["fields"][SIZE]
+    assert size == [2]
+
+
+def test_documents_that_cannot_be_stored_are_told(others: IndexClient) -> None:
+    """
+    With the reason; the others get theirs.
+    """
+    others.bulk([({"index": {"_id": "a\tb"}}, {"body": "one two three four five"})])
+    others.refresh()
+    done = backfill(others, NAMES)
+    assert done.sent == 23
+    ((name, reason),) = done.refused
+    assert (name, "no control characters" in reason) == ("a\tb", True)
+    assert done.left == 0
+
+
+def test_all_again(others: IndexClient, other_url: str, settings: Settings) -> None:
+    """
+    What others have changed in part is made again, where that is asked for.
+    """
+    backfill(others, NAMES)
+    others.bulk([({"update": {"_id": "d1"}}, {"doc": {"body": "law " * 9}})])
+    assert backfill(others, NAMES).sent == 0
+    assert backfill(others, NAMES, again=True).sent == 23
+    with open_store(other_url, settings) as store:
+        assert [hit.id for hit in store.search("law").hits] == ["d1"]
+
+
+def test_what_was_changed_in_part_in_an_index_of_ours(store: Store, client: IndexClient) -> None:
+    """
+    A cluster drops our fields of it, and backfill makes them again.
+    """
+    store.index([Document("a", " ".join(WORDS), properties={"n": 1}), Document("b", " ".join(WORDS))])
+    client.bulk([({"update": {"_id": "a"}}, {"doc": {"name": "A"}})])
+    assert backfill(client, SourceNames()) == Backfilled(total=1, sent=1)
+    assert [(hit.id, hit.name) for hit in store.search("FINGERPRINT:b AND n:1").hits] == [("a", "A")]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ({"enabled": False}, "its _source is disabled"),
+        ({"excludes": ["bo*"]}, "its _source excludes 'body'"),
+        ({"includes": ["title"]}, "its _source does not include 'body'"),
+        ({"includes": ["b*"], "excludes": ["x"]}, ""),
+        ({}, ""),
+    ],
+)
+def test_sources_without_texts(source: dict[str, Any], reason: str) -> None:
+    """
+    No sketch is ever made without a text.
+    """
+    assert source_trap({"_source": source}, NAMES) == reason
+
+
+def test_an_index_that_cannot_be_filled(other_url: str) -> None:
+    """
+    One that is not there is not made; one that keeps no texts is left as it is; a batch of none is refused.
+    """
+    client = IndexClient(other_url)
+    with pytest.raises(SchemaError, match="is no index; 'whorl index"):
+        backfill(client, SourceNames())
+    assert client.mapping() is None
+    client.create({"mappings": {"_source": {"enabled": False}}})
+    list(initialise(client, SourceNames()))
+    with pytest.raises(SchemaError, match="its _source is disabled"):
+        backfill(client, SourceNames())
+    with pytest.raises(ParameterError, match="batch must be at least 1"):
+        backfill(client, SourceNames(), batch=0)
+    client.close()
+
+
+def test_a_cluster_that_goes_away(others: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What was sent before stays.
+    """
+    real, calls = others._once, list[str]()
+
+    def gone(method: str, path: str, *arguments: Any) -> Any:
+        calls.append(path)
+        if sum(each.endswith("_bulk") for each in calls) > 1:
+            raise EngineUnavailableError("gone")
+        return real(method, path, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(others, "_once", gone)
+        with pytest.raises(EngineUnavailableError, match="gone"):
+            backfill(others, NAMES, batch=6)
+    assert 15 < backfill(others, NAMES).total < 25

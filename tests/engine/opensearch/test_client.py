@@ -1,0 +1,357 @@
+"""The way to a cluster: what is sent again and what is not, how long it may take, and what is never believed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import trustme
+
+from tests import opensearch_runtime
+from tests.engine.solr.test_transport import Door
+from whorl import Document, Store, open_store
+from whorl.context import deadline, new_request
+from whorl.engine.opensearch.client import RESULT_WINDOW, Access, IndexClient
+from whorl.engine.opensearch.engine import OpenSearchEngine
+from whorl.engine.opensearch.fields import SourceNames, index_body
+from whorl.errors import (
+    DocumentError,
+    EngineError,
+    EngineResponseError,
+    EngineUnavailableError,
+    ParameterError,
+    SchemaError,
+)
+from whorl.settings.settings import Settings
+
+TEXT = "one two three four five six seven"
+Answer = tuple[int, Any]
+
+
+@contextlib.contextmanager
+def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[str]:
+    """Stand before a real cluster; what `answer` returns for a path and a body is said in its place."""
+    base, _, name = url.removeprefix("opensearch+").rpartition("/")
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def _pass(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            own = answer(self.path, body.decode())
+            if own is None:
+                kind = {"content-type": self.headers.get("content-type", "application/json")}
+                there = requests.request(self.command, f"{base}{self.path}", data=body, headers=kind, timeout=60)
+                own = there.status_code, there.json()
+            told = json.dumps(own[1]).encode()
+            self.send_response(own[0])
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        do_GET = do_POST = do_PUT = do_DELETE = _pass  # noqa: N815 - names of the library
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"opensearch+http://127.0.0.1:{server.server_port}/{name}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def opened(url: str, **access: Any) -> Store:
+    return Store(OpenSearchEngine(IndexClient(url, Access(**access))))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "opensearch+http://localhost:9200",
+        "opensearch+http://localhost:9200/",
+        "opensearch+http://localhost:9200/a/b",
+        "opensearch+http://localhost:9200/a?b=c",
+        "opensearch+ftp://localhost:9200/a",
+        "opensearch+http://:9200/a",
+        "opensearch+http://localhost:many/a",
+        "opensearch+http://localhost:99999/a",
+        "opensearch+http://[::1/a",
+        "solr+http://localhost:9200/a",
+    ],
+)
+def test_what_is_no_address_of_an_index(url: str) -> None:
+    """
+    It is refused with an example.
+    """
+    with pytest.raises(ParameterError, match=r"looks like opensearch\+http://localhost:9200/INDEX"):
+        IndexClient(url)
+
+
+def test_credentials_are_not_shown() -> None:
+    """
+    Not in a message, whether they come with the address or beside it.
+    """
+    client = IndexClient("elasticsearch+https://ann:pa%3Ass@127.0.0.1:1/docs", Access(retries=0, timeout_seconds=5))
+    assert (client.url, client.shown) == ("https://127.0.0.1:1/docs", "elasticsearch+https://127.0.0.1:1/docs")
+    with pytest.raises(EngineUnavailableError) as failure:
+        client.total()
+    assert "pa" not in str(failure.value).replace("past", "")
+    with pytest.raises(ParameterError) as refused:
+        IndexClient("opensearch+http://ann:secret@localhost")
+    assert "secret" not in str(refused.value)
+    client.close()
+
+
+def test_nobody_answers() -> None:
+    """
+    The address is named, and a question that may succeed in a moment is repeated as often as was said.
+    """
+    with opened("opensearch+http://127.0.0.1:1/docs", retries=1) as store, new_request() as request:
+        with pytest.raises(
+            EngineUnavailableError, match=r"no cluster answers at http://127.0.0.1:1/docs; is it running"
+        ):
+            store.count()
+        assert (request.trace.engine_requests, request.trace.engine_retries) == (2, 1)
+
+
+@pytest.mark.process
+def test_one_that_is_silent(url: str) -> None:
+    """
+    It is asked once, for as long as the settings or whoever waits allow.
+    """
+    for seconds, allowed in ((0.3, 60.0), (60.0, 0.3)):
+        with (
+            Door(url.removeprefix("opensearch+"), is_silent=True) as door,
+            opened(f"opensearch+{door.url}", timeout_seconds=seconds) as store,
+            deadline(allowed),
+        ):
+            with pytest.raises(EngineUnavailableError, match=r"did not answer in time .*WHORL_TIMEOUT"):
+                store.count()
+            assert door.connections == 1
+
+
+@pytest.mark.process
+def test_lost_connections_are_made_again(url: str) -> None:
+    """
+    A request whose connection is lost is sent again, and a document whose acknowledgement was lost is there once.
+    """
+    with Door(url.removeprefix("opensearch+"), lost=1, unanswered=1) as door, opened(f"opensearch+{door.url}") as store:
+        store.index([Document("a", TEXT)])
+        assert (store.count(), door.connections > 2) == (1, True)
+
+
+@pytest.mark.process
+def test_who_is_trusted(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A certificate of one's own authority, where that is named; the message says how, and how not to look.
+    """
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    with Door(url.removeprefix("opensearch+"), context=context) as door:
+        address = f"opensearch+{door.url}"
+        with open_store(address) as store, pytest.raises(EngineUnavailableError, match="WHORL_OPENSEARCH_CA"):
+            store.count()
+        for told in ({"WHORL_OPENSEARCH_CA": str(tmp_path / "ca.pem")}, {"WHORL_OPENSEARCH_VERIFY": "false"}):
+            with open_store(address, Settings.load(told)) as store:
+                assert store.count() == 0
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "answers 401: set WHORL_OPENSEARCH_AUTH=user:password or WHORL_OPENSEARCH_API_KEY"),
+        (403, "answers 403: .*check the user's rights"),
+        (400, "answers 400: why"),
+    ],
+)
+def test_refusals_are_not_repeated(url: str, status: int, words: str) -> None:
+    """
+    The message names the setting that helps, or the server's own reason.
+    """
+    asked = list[str]()
+
+    def refuse(path: str, _: str) -> Answer:
+        asked.append(path)
+        return status, {"error": {"type": "x", "reason": "outer", "root_cause": [{"type": "y", "reason": "why"}]}}
+
+    with between(url, refuse) as address, opened(address) as store:
+        with pytest.raises(EngineResponseError, match=words):
+            store.count()
+        assert len(asked) == 1
+
+
+@pytest.mark.process
+def test_credentials_reach_the_cluster(url: str) -> None:
+    """
+    An API key, or user and password, whichever there is; the URL's own before the settings'.
+    """
+    with Door(url.removeprefix("opensearch+"), is_silent=True) as door:
+        for told, wanted in (
+            ({"WHORL_OPENSEARCH_API_KEY": "abc"}, {"authorization": "ApiKey abc"}),
+            ({"WHORL_OPENSEARCH_AUTH": "ann:pass"}, {"authorization": "Basic YW5uOnBhc3M="}),
+        ):
+            with open_store(f"opensearch+{door.url}", Settings.load(told)) as store:
+                assert isinstance(store.engine, OpenSearchEngine)
+                headers = store.engine._client.raw.transport.get_connection().headers
+                assert {name: value for name, value in headers.items() if name == "authorization"} == wanted
+
+
+@pytest.mark.process
+def test_a_cluster_without_room(url: str) -> None:
+    """
+    429 is repeated; of a batch, only the documents that had no room, and none is told as stored before it is.
+    """
+    refused: list[int] = []
+
+    def no_room(path: str, body: str) -> Answer | None:
+        if not path.endswith("_bulk"):
+            return None
+        lines = body.splitlines()
+        refused.append(len(lines) // 2)
+        if len(refused) > 2:
+            return None
+        if len(refused) == 1:
+            return 429, {"error": {"type": "es_rejected_execution_exception", "reason": "queue is full"}}
+        base = url.removeprefix("opensearch+")
+        told = requests.post(
+            f"{base}/_bulk", "\n".join(lines[:4]) + "\n", headers={"content-type": "application/x-ndjson"}, timeout=60
+        ).json()
+        busy = {"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "queue is full"}}
+        return 200, {**told, "items": [*told["items"], *({"index": {"_id": "?", **busy}} for _ in lines[4::2])]}
+
+    documents = [Document(f"d{number}", f"{TEXT} {number}") for number in range(5)]
+    with between(url, no_room) as address:
+        with opened(address, retries=2) as store:
+            assert store.index(documents).stored == 5
+            assert refused == [5, 5, 3]
+            assert store.count() == 5
+        refused.clear()
+        with opened(address, retries=1) as store:
+            with pytest.raises(EngineUnavailableError, match=r"cannot answer now \(429\): queue is full"):
+                store.index([Document(f"e{number}", f"{TEXT} {number}") for number in range(5)])
+            store.engine.refresh()
+            assert {hit.id for hit in store.search("id:e*").hits} == {"e0", "e1"}
+
+
+def test_documents_that_a_cluster_refuses(store: Store) -> None:
+    """
+    Each is told with the reason, and the others are stored.
+    """
+    told = list[str]()
+    documents = [Document("a", TEXT), Document("ü" * 300, TEXT), Document("b", TEXT)]
+    done = store.index(documents, on_refused=lambda document, error: told.append(f"{document.id[0]} {error}"))
+    assert done.stored == 2
+    assert [each[:40] for each in told] == ["ü a cluster takes ids of 512 bytes at mo"]
+    assert {hit.id for hit in store.search("*").hits} == {"a", "b"}
+    with pytest.raises(DocumentError, match="512 bytes"):
+        store.index(documents)
+
+
+def test_one_refused_by_the_cluster_itself(opensearch_url: str) -> None:
+    """
+    An index of others has its own mapping: the reason is the cluster's, and the rest is stored.
+    """
+    with opensearch_runtime.own_index(opensearch_url) as url, open_store(url) as store:
+        client = IndexClient(url)
+        client.raw.indices.put_mapping(index=client.index, body={"properties": {"whorl_limit": {"type": "long"}}})
+        client.raw.indices.put_settings(index=client.index, body={"index.blocks.write": True})
+        with pytest.raises(DocumentError, match=r"the cluster refuses 'a': .*blocked"):
+            store.index([Document("a", TEXT)])
+        client.raw.indices.put_settings(index=client.index, body={"index.blocks.write": False})
+        assert store.index([Document("a", TEXT)]).stored == 1
+        client.close()
+
+
+def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
+    """
+    What the other shard holds is never taken for everything, whatever is asked; and nothing is told as stored.
+    """
+    with opensearch_runtime.own_index(opensearch_url, is_made=False) as url:
+        client = IndexClient(url, Access(retries=0, timeout_seconds=3))
+        settings = {"index.number_of_shards": 2, "index.number_of_replicas": 0}
+        only = {"index.routing.allocation.include._name": "Node 1", "index.routing.allocation.total_shards_per_node": 1}
+        client.raw.indices.create(
+            index=client.index,
+            body={**index_body(SourceNames()), "settings": {**settings, **only}},
+            params={"wait_for_active_shards": "0"},
+        )
+        with Store(OpenSearchEngine(client)) as store:
+            assert client.health()["status"] == "red"
+            asked: list[Callable[[], object]] = [
+                store.count,
+                lambda: store.search("*"),
+                lambda: list(store.engine.scan()),
+                lambda: store.engine.digests([f"d{number}" for number in range(20)]),
+                lambda: store.similar(source=TEXT),
+                store.engine.fields,
+                store.engine.largest_size,
+                lambda: store.index([Document(f"d{number}", TEXT) for number in range(20)]),
+            ]
+            for ask in asked:
+                with pytest.raises(EngineError):
+                    ask()
+
+
+def test_an_answer_of_some_shards(url: str) -> None:
+    """
+    Whatever the cluster calls it, it is refused.
+    """
+    for told in ({"timed_out": True}, {"_shards": {"failed": 1}}):
+
+        def part(path: str, _: str, told: Any = told) -> Answer | None:
+            return (200, {"hits": {"hits": [], "total": {"value": 0}}, **told}) if "_search" in path else None
+
+        with (
+            between(url, part) as address,
+            opened(address) as store,
+            pytest.raises(EngineResponseError, match="a part of its shards only"),
+        ):
+            store.count()
+
+
+def test_pages_behind_the_window(client: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A page that no search reaches by numbers is the one that a larger window shows; the total is that of all.
+    """
+    assert RESULT_WINDOW == 10_000
+    with Store(OpenSearchEngine(client)) as store:
+        store.index([Document(f"d{number:02}", TEXT if number % 3 else "law") for number in range(50)])
+        whole = [hit.id for hit in store.search("*", rows=50).hits]
+        monkeypatch.setattr("whorl.engine.opensearch.client.RESULT_WINDOW", 7)
+        for start, rows in ((0, 7), (3, 10), (20, 7), (45, 20), (60, 5)):
+            page = store.search("*", start=start, rows=rows)
+            assert ([hit.id for hit in page.hits], page.total) == (whole[start : start + rows], 50)
+        first = store.engine.candidates(store.prepare("one").bound, start=10, rows=5)
+        assert (first.total, len(first.found)) == (33, 5)
+
+
+def test_an_alias_of_several_indexes(opensearch_url: str) -> None:
+    """
+    It is no one index: which ones it stands for is said.
+    """
+    with (
+        opensearch_runtime.own_index(opensearch_url) as one,
+        opensearch_runtime.own_index(opensearch_url) as other,
+        contextlib.closing(IndexClient(one)) as client,
+    ):
+        names = [each.rpartition("/")[2] for each in (one, other)]
+        for name in names:
+            client.raw.indices.put_alias(index=name, name=f"{names[0]}-both")
+        with open_store(f"{one}-both") as store, pytest.raises(EngineResponseError, match="more than one index"):
+            store.index([Document("a", TEXT)])
+        with contextlib.closing(IndexClient(f"{one}-both")) as both, pytest.raises(SchemaError, match="an alias of 2"):
+            both.mapping()

@@ -1,0 +1,144 @@
+"""What `check` sees of a real index: every trap that can be made here, and none where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whorl import Document, open_store
+from whorl.engine.finding import Level
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.doctor import check
+from whorl.engine.opensearch.fields import SourceNames, index_body
+from whorl.engine.opensearch.setup import initialise
+
+TEXT = "one two three four five six seven"
+#: As people write it: shingles of five words, and MinHash with an option that is looked at or not.
+MIN_HASH: dict[str, Any] = {
+    "filter": {
+        "fives": {"type": "shingle", "min_shingle_size": 5, "max_shingle_size": 5, "output_unigrams": False},
+        "hashes": {"type": "min_hash", "bucket_count": 256, "hash_count": 1, "hash_set_size": 1},
+    },
+    "analyzer": {
+        "fingerprint_of": {"type": "custom", "tokenizer": "standard", "filter": ["lowercase", "fives", "hashes"]},
+        "plain_min_hash": {"type": "custom", "tokenizer": "standard", "filter": ["min_hash"]},
+    },
+}
+
+
+def levels(client: IndexClient) -> dict[str, Level]:
+    return {finding.code: finding.level for finding in check(client, SourceNames())}
+
+
+def test_an_index_of_ours(url: str) -> None:
+    """
+    Nothing is wrong with it, empty or filled.
+    """
+    client = IndexClient(url)
+    assert levels(client) == {"fields": Level.OK, "version": Level.NOTE}
+    with open_store(url) as store:
+        store.index([Document("a", TEXT)])
+    assert levels(client) == {"fields": Level.OK, "documents": Level.OK, "version": Level.NOTE}
+    client.close()
+
+
+def test_no_index_and_several(other_url: str) -> None:
+    """
+    What to do is said.
+    """
+    client = IndexClient(other_url)
+    (error, _) = check(client, SourceNames())
+    assert (error.code, "'whorl opensearch init" in error.remedy) == ("no-index", True)
+    client.create({})
+    name = f"{client.index}-other"
+    client.raw.indices.create(index=name)
+    try:
+        for each in (client.index, name):
+            client.raw.indices.put_alias(index=each, name=f"{name}-both")
+        both = IndexClient(f"{other_url}-other-both")
+        assert levels(both)["several-indexes"] is Level.ERROR
+        both.close()
+    finally:
+        client.raw.indices.delete(index=name)
+    client.close()
+
+
+def test_an_index_of_others(other_url: str) -> None:
+    """
+    Before init and after; documents without our fields, and of another version, are counted.
+    """
+    client = IndexClient(other_url)
+    client.create({"settings": {"index.translog.durability": "async", "index.max_result_window": 500}})
+    client.raw.index(index=client.index, id="a", body={"content": TEXT}, params={"refresh": "true"})
+    found = levels(client)
+    assert found.pop("version") is Level.NOTE
+    assert found == {
+        "missing-fields": Level.ERROR, "kept-twice": Level.NOTE, "durability": Level.WARNING,
+        "result-window": Level.WARNING,
+    }  # fmt: skip
+    list(initialise(client, SourceNames()))
+    client.raw.index(index=client.index, id="b", body={"whorl_scheme": "minhash0 sketch0"}, params={"refresh": "true"})
+    told = {finding.code: finding.message for finding in check(client, SourceNames())}
+    assert told["documents"] == "0 of 2 documents can be found by fingerprint"
+    assert told["without-fields"].startswith("2 documents lack our fields")
+    assert told["other-scheme"].startswith("1 of them")
+    client.close()
+
+
+def test_mappings_that_cannot_work(other_url: str) -> None:
+    """
+    A source that is not kept, routing that must be known, fields that the cluster has made by itself.
+    """
+    client = IndexClient(other_url)
+    body: dict[str, Any] = index_body(SourceNames())
+    body["mappings"] |= {"_source": {"enabled": False}, "_routing": {"required": True}}
+    body["mappings"]["properties"] = {**body["mappings"]["properties"], "whorl_size": {"type": "text"}}
+    client.create(body)
+    found = levels(client)
+    assert {code for code, level in found.items() if level is Level.ERROR} == {"no-source", "routing", "other-fields"}
+    client.close()
+
+
+def test_a_cluster_s_own_min_hash(other_url: str) -> None:
+    """
+    What `match` does with it is said; and where the filter's options are not looked at, what it makes instead.
+    """
+    client = IndexClient(other_url)
+    body: dict[str, Any] = index_body(SourceNames())
+    body["settings"] = {"analysis": MIN_HASH}
+    fields = {name: {"type": "text", "analyzer": name} for name in MIN_HASH["analyzer"]}
+    inner = {"text": {"type": "text", "fields": {"hashes": {"type": "text", "analyzer": "fingerprint_of"}}}}
+    body["mappings"]["properties"] = {**body["mappings"]["properties"], **fields, "body": {"properties": inner}}
+    client.create(body)
+    told = [finding.message for finding in check(client, SourceNames()) if finding.code == "match-any"]
+    assert [message.split("'")[1] for message in told] == ["body.text.hashes", "fingerprint_of", "plain_min_hash"]
+    assert "ignored-options" not in levels(client)
+    client.analyzed = lambda *_: 512  # type: ignore[method-assign]
+    wrong = [finding.message for finding in check(client, SourceNames()) if finding.code == "ignored-options"]
+    assert [message.split(" tokens")[0] for message in wrong] == [
+        "'body.text.hashes' makes 512", "'fingerprint_of' makes 512"
+    ]  # fmt: skip
+    client.close()
+
+
+def test_what_a_cluster_tells_of_itself(url: str) -> None:
+    """
+    A version that was never tried, a smaller limit, a shard on no node, scripts that are not allowed.
+    """
+
+    class Told(IndexClient):
+        def about(self) -> Any:
+            return {"version": {"number": "9.1.0", "lucene_version": "10.2"}}
+
+        def cluster_setting(self, name: str) -> str:
+            return "512"
+
+        def health(self) -> Any:
+            return {"status": "red", "unassigned_shards": 2}
+
+    client = Told(url)
+    told = {finding.code: finding.message for finding in check(client, SourceNames())}
+    assert told["version"] == "this is Elasticsearch 9.1.0, Lucene 10.2"
+    assert "not with Elasticsearch 9.1.0" in told["untried-version"]
+    assert "512 clauses" in told["clause-limit"]
+    assert "2 shards" in told["red"]
+    client.close()

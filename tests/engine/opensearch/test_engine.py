@@ -1,0 +1,122 @@
+"""The engine on a real index, where it is not the conformance suite's: names, damage, what others have changed."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from whorl import Document, Store, open_store
+from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.fields import DIGEST, SKETCH
+from whorl.engine.protocol import Scanned
+from whorl.settings.settings import Settings
+
+WORDS = [f"w{number}" for number in range(400)]
+ONE, NEAR = " ".join(WORDS), " ".join([*WORDS[:380], *("x y z " * 7).split()])
+
+
+def test_where_an_index_has_its_parts(other_url: str) -> None:
+    """
+    Texts, names and references are read and written where whorl.toml says.
+    """
+    table = {"content": "body", "name": "title", "dbid": "node_dbid", "noderef": "node", "minhash": "MINHASH"}
+    settings = Settings.load({})
+    settings = Settings(fields=type(settings.fields)(**table))
+    document = Document("a", ONE, name="A", properties={"node_dbid": 42, "node": "workspace://x", "n": [1, 2]})
+    with open_store(other_url, settings) as store:
+        store.index([document])
+        assert store.text("42") == ONE
+        assert store.engine.resolve(["42", "a", "43"]) == {"42": "a", "a": "a"}
+        assert store.documents(["a"])["a"].properties["n"] == (1, 2)
+        assert store.search("name:a").hits[0].name == "A"
+    client = IndexClient(other_url)
+    told = client.documents(["a"], True)["a"]["_source"]
+    assert set(told) == {"title", "body", "properties"}
+    client.close()
+
+
+def test_a_damaged_sketch_is_none(store: Store, client: IndexClient) -> None:
+    """
+    A document that somebody else has written our fields of wrongly is not judged by them.
+    """
+    store.index([Document("a", ONE), Document("b", ONE)])
+    own = {name: client.documents(["a"], False, [name])["a"]["fields"][name][0] for name in (SKETCH, "whorl_scheme")}
+    broken = base64.b64encode(b"no sketch").decode()
+    for told in (broken, own[SKETCH][:20] + "AAAA" + own[SKETCH][24:]):
+        client.bulk([({"index": {"_id": "b"}}, {"whorl_id": "b", **own, SKETCH: told})])
+        client.refresh()
+        assert list(store.engine.sketches(["a", "b"])) == ["a"]
+        assert [(name, sketch is None) for name, _, sketch in scanned(store)] == [("a", False), ("b", True)]
+
+
+def scanned(store: Store) -> list[tuple[str, str, object]]:
+    return [each for portion in store.engine.scan() for each in portion.documents if isinstance(portion, Scanned)]
+
+
+def test_changed_in_part_by_others(store: Store, client: IndexClient) -> None:
+    """
+    A cluster writes such a document again from its source, which has none of our fields: it is not found with what it
+    was, and the next run of `index` stores it again.
+    """
+    store.index([Document("a", ONE), Document("b", NEAR)])
+    client.bulk([({"update": {"_id": "b"}}, {"doc": {"name": "another"}})])
+    client.refresh()
+    assert [hit.id for hit in store.search("FINGERPRINT:a").hits] == ["a"]
+    assert store.engine.digests(["a", "b"]).keys() == {"a"}
+    assert store.index([Document("a", ONE), Document("b", NEAR)]).stored == 1
+    assert [hit.id for hit in store.search("FINGERPRINT:a").hits] == ["a", "b"]
+
+
+def test_the_last_of_several_with_one_id(store: Store, client: IndexClient) -> None:
+    """
+    Also within one batch, and the digest is that of what is there before anybody has made it searchable.
+    """
+    documents = [Document("a", "one"), Document("a", ONE)]
+    store.engine.index(documents)
+    assert store.engine.digests(["a"]) == {"a": documents[1].digest}
+    assert client.documents(["a"], False, [DIGEST])["a"]["fields"][DIGEST] == [documents[1].digest]
+    assert store.delete(["a", "gone"]) == 1
+    assert store.engine.digests(["a"]) == {}
+
+
+@pytest.mark.parametrize("document_id", ["a/b", "a b", "ü", "a,b", '"', "%2F", "[* TO *]", "_all", "a" * 512])
+def test_ids_of_all_kinds(store: Store, document_id: str) -> None:
+    """
+    What an id may hold reaches the cluster and comes back.
+    """
+    store.index([Document(document_id, ONE)])
+    assert store.text(document_id) == ONE
+    assert list(store.engine.sketches([document_id])) == [document_id]
+    assert store.delete([document_id]) == 1
+
+
+def test_ids_that_no_cluster_takes(store: Store) -> None:
+    """
+    They are not there, and asking for them together with others is no error.
+    """
+    store.index([Document("a", ONE)])
+    assert store.engine.texts(["a", "", "\ud800", "x" * 513]) == {"a": ONE}
+
+
+def test_similar_duplicates_and_compare(store: Store) -> None:
+    """
+    The same calls as on every engine.
+    """
+    store.index([Document("a", ONE), Document("b", NEAR), Document("c", "law " * 50)])
+    assert [each.hit.id for each in store.similar("a", threshold=50).found] == ["b"]
+    with duplicates_in(store.engine, ask_pairs("jaccard", 50, 95)) as found:
+        assert [(pair.a.id, pair.b.id) for pair in found.pairs()] == [("a", "b")]
+    comparison = store.compare("a", "b")
+    assert comparison.shares.jaccard == store.similar("a", threshold=50).found[0].estimate.shares.jaccard
+
+
+def test_what_explain_shows_can_be_sent(store: Store, client: IndexClient) -> None:
+    """
+    The request is the one that is made, as it can be put into a console of the cluster.
+    """
+    store.index([Document("a", ONE)])
+    request = store.explain("FINGERPRINT:a").request
+    assert request["url"] == f"{client.url}/_search"
+    assert [hit["_id"] for hit in client.hits(request["json"])] == ["a"]  # type: ignore[arg-type]

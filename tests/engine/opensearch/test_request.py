@@ -1,0 +1,120 @@
+"""What a plan becomes: scores are counts, and no query has more clauses than a cluster takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from whorl import Document, Store
+from whorl.engine.opensearch.request import MAX_CLAUSES, sorted_by, translate
+from whorl.errors import ParameterError
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.model import Order
+from whorl.planning.build import Bool, BoundPlan, Chosen, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens
+from whorl.planning.clauses import Kind, Near, Words
+
+
+def query(root: Any) -> dict[str, Any]:
+    return translate(BoundPlan(root), Scheme()).query
+
+
+def counted(body: Any) -> int:
+    """Count leaf clauses as Lucene does: not those of a score's functions."""
+    if isinstance(body, list):
+        return sum(map(counted, body))
+    if not isinstance(body, dict):
+        return 0
+    if "function_score" in body:
+        return counted(body["function_score"]["query"])
+    own = sum(name in ("term", "terms", "range", "exists", "match_phrase", "wildcard") for name in body)
+    return own or sum(map(counted, body.values()))
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 40])
+def test_fingerprints_stay_within_the_limit(count: int) -> None:
+    """
+    However many there are, of tokens, bands and sketches: what is too much is counted apart.
+    """
+    some = tuple(range(512))
+    kinds = [
+        SharedTokens("a", some, 300),
+        SharedBands("a", tuple(some[at : at + 5] for at in range(0, 500, 5))),
+        SketchTokens("a", SketchScheme(), some, 10, 1, None),
+    ]
+    body = query(Bool(should=tuple(kinds[at % 3] for at in range(count)), min_should_match=1))
+    assert 0 < counted(body) <= MAX_CLAUSES
+
+
+def test_too_many_clauses_are_refused() -> None:
+    """
+    With both numbers.
+    """
+    near = Near("word", 2, "f")
+    with pytest.raises(ParameterError, match="comes to 1,280 clauses, and a cluster takes 1,024"):
+        query(Bool(should=(near,) * 5, min_should_match=1))
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        Nothing("no"),
+        SharedTokens("a", (1, 2), 3),
+        SharedTokens("a", (1 << 64,), 1),
+        SketchTokens("a", SketchScheme(), (1,), 2, 1, None),
+        Chosen("a", ()),
+        Bool(should=(), min_should_match=1),
+    ],
+)
+def test_what_no_document_can_match(root: Any) -> None:
+    """
+    It is asked for as such.
+    """
+    assert query(root) == {"match_none": {}}
+
+
+def test_a_clause_without_words_is_told_once() -> None:
+    """
+    Behind the warnings of the plan.
+    """
+    plan = BoundPlan(Bool(should=(Words("!"), Words("!")), min_should_match=1), ("first",))
+    assert translate(plan, Scheme()).warnings == ("first", "there is no word in '!', so it matches nothing")
+
+
+def test_orders() -> None:
+    """
+    By score unless something else is asked for, and then by the id.
+    """
+    assert sorted_by(()) == [{"_score": "desc"}, {"whorl_id": "asc"}]
+    assert sorted_by([Order("id", True, ((Kind.KEYWORD, "id"),))])[0] == {"whorl_id": "asc"}
+    (number, _) = sorted_by([Order("n", True, ((Kind.INTEGER, "n"), (Kind.FLOAT, "n")))])
+    assert number["_script"]["type"] == "number"
+    assert number["_script"]["script"]["params"]["beginnings"] == ["n\x1fi", "n\x1ff"]
+
+
+def test_everything_by_constant_scores() -> None:
+    """
+    No score depends on how many documents there are.
+    """
+    assert query(MatchAll(2.0)) == {"constant_score": {"filter": {"exists": {"field": "whorl_id"}}, "boost": 2.0}}
+
+
+def test_the_same_whether_apart_or_not(store: Store) -> None:
+    """
+    Tokens counted in functions of a score find and score what clauses do, whatever the weight; zero is a weight.
+    """
+    words = [f"w{number}" for number in range(700)]
+    store.index([Document(f"d{at}", " ".join(words[at * 50 :]), properties={"n": at}) for at in range(8)])
+    nobodys = (SharedTokens("x", tuple(range(512)), 512), SharedTokens("y", tuple(range(600)), 512))
+    for query in ("FINGERPRINT:d0_20", "FINGERPRINT:d0_20_90"):
+        plan = store.prepare(query).bound
+        alone = store.engine.search(plan, start=0, rows=50)
+        assert alone.total > 3
+        for weight in (1.0, 3.0, 0.001, 0.0):
+            several = Bool(should=(replace(plan.root, weight=weight), *nobodys), min_should_match=1)  # type: ignore[arg-type, type-var]
+            found = store.engine.search(BoundPlan(several), start=0, rows=50)
+            assert {hit.id: hit.score for hit in found.hits} == {
+                hit.id: pytest.approx(weight * hit.score, rel=1e-5) for hit in alone.hits
+            }

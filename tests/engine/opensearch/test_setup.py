@@ -1,0 +1,114 @@
+"""What `init` makes and adds, and what is never written into: an index that would take documents in another way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests import opensearch_runtime
+from whorl import Document, open_store
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.fields import MAPPING, OWN, SourceNames
+from whorl.engine.opensearch.setup import create, described, differences, initialise, keeps_own
+from whorl.errors import EngineResponseError, SchemaError
+
+TEXT = "one two three four five six seven"
+
+
+def lines(client: IndexClient, **asked: Any) -> list[str]:
+    return list(initialise(client, SourceNames(), **asked))
+
+
+def test_a_new_index(other_url: str) -> None:
+    """
+    It is made once, with all fields; the dry run makes nothing.
+    """
+    client = IndexClient(other_url)
+    (line,) = lines(client, dry_run=True)
+    assert line.startswith(f"would make the index {client.index}")
+    assert client.mapping() is None
+    assert lines(client) == [line.removeprefix("would ")]
+    there = client.mapping()
+    assert there is not None
+    assert (list(differences(there)), keeps_own(there)) == ([], False)
+    assert set(MAPPING) <= set(there["properties"])
+    assert lines(client) == ["nothing to add"]
+    # Somebody else was faster.
+    create(client, SourceNames())
+    client.close()
+
+
+def test_the_first_documents_make_the_index(other_url: str) -> None:
+    """
+    As init makes it; before, a search says that there is none.
+    """
+    client = IndexClient(other_url)
+    with open_store(other_url) as store:
+        with pytest.raises(
+            EngineResponseError, match=r"no index of this cluster .* 'whorl opensearch init opensearch\+"
+        ):
+            store.search("*")
+        assert store.index([Document("a", TEXT)]).stored == 1
+        assert store.index([Document("a", TEXT)]).unchanged == 1
+        assert store.search("FINGERPRINT:a").hits[0].id == "a"
+        client.raw.indices.delete(index=client.index)
+        # A cluster would make one with fields as it likes.
+        store.index([Document("b", TEXT)])
+    assert lines(client) == ["nothing to add"]
+    client.close()
+
+
+def test_an_index_that_is_there(other_url: str) -> None:
+    """
+    Fields are added, its own stay as they are, and documents go beside those that are there.
+    """
+    client = IndexClient(other_url)
+    properties = {"content": {"type": "text"}, "title": {"type": "keyword"}}
+    client.create({"mappings": {"properties": properties}})
+    client.raw.index(index=client.index, id="old", body={"content": TEXT, "title": "T"}, params={"refresh": "true"})
+    with open_store(other_url) as store:
+        with pytest.raises(SchemaError, match=r"lacks the fields whorl_digest, .*'whorl opensearch init opensearch\+"):
+            store.index([Document("a", TEXT)])
+        told = lines(client)
+        assert told[0].startswith("add the fields name, properties, whorl_digest")
+        assert OWN in told[1]
+        assert told[2] == f"documents that are there are found after: whorl opensearch backfill {other_url}"
+        there = client.mapping() or {}
+        assert {name: there["properties"][name] for name in properties} == properties
+        assert lines(client)[0] == "nothing to add"
+        store.index([Document("a", TEXT)])
+        assert [hit.id for hit in store.search("FINGERPRINT:a").hits] == ["a"]
+        assert store.count() == 1
+    client.close()
+
+
+def test_fields_of_our_names_that_are_others(other_url: str) -> None:
+    """
+    As a cluster makes them of documents that came first: nothing is written, and the difference is named.
+    """
+    client = IndexClient(other_url)
+    client.create({})
+    client.raw.index(index=client.index, id="a", body={"whorl_id": "a", "whorl_size": 3})
+    with open_store(other_url) as store:
+        for ask in (lambda: store.index([Document("b", TEXT)]), lambda: lines(client)):
+            with pytest.raises(SchemaError, match=r'whorl_id has type "text", ours "keyword".*move the documents'):
+                ask()
+    client.close()
+
+
+def test_fields_within_objects() -> None:
+    """
+    A name with a dot is looked for where a mapping has it.
+    """
+    there = {"properties": {"body": {"properties": {"text": {"type": "text"}}}}}
+    assert described(there, "body.text") == {"type": "text"}
+    assert described(there, "body.title") == described(there, "text") == {}
+
+
+def test_an_index_for_tests_has_two_shards(url: str) -> None:
+    """
+    Else no test would show what comes from several.
+    """
+    assert opensearch_runtime.IMAGE.startswith("opensearchproject/")
+    assert IndexClient(url).settings()["index.number_of_shards"] == "2"

