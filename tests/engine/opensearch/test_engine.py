@@ -7,6 +7,7 @@ import base64
 import pytest
 
 from whorl import Document, Store, open_store
+from whorl.context import new_request
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import DIGEST, SKETCH
@@ -120,3 +121,19 @@ def test_what_explain_shows_can_be_sent(store: Store, client: IndexClient) -> No
     request = store.explain("FINGERPRINT:a").request
     assert request["url"] == f"{client.url}/_search"
     assert [hit["_id"] for hit in client.hits(request["json"])] == ["a"]  # type: ignore[arg-type]
+
+
+def test_a_search_makes_two_requests(store: Store) -> None:
+    """
+    One for the source, whatever names it, and one for the documents; what is known of the index is asked before.
+    """
+    store.index([Document("a", ONE, properties={"DBID": 42}), Document("b", NEAR)])
+    for ask in (
+        lambda: store.similar("42", threshold=90),
+        lambda: store.search("FINGERPRINT:a_50"),
+        lambda: store.search("FINGERPRINT:42_50_95"),
+    ):
+        ask()
+        with new_request() as request:
+            ask()
+        assert request.trace.engine_requests == 2

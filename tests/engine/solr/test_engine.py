@@ -133,7 +133,7 @@ def test_a_search_makes_two_requests(store: Store) -> None:
         ask()
         with new_request() as request:
             ask()
-        assert request.trace.solr_requests == 2
+        assert request.trace.engine_requests == 2
 
 
 def test_a_token_takes_few_bytes() -> None:

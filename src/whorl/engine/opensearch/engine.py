@@ -27,7 +27,7 @@ from whorl.engine.opensearch.fields import (
 )
 from whorl.engine.opensearch.request import sorted_by, translate
 from whorl.engine.opensearch.setup import require_fields
-from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
+from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
 from whorl.errors import DocumentError, EngineResponseError, SchemeMismatchError, StoreError
@@ -43,6 +43,8 @@ from whorl.planning.fields import Fields
 
 _AT_ONCE = 200
 _FIELDS_SECONDS = _LARGEST_SECONDS = 30.0
+#: Those of Lucene in ten segments, as many as there are of most sizes (TieredMergePolicy); only their ratio matters.
+_COSTS = Costs(look_up=110.0, candidate=150.0)
 #: Names of fields that are told apart, at most.
 _MOST_FIELDS = 10_000
 _EVERYTHING: Json = {"exists": {"field": ID}}
@@ -122,7 +124,15 @@ class OpenSearchEngine:
         return {each: stored[0] for each, hit in found.items() if (stored := _stored(hit, DIGEST))}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        found: dict[str, str] = {}
+        return {reference: hit["_id"] for reference, hit in self._named(references, {"_source": False})}
+
+    def _named(self, references: Collection[str], told: Json) -> Iterator[tuple[str, Json]]:
+        """Yield references that name a document, each with it.
+
+        Args:
+            references: Any number.
+            told: What to return of a document.
+        """
         distinct = list(dict.fromkeys(references))
         for at in range(0, len(distinct), _AT_ONCE):
             looked_up = {each: self._meanings(each) for each in distinct[at : at + _AT_ONCE]}
@@ -133,17 +143,16 @@ class OpenSearchEngine:
                 "size": 4 * len(looked_up) + 1,
                 "sort": [{ID: "asc"}],
                 "docvalue_fields": [ID, HANDLE],
-                "_source": False,
+                **told,
             }
-            named: dict[tuple[str, str], str] = {}
+            named: dict[tuple[str, str], Json] = {}
             for hit in self._client.hits(body):
                 for place in places:
                     for value in _stored(hit, place):
-                        named.setdefault((place, value), hit["_id"])
+                        named.setdefault((place, value), hit)
             for reference, meant in looked_up.items():
-                if document_id := next((named[one] for one in meant if one in named), None):
-                    found[reference] = document_id
-        return found
+                if found := next((named[one] for one in meant if one in named), None):
+                    yield reference, found
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
         """Return where a reference is looked for, and as what."""
@@ -157,9 +166,24 @@ class OpenSearchEngine:
         found = self._client.documents(list(wanted), [self._names.content])
         return {each: self.sign(text_in(hit.get("_source", {}), self._names)) for each, hit in found.items()}
 
+    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        found = dict(self._named(wanted, {"_source": [self._names.content]}))
+        # Two references may name one document.
+        texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in found.values()}
+        signatures = {document_id: self.sign(text) for document_id, text in texts.items()}
+        return {reference: (hit["_id"], signatures[hit["_id"]]) for reference, hit in found.items()}
+
+    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+        found = self._named(references, {"_source": False, "stored_fields": [SCHEME, SKETCH]})
+        return {reference: (hit["_id"], self._sketch(hit)) for reference, hit in found}
+
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         found = self._client.documents(list(ids), [self._names.content])
         return {each: text for each, hit in found.items() if (text := text_in(hit.get("_source", {}), self._names))}
+
+    @property
+    def costs(self) -> Costs:
+        return _COSTS
 
     def largest_size(self) -> int | None:
         return self._largest()
