@@ -6,7 +6,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE =
 #: Processes that tests are shared out to.
 WORKERS ?= 2
-.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads fuzz prove-identity screenshots clean
+.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing fuzz prove-identity screenshots clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -100,6 +100,9 @@ bench-load: .venv/developing .venv/load/bin/locust ## 64 clients on the service 
 
 bench-uploads: .venv/developing ## Uploads and deletes of one document each, into an embedded store of 20,000 (about 3 minutes)
 	$(BIN)/python benchmarks/uploads.py
+
+bench-indexing: .venv/developing benchmarks/data/main.jsonl ## Time and bytes that an embedded store takes of a document (about a minute)
+	$(BIN)/python benchmarks/indexing.py
 
 fuzz: .venv/developing ## Put 221,100 queries, right and wrong, through both readings of the parser (about 10 minutes)
 	$(BIN)/python -m tests.query.fuzz_queries benchmarks/results/fuzz.txt

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from whorl.errors import DocumentError
@@ -64,7 +65,7 @@ class Document:
             {name: _values(name, value, self.id) for name, value in self.properties.items()},
         )
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Return a digest of everything in the document: equal digests need no second indexing."""
         parts = json.dumps([self.id, self.name, self.properties, self.text], sort_keys=True)

@@ -1,8 +1,9 @@
 """How words and values are spelled as terms of the index, and the regular expressions that fit many of them.
 
-tantivy's schemas cannot grow and properties can be called anything, so all words stand in one tantivy field and all
-whole values in another, each behind the name of its own field. The expressions are for patterns with jokers and for
-ranges, which tantivy cannot ask of texts otherwise; it reads them as Python's `re` does, but for `compiled`.
+tantivy's schemas cannot grow and properties can be called anything, so their words stand in one tantivy field and all
+whole values in another, each behind the name of its own field; name and content have fields of their own. The
+expressions are for patterns with jokers and for ranges, which tantivy cannot ask of texts otherwise; it reads them as
+Python's `re` does, but for `compiled`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,21 @@ import struct
 from collections.abc import Mapping
 from functools import lru_cache
 
+import numpy as np
+
+from whorl.fingerprint.hashing import JoinedWords
 from whorl.planning.clauses import Kind, Value
 from whorl.planning.values import whole
 from whorl.query.ast import Joker, Pattern
 
-BETWEEN_WORDS, _AFTER_FIELD = "\x1e", "\x1f"
+#: Fields whose words have a tantivy field to themselves, and the one for the words of all others.
+OWN_FIELDS, OTHER_FIELDS = ("name", "content"), "words"
+#: Where tantivy cuts, so that no term holds it.
+BETWEEN_WORDS = " "
+#: Control characters, which neither words nor fields hold: what stands behind a field; in the place of a word that was
+#: folded to nothing; in that of a blank within a word; before a digest.
+_AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
+_ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
 #: tantivy drops terms of 64 KB without a word. Of a longer field or word its beginning is kept, and a digest of all.
 _LONGEST_PART, _BEGINNING = 1000, 200
 _LETTERS: Mapping[Kind, str] = {
@@ -34,9 +45,24 @@ _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
 
 
+def place(field: str) -> tuple[str, str]:
+    """Return tantivy's field of a field's words, and what their terms begin with."""
+    return (field, "") if field in OWN_FIELDS else (OTHER_FIELDS, f"{_part(field)}{_AFTER_FIELD}")
+
+
 def term(field: str, word: str) -> str:
     """Return the one term for a word in a field; a field's name holds no control characters."""
-    return f"{_part(field)}{_AFTER_FIELD}{_part(word)}"
+    return place(field)[1] + (_part(word) or _EMPTY)
+
+
+def joined(field: str, words: JoinedWords) -> str:
+    """Return the terms of a field's words, with blanks between them."""
+    text = words.encoded.tobytes().decode("utf-16-le")
+    lengths = np.diff(words.starts) - 2
+    has_blanks = text.count(BETWEEN_WORDS) > lengths.size - 1
+    if field in OWN_FIELDS and not has_blanks and lengths.all() and lengths.max(initial=0) <= 2 * _LONGEST_PART:
+        return text
+    return BETWEEN_WORDS.join([term(field, word) for word in words.words()])
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:
@@ -67,12 +93,15 @@ def sortable(kind: Kind, value: Value) -> str:
 
 
 def _part(text: str) -> str:
-    if len(text) <= _LONGEST_PART and BETWEEN_WORDS not in text:
-        return text
-    # No word and no field holds this control character.
-    return f"{text[:_BEGINNING]}\x1d{hashlib.blake2b(text.encode(), digest_size=32).hexdigest()}".replace(
-        BETWEEN_WORDS, ""
-    )
+    if len(text) > _LONGEST_PART or _ODD.search(text):
+        digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+        text = f"{_ODD.sub('', text[:_BEGINNING])}{_DIGEST}{digest}"
+    return text.replace(BETWEEN_WORDS, _BLANK)
+
+
+def of_words(pattern: Pattern) -> Pattern:
+    """Return what terms look like of words that look like a pattern."""
+    return tuple(piece if isinstance(piece, Joker) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern)
 
 
 def expression(pattern: Pattern) -> str:

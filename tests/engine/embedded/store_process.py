@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded import index as inverted
-from whorl.engine.embedded import records
+from whorl.engine.embedded import records, words
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import WhorlError
 from whorl.fingerprint.scheme import Scheme
@@ -57,7 +57,7 @@ def say(*words: object) -> None:
 
 def write(path: Path, first: str) -> None:
     """Take one step after the other until killed, acknowledging each."""
-    embedded.COMMIT_EVERY, inverted.MOST_RECENT = 7, 5
+    embedded.COMMIT_EVERY, words.MOST_RECENT = 7, 5
     with EmbeddedEngine(path, scheme=SCHEME) as engine:
         for number in itertools.count(int(first)):
             stored, deleted = step(number)
@@ -78,7 +78,7 @@ def crash(path: Path, point: str, when: str, first: str) -> None:
         "commit": (inverted.IndexWriter, "commit"),
         "close": (inverted.IndexWriter, "close"),
         "build": (inverted.InvertedIndex, "build"),
-        "remove": (inverted, "_remove"),
+        "remove": (inverted, "remove"),
         "rename": (Path, "rename"),
     }[point]
     original: Callable[..., Any] = getattr(owner, name)

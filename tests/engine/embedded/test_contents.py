@@ -55,7 +55,7 @@ def test_terms_of_a_field(contents: Contents) -> None:
     assert contents.terms("values", beginning, 4) == whole
     assert contents.terms("values", beginning + "y", 4) == whole[2:]
     assert len(contents.terms("values", beginning, 2)) > 2
-    assert contents.terms("words", term("content", "t"), 9) == [term("content", "three"), term("content", "two")]
+    assert contents.terms("content", term("content", "t"), 9) == [term("content", "three"), term("content", "two")]
 
 
 def test_documents_are_looked_at(contents: Contents) -> None:

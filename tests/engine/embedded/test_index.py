@@ -1,225 +1,97 @@
-"""The two parts of the index: what changed lately stands beside the rest, and searches see one collection."""
+"""Words and tokens of one index: written together, brought together after a crash between them, made anew together."""
 
-import random
-import threading
-from contextlib import ExitStack
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from tests.engine.embedded.store_process import SCHEME, document
-from tests.engine.embedded.stores import found, opened
-from tests.oracle import Oracle
-from whorl.engine.embedded import index as inverted
+from tests.engine.embedded.store_process import document
+from tests.engine.embedded.stores import EVERYTHING, found, opened
 from whorl.engine.embedded.folder import INDEX
-from whorl.errors import StoreError
-from whorl.model import Document
-from whorl.planning.build import Bool, BoundNode, BoundPlan, MatchAll
+from whorl.engine.embedded.words import WordWriter
+from whorl.planning.build import Bool, BoundLeaf, BoundPlan, SharedTokens
 from whorl.planning.clauses import Words
 
-WORDS = ["red", "green", "blue"]
-PLANS: list[BoundNode] = [
-    MatchAll(1.0),
-    Words("red"),
-    Bool(should=tuple(Words(word, weight=2.0**at) for at, word in enumerate(WORDS)), min_should_match=1),
-    Bool(must=(MatchAll(),), must_not=(Words("blue"),)),
-]
+
+def same(engine, document_id: str) -> BoundPlan:
+    """Documents with all tokens of one."""
+    tokens = engine.signatures({document_id: True})[document_id].integers
+    return BoundPlan(SharedTokens(document_id, tokens, len(tokens)))
 
 
-@pytest.fixture
-def small(monkeypatch):
+def test_tokens_and_words_are_asked_together(path: Path) -> None:
     """
-    The small part takes five documents.
+    What is counted in the runs narrows what tantivy finds, and scores as it does alone.
     """
-    monkeypatch.setattr(inverted, "MOST_RECENT", 5)
-
-
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("index"), st.lists(st.tuples(st.integers(0, 20), st.lists(st.sampled_from(WORDS))))),
-        st.tuples(st.just("delete"), st.lists(st.integers(0, 20), max_size=4)),
-        st.tuples(st.sampled_from(["refresh", "reopen"]), st.none()),
-    ),
-    max_size=12,
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=STEPS, start=st.integers(0, 25), rows=st.integers(0, 25))
-def test_pages_over_both_parts(small, tmp_path_factory, steps, start, rows):
-    """
-    Whatever was stored, replaced and deleted in whichever order, every page is the oracle's, here and for a reader.
-    """
-    path = tmp_path_factory.mktemp("parts") / "store"
-    kept: dict[str, Document] = {}
-    with ExitStack() as stack:
-        engine = stack.enter_context(opened(path))
-        reader = stack.enter_context(opened(path))
-        for step, what in steps:
-            if step == "index":
-                documents = [Document(f"d{number}", " ".join(words)) for number, words in what]
-                engine.index(documents)
-                kept |= {each.id: each for each in documents}
-            elif step == "delete":
-                ids = {f"d{number}" for number in what}
-                assert engine.delete(ids) == len(ids & kept.keys())
-                kept = {each: kept[each] for each in kept.keys() - ids}
-            elif step == "refresh":
-                engine.refresh()
-            else:
-                engine.close()
-                engine = stack.enter_context(opened(path))
+    with opened(path) as engine:
+        engine.index([document(f"d{number}", "s") for number in range(5)])
         engine.refresh()
-        oracle = Oracle(kept.values(), SCHEME)
-        for root in PLANS:
-            plan = BoundPlan(root)
-            expected = oracle.hits(plan)
-            for each in (engine, reader):
-                page = each.search(plan, start=start, rows=rows)
-                assert page.total == len(expected)
-                assert [(hit.id, hit.score) for hit in page.hits] == expected[start : start + rows]
+        tokens = engine.signatures({"d3": True})["d3"].integers
+        shared = SharedTokens("d3", tokens, len(tokens))
+        assert found(engine, BoundPlan(shared)) == ["d3"]
+        assert found(engine, BoundPlan(Bool(must=(shared, Words("alpha", weight=0.0))))) == ["d3"]
+        assert found(engine, BoundPlan(Bool(must=(shared, Words("d4"))))) == []
+        others: Bool[BoundLeaf] = Bool(must=(Words("alpha"),), must_not=(shared,))
+        assert found(engine, BoundPlan(others)) == ["d0", "d1", "d2", "d4"]
+        both = engine.search(BoundPlan(Bool(should=(shared, Words("d4")), min_should_match=1)), start=0, rows=9)
+        assert [(hit.id, hit.score) for hit in both.hits] == [("d3", len(tokens)), ("d4", 1.0)]
 
 
-def main_files(path):
-    return sorted(file.name for file in (path / INDEX / "main").iterdir())
-
-
-@pytest.mark.slow
-def test_small_changes_leave_the_main_part_alone(path):
+def test_a_crash_between_tokens_and_words(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Uploads and deletes of one document each write nothing where all the others are, so nothing there is merged.
+    The tokens are further on than the words: the next writer brings both to the same place.
     """
     with opened(path) as engine:
-        engine.index(document(f"d{number}", "s") for number in range(300))
+        engine.index([document("a", "s1")])
         engine.refresh()
-        before = main_files(path)
-        for number in range(25):
-            engine.index([document(f"e{number}", "s")])
-            engine.refresh()
-            assert engine.delete([f"d{number}"]) == 1
-        assert main_files(path) == before
-        assert len(found(engine)) == engine.count() == 300
 
+        def interrupted(*_: object) -> None:
+            raise KeyboardInterrupt
 
-def test_the_small_part_moves_into_the_main_one(small, path):
-    """
-    Beyond its size the main part is brought up to date, and the small one begins anew.
-    """
-    with opened(path) as engine:
-        for number in range(13):
-            engine.index([document(f"d{number}", "s")])
-            engine.refresh()
-            assert len(found(engine)) == number + 1
-        snapshot = engine._index._snapshot()
-        assert (snapshot.base, snapshot.applied, snapshot.changed) == (12, 13, frozenset({"d12"}))
-
-
-def test_a_small_part_of_another_time(small, path, tmp_path):
-    """
-    Left over from before the main part went on, it says nothing any more.
-    """
-    with opened(path) as engine:
-        engine.index([document(f"d{number}", "old") for number in range(4)])
-    (path / INDEX / "recent").rename(tmp_path / "recent")
-    with opened(path) as engine:
-        engine.index([document(f"d{number}", "new") for number in range(9)])
-        engine.delete(["d3"])
-    with ExitStack() as stack:
-        if (path / INDEX / "recent").exists():
-            (path / INDEX / "recent").rename(tmp_path / "newer")
-        (tmp_path / "recent").rename(path / INDEX / "recent")
-        engine = stack.enter_context(opened(path))
-        assert found(engine) == [f"d{number}" for number in range(9) if number != 3]
-        assert found(engine, BoundPlan(Words("old"))) == []
-
-
-@pytest.mark.parametrize("is_full", [False, True])
-def test_a_writer_that_cannot_end(path, monkeypatch, is_full):
-    """
-    When tantivy fails while its merges end, that is a StoreError or repaired, and the next one may write.
-    """
-    with opened(path) as engine, opened(path, wait_seconds=0.0) as other:
-        engine.index([document("a", "s")])
         with monkeypatch.context() as patch:
-
-            def broken(_):
-                patch.undo()
-                raise inverted.IndexBrokenError("a merge died", is_full=is_full)
-
-            patch.setattr(inverted.IndexWriter, "close", broken)
-            if is_full:
-                with pytest.raises(StoreError, match="no room left on the disk"):
-                    engine.refresh()
-            else:
+            patch.setattr(WordWriter, "commit", interrupted)
+            engine.index([document("a", "s2"), document("b", "s2")])
+            with pytest.raises(KeyboardInterrupt):
                 engine.refresh()
-        other.index([document("b", "s")])
-        other.refresh()
-        assert found(engine) == found(other) == ["a", "b"]
-
-
-def test_pages_keep_their_order_while_somebody_writes(path):
-    """
-    Equal scores stand in the order of their ids, whichever part and segment they come from.
-    """
-    chosen = random.Random(1)
-    with opened(path) as engine, opened(path, wait_seconds=5.0) as writer:
-        engine.index([document(f"d{number:03}", "s") for number in range(300)])
+        reached = engine._index.reached()
+        assert reached is not None
+        least, most = reached
+        assert least < most
         engine.refresh()
-        pages: list[list[str]] = []
-        for start in range(0, 300, 30):
-            page = engine.candidates(BoundPlan(MatchAll(1.0)), start=start, rows=30)
-            pages.append([hit.id for hit, _ in page.found])
-            writer.index([document(f"d{chosen.randrange(300):03}", f"s{start}") for _ in range(3)])
-            writer.refresh()
-        assert [each for page in pages for each in page] == [f"d{number:03}" for number in range(300)]
+        assert engine._index.reached() == (most, most)
+        assert found(engine) == found(engine, BoundPlan(Words("s2"))) == ["a", "b"]
+        assert found(engine, same(engine, "a")) == ["a"]
 
 
-def test_merges_go_on_beside_uploads(small, path, monkeypatch):
+def test_an_id_that_is_back_has_a_new_number(path: Path) -> None:
     """
-    While the segments of the main part are merged, this engine stores and finds more, and others wait with writing.
+    Deleted and stored again before anybody applied it: the new one is found, the old one is not.
     """
-    release, ends = threading.Event(), inverted.IndexWriter.close
-
-    def slow(writer):
-        merged = ends(writer)
-        return merged and (lambda: (release.wait(), merged()))
-
-    with opened(path) as engine, opened(path, wait_seconds=0.0) as other, ExitStack() as stack:
-        stack.callback(release.set)
-        monkeypatch.setattr(inverted.IndexWriter, "close", slow)
-        engine.index([document(f"d{number}", "s") for number in range(9)])
+    with opened(path) as engine:
+        engine.index([document("a", "s1"), document("b", "s1")])
         engine.refresh()
-        for number in range(3):
-            engine.index([document(f"e{number}", "s")])
-            engine.refresh()
-            assert len(found(engine)) == len(found(other)) == 10 + number
-        with pytest.raises(StoreError, match="another process is writing"):
-            other.index([document("f", "s")])
-        release.set()
-        # More than fits the small part, so that this waits for the merges.
-        engine.index([document(f"g{number}", "s") for number in range(9)])
-        engine.refresh()
-        engine.close()
-        other.index([document("f", "s")])
-        other.refresh()
-        assert len(found(other)) == 9 + 3 + 9 + 1
+        shutil.copytree(path / INDEX, path.with_name("old"))
+        engine.delete(["a"])
+        engine.index([document("a", "s2")])
+    shutil.rmtree(path / INDEX)
+    path.with_name("old").rename(path / INDEX)
+    with opened(path) as engine:
+        assert found(engine) == ["a", "b"]
+        assert found(engine, BoundPlan(Words("s1"))) == ["b"]
+        assert found(engine, same(engine, "a")) == ["a"]
+        assert engine.search(EVERYTHING, start=0, rows=0).total == 2
 
 
-def test_no_thread_for_the_merges(small, path, monkeypatch):
+@pytest.mark.parametrize("lost", ["tokens", "main", "recent"])
+def test_a_lost_part_is_made_again(path: Path, lost: str) -> None:
     """
-    Where the system gives no more threads, merges are waited for; the lock is let go of, and closing ends.
+    Whichever it is, words and tokens answer as before.
     """
-
-    def start(thread):
-        raise RuntimeError("can't start new thread")
-
-    engine = opened(path)
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", start)
-        engine.index([document(f"d{number}", "s") for number in range(9)])
-        engine.refresh()
-    with opened(path, wait_seconds=0.0) as other:
-        other.index([document("e", "s")])
-    assert len(found(engine)) == 10
-    engine.close()
+    with opened(path) as engine:
+        engine.index([document(f"d{number}", "s") for number in range(3)])
+    shutil.rmtree(path / INDEX / lost)
+    with opened(path) as engine:
+        assert found(engine, BoundPlan(Words("alpha"))) == ["d0", "d1", "d2"]
+        assert found(engine, same(engine, "d1")) == ["d1"]

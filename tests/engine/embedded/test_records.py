@@ -57,7 +57,7 @@ def blobs(path):
     Where each blob of the documents lies in the file: its place and its length.
     """
     connection = sqlite3.connect(path / RECORDS)
-    rows = connection.execute("SELECT head, minima, sketch, content FROM document").fetchall()
+    rows = connection.execute("SELECT head, sketch, content FROM document").fetchall()
     rows += connection.execute("SELECT entry FROM field").fetchall()
     connection.close()
     raw = (path / RECORDS).read_bytes()
@@ -161,10 +161,10 @@ def test_an_older_store_is_told(path):
     path.mkdir(parents=True)
     with sqlite3.connect(path / RECORDS) as connection:
         connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-        connection.execute("INSERT INTO meta VALUES ('format', '4')")
+        connection.execute("INSERT INTO meta VALUES ('format', '5')")
         connection.execute("CREATE TABLE document (id TEXT, name TEXT)")
     connection.close()
-    with pytest.raises(StoreError, match=r"a store of format 4, and this version reads format 5.*into a new folder"):
+    with pytest.raises(StoreError, match=r"of format 5, and this version reads format 6.*whorl upgrade .*store"):
         opened(path)
 
 

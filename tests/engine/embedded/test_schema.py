@@ -7,15 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.engine.embedded.schema import Entry, fill, words_analyzer
-from whorl.engine.terms import BETWEEN_WORDS, presence, term, value_term
+from whorl.engine.embedded.tokens import DocumentTokens
+from whorl.engine.terms import BETWEEN_WORDS, joined, presence, term, value_term
+from whorl.fingerprint.hashing import join
 from whorl.planning.clauses import Kind
 
 ANALYZER = words_analyzer()
 
 
+NO_TOKENS = DocumentTokens(0, ())
+
+
 def filled(entry: Entry) -> dict[str, list[object]]:
     document = tantivy.Document()
-    fill(document, entry)
+    fill(document, "a", 7, entry)
     return dict(document.to_dict())
 
 
@@ -30,19 +35,20 @@ def test_words_are_split_where_they_were_joined(field: str, words: list[str]) ->
 
 def test_everything_is_indexed() -> None:
     """
-    Tokens, sketch, size, words and whole values, each in the field that queries ask.
+    Number, words and whole values, each in the field that queries ask.
     """
     wholes = (("k", Kind.KEYWORD, "red"), ("n", Kind.INTEGER, 7))
-    told = filled(Entry("a", [5, (1 << 64) - 1], [9], 3, [("k", ["red", "car"]), ("k", ["blue"])], wholes))
+    words = [(name, joined(name, join(own))) for name, own in (("k", ["red", "car"]), ("content", ["blue", "sky"]))]
+    told = filled(Entry(NO_TOKENS, words, wholes))
     values = told.pop("values")
     assert told == {
         "id": ["a"],
-        "MINHASH": [5, (1 << 64) - 1],
-        "sketch": [9],
-        "size": [3],
-        "words": [BETWEEN_WORDS.join([term("k", "red"), term("k", "car")]), term("k", "blue")],
+        "number": [7],
+        "words": [BETWEEN_WORDS.join([term("k", "red"), term("k", "car")])],
+        "content": ["blue sky"],
     }
-    present = [presence("k", Kind.TEXT), presence("k", Kind.KEYWORD), presence("n", Kind.INTEGER)]
+    present = [presence(*each) for each in (("k", Kind.TEXT), ("content", Kind.TEXT), ("k", Kind.KEYWORD))]
+    present.append(presence("n", Kind.INTEGER))
     assert sorted(map(str, values)) == sorted(present + [value_term(*each) for each in wholes])
 
 
@@ -50,5 +56,5 @@ def test_values_without_words_are_there() -> None:
     """
     A text of punctuation has no term to be found by, and the document has something in the field all the same.
     """
-    told = filled(Entry("a", [], [], 0, [("k", [])]))
-    assert told == {"id": ["a"], "size": [0], "values": [presence("k", Kind.TEXT)]}
+    told = filled(Entry(NO_TOKENS, [("k", "")]))
+    assert told == {"id": ["a"], "number": [7], "values": [presence("k", Kind.TEXT)]}

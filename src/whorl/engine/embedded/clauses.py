@@ -17,9 +17,12 @@ from whorl.engine.embedded.contents import Contents, Values
 from whorl.engine.embedded.matching import distance, is_ordered_span, is_sloppy_phrase
 from whorl.engine.embedded.schema import SCHEMA
 from whorl.engine.terms import (
+    OWN_FIELDS,
     between,
     compiled,
     expression,
+    of_words,
+    place,
     presence,
     sortable,
     term,
@@ -164,14 +167,14 @@ class ClauseQueries:
             if _is_plain(pattern):
                 parts.append(_phrase(field, [str(pattern[0])]))
             else:
-                parts.append(self._like(("words", term(field, "")), pattern))
+                parts.append(self._like(place(field), of_words(pattern)))
         return Query.boolean_query([(Occur.Must, part) for part in parts])
 
     def _near(self, test: Near) -> Query:
         fields = _fields(test.field)
         found = _any(
             self._looked_up(
-                Query.fuzzy_term_query(SCHEMA, "words", term(field, test.word), distance=test.edits),
+                Query.fuzzy_term_query(SCHEMA, place(field)[0], term(field, test.word), distance=test.edits),
                 describe_test(test),
                 4 * len(test.word),
             )
@@ -179,7 +182,9 @@ class ClauseQueries:
         )
         names = set() if self._contents is None else self._contents.names()
         # An edit in what a term begins with would lead to another field.
-        if not any(_is_close(field, other) for field in fields for other in names if other not in fields):
+        shared = [field for field in fields if field not in OWN_FIELDS]
+        others = names - {*fields, *OWN_FIELDS}
+        if not any(_is_close(field, other) for field in shared for other in others):
             return found
 
         def is_match(values: Values) -> bool:
@@ -284,8 +289,8 @@ def _value(field: str, kind: Kind, value: str | int | float | bool) -> Query:
 def _phrase(field: str, words: Sequence[str], slop: int = 0) -> Query:
     if len(words) == 1:
         # tantivy's phrases have two words or more.
-        return Query.term_query(SCHEMA, "words", term(field, words[0]), "basic")
-    return Query.phrase_query(SCHEMA, "words", [term(field, word) for word in words], slop)
+        return Query.term_query(SCHEMA, place(field)[0], term(field, words[0]), "basic")
+    return Query.phrase_query(SCHEMA, place(field)[0], [term(field, word) for word in words], slop)
 
 
 def _any(queries: Iterable[Query]) -> Query:

@@ -9,9 +9,12 @@ from typing import TypeAlias
 from tantivy import Query
 
 from whorl.context import require_time, seconds_left
+from whorl.engine.embedded.counting import Counted, count
 from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.records import Records
+from whorl.engine.embedded.tokens import TokenSnapshot
 from whorl.errors import StoppedError
+from whorl.planning.build import BoundNode
 
 #: The words of each value of a field, in order.
 Values: TypeAlias = Sequence[Sequence[str]]
@@ -28,8 +31,15 @@ class Contents:
 
     def __init__(self, index: InvertedIndex, records: Records, words: Callable[[str], list[str]]) -> None:
         self._index, self._records, self._words = index, records, words
+        self._tokens: TokenSnapshot | None = None
         self._pending: list[Query] = []
         self._rehearsed_seconds = 0.0
+
+    def counted(self, plan: BoundNode) -> Counted:
+        """Return the documents that match a part of a plan which is countable, all parts at one moment."""
+        if self._tokens is None:
+            self._tokens = self._index.tokens()
+        return count(plan, self._tokens)
 
     def names(self) -> set[str]:
         """Return the names of all fields."""

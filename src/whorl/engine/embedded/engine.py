@@ -11,24 +11,37 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
 from tantivy import Query
 
-from whorl.arrays import sorted_distinct
+from whorl.arrays import chunks, sorted_distinct
 from whorl.engine.embedded.contents import Contents
-from whorl.engine.embedded.folder import INDEX, LOCK, RECORDS, is_read_only, mirror, prepare_folder
-from whorl.engine.embedded.index import IndexBrokenError, IndexWriter, InvertedIndex
+from whorl.engine.embedded.counting import best, count, is_countable
+from whorl.engine.embedded.folder import (
+    INDEX,
+    LOCK,
+    RECORDS,
+    IndexBrokenError,
+    is_read_only,
+    mirror,
+    prepare_folder,
+)
+from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.ordering import sort_hits
 from whorl.engine.embedded.queries import translate
-from whorl.engine.embedded.records import Record, Records, WriteLock
-from whorl.engine.embedded.schema import SCHEMA, Entry
+from whorl.engine.embedded.records import Numbered, Record, Records, WriteLock
+from whorl.engine.embedded.schema import SCHEMA, Change, Entry
+from whorl.engine.embedded.tokens import DocumentTokens
+from whorl.engine.embedded.words import Found
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.engine.references import Role, candidates
+from whorl.engine.terms import joined
 from whorl.errors import StoreError
-from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
@@ -90,7 +103,8 @@ class EmbeddedEngine:
                 is_read_only=self._is_read_only,
             )
             opened.callback(self._records.close)
-            self._index = InvertedIndex(folder / INDEX, self._records.store)
+            bits = (64, self._sketch_scheme.bits)
+            self._index = InvertedIndex(folder / INDEX, self._records.store, bits, self._merging_ended)
             opened.callback(self._index.close)
             self._apply_leftovers()
             self._opened = opened.pop_all()
@@ -109,16 +123,16 @@ class EmbeddedEngine:
         """
         self._require_writable()
         # Before anybody has to wait: this is most of the work. Of one id twice, the last stands.
-        prepared = self._prepared({document.id: document for document in documents}.values())
+        prepared = self._prepared(list({document.id: document for document in documents}.values()))
         if not prepared:
             return
 
         def store(writer: IndexWriter) -> None:
             with self._records.writing():
                 self._records.forget_changes(writer.base)
-                for record, _ in prepared.values():
-                    self._records.put(record)
-            writer.replace({document_id: entry for document_id, (_, entry) in prepared.items()})
+                numbers = [self._records.put(record) for record, _ in prepared]
+            entries = zip(numbers, prepared, strict=True)
+            writer.replace([Change(number, record.document.id, entry) for number, (record, entry) in entries])
             if writer.pending >= COMMIT_EVERY:
                 self._commit(writer)
 
@@ -128,7 +142,7 @@ class EmbeddedEngine:
         """Make everything stored so far searchable, and let other writers in."""
         self._require_usable()
         with self._writing:
-            if self._writer is None and self._index.applied() == self._records.last_change():
+            if self._writer is None and self._is_up_to_date():
                 return
             self._write(self._finish)
             self._let_go()
@@ -139,12 +153,14 @@ class EmbeddedEngine:
         there = self.digests(ids)
         if not there:
             return 0
-        gone: list[str] = []
+        gone: dict[int, str] = {}
 
         def forget(writer: IndexWriter) -> None:
             with self._records.writing():
-                gone.extend(document_id for document_id in there if self._records.remove(document_id))
-            writer.replace(dict.fromkeys(gone))
+                for document_id in there:
+                    if number := self._records.remove(document_id):
+                        gone[number] = document_id
+            writer.replace([Change(number, document_id, None) for number, document_id in gone.items()])
 
         with self._writing:
             self._write(forget)
@@ -185,16 +201,25 @@ class EmbeddedEngine:
             raise
         return self._writer
 
+    def _is_up_to_date(self) -> bool:
+        last = self._records.last_change()
+        return self._index.reached() == (last, last)
+
     def _started_writer(self) -> IndexWriter:
-        applied = self._index.applied()
-        changed = None if applied is None else self._records.changed_since(applied)
+        reached = self._index.reached()
+        is_possible = reached is not None and reached[1] <= self._records.last_change()
+        changed = self._records.changed_since(reached[0]) if reached and is_possible else None
         if changed is None:
             self._build()
-            changed = []
-        writer = self._index.writer(self._entries, self._merged.wait)
+            changed = {}
+        writer = self._index.writer(self._present, self._merged.wait)
         try:
-            for document_id, entry in self._entries(changed):
-                writer.replace({document_id: entry})
+            there = self._records.ids(list(changed))
+            # First, since an id that came back has another number.
+            if gone := [Change(each, changed[each], None) for each in changed if each not in there]:
+                writer.replace(gone)
+            for some in self._changes(self._records.numbered(there)):
+                writer.replace(some)
             if changed:
                 self._commit(writer)
         except BaseException:
@@ -202,11 +227,18 @@ class EmbeddedEngine:
             raise
         return writer
 
-    def _entries(self, ids: Iterable[str]) -> Iterator[tuple[str, Entry | None]]:
-        """Yield what is to be indexed of the documents of some ids, None for those that are gone."""
-        for document_id in ids:
-            record = next(self._records.records([document_id]), None)
-            yield document_id, None if record is None else self._entry(record)
+    def _present(self, ids: Iterable[str]) -> Iterator[Change]:
+        """Yield what is to be indexed of the documents of some ids, of those that there are."""
+        return chain.from_iterable(self._changes(self._records.records(ids)))
+
+    def _changes(self, some: Iterable[Numbered]) -> Iterator[list[Change]]:
+        """Yield what is to be indexed of documents, several at once."""
+        for portion in chunks(some, lambda each: len(each.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
+            read = self._hashed([each.document for each in portion])
+            yield [
+                Change(number, document.id, self._entry(document, found, found.sketch(self._sketch_scheme)))
+                for (number, document), found in zip(portion, read, strict=True)
+            ]
 
     def _commit(self, writer: IndexWriter) -> None:
         writer.commit(self._records.last_change())
@@ -229,16 +261,19 @@ class EmbeddedEngine:
                 merged()
         finally:
             self._merged.set()
-            with self._writing:
-                if self._is_open and self._writer is None:
-                    self._let_go()
+            self._merging_ended()
+
+    def _merging_ended(self) -> None:
+        with self._writing:
+            if self._is_open and self._writer is None:
+                self._let_go()
 
     def _let_go(self) -> None:
         """Forget what is not committed, and let other writers in."""
         if self._writer is not None:
             self._writer.abandon()
             self._writer = None
-        if self._merged.is_set():
+        if self._merged.is_set() and not self._index.is_merging:
             self._lock.release()
 
     def _rebuild(self, cause: IndexBrokenError | None = None) -> None:
@@ -259,22 +294,22 @@ class EmbeddedEngine:
             raise StoreError(self._index_failure(cause)) from cause
         self._merged.wait()
         number = self._records.last_change()
-        self._index.build((self._entry(record) for record in self._records.records()), number)
+        self._index.build(self._changes(self._records.everything()), number)
 
     def _apply_leftovers(self) -> None:
         """On opening, apply what a crash has left."""
-        applied = self._index.applied()
-        if applied is not None and applied == self._records.last_change():
+        if self._is_up_to_date():
             return
+        has_index = self._index.reached() is not None
         try:
             # Whoever is writing applies it too; only where there is no index is there nothing to do but wait.
-            if self._begin(self._wait_seconds if applied is None else 0.0):
+            if self._begin(0.0 if has_index else self._wait_seconds):
                 self.refresh()
-            elif applied is None:
+            elif not has_index:
                 raise StoreError(self._busy())
         except StoreError:
             # What is in the index can be searched all the same, on a full disk for one.
-            if applied is None:
+            if not has_index:
                 raise
 
     def _busy(self) -> str:
@@ -294,24 +329,24 @@ class EmbeddedEngine:
             f"and who owns the folder: what was stored is safe, and becomes searchable when the store is opened"
         )
 
-    def _prepared(self, documents: Collection[Document]) -> dict[str, tuple[Record, Entry]]:
-        prepared = {}
-        read = hashed((document.text for document in documents), self._scheme, Parts.ALL, workers=1)
-        for document, found in zip(documents, read, strict=True):
+    def _prepared(self, documents: Sequence[Document]) -> list[tuple[Record, Entry]]:
+        prepared = []
+        for document, found in zip(documents, self._hashed(documents), strict=True):
             sketch = found.sketch(self._sketch_scheme)
-            record = Record(document, document.digest, found.minima[:, 0].copy(), sketch)
-            prepared[document.id] = record, self._entry(record, found.words.words())
+            prepared.append((Record(document, sketch), self._entry(document, found, sketch)))
         return prepared
 
-    def _entry(self, record: Record, words: list[str] | None = None) -> Entry:
-        document = record.document
-        texts = [(name, value) for name, values in document.values().items() for value in values]
-        values = [(name, self._words(text)) for name, text in (("name", document.name), *texts) if text]
-        if document.text:
-            values.append(("content", self._words(document.text) if words is None else words))
-        distinct = sorted_distinct([record.minima]).tolist()
-        numbers = lookup_numbers(record.sketch).tolist()
-        return Entry(document.id, distinct, numbers, record.sketch.size, values, document.wholes())
+    def _hashed(self, documents: Sequence[Document]) -> Iterator[Hashed]:
+        return hashed((document.text for document in documents), self._scheme, Parts.ALL, workers=1)
+
+    def _entry(self, document: Document, found: Hashed, sketch: Sketch) -> Entry:
+        values = [("content", joined("content", found.words))] if document.text else []
+        texts = [(name, text) for name, some in document.values().items() for text in some]
+        for name, text in (("name", document.name), *texts):
+            if text:
+                values.append((name, joined(name, joined_words(text, self._scheme.profile))))
+        kinds = sorted_distinct([found.minima[:, 0]]), lookup_numbers(sketch)
+        return Entry(DocumentTokens(sketch.size, kinds), values, document.wholes())
 
     def _words(self, text: str) -> list[str]:
         return joined_words(text, self._scheme.profile).words()
@@ -348,7 +383,9 @@ class EmbeddedEngine:
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of documents, by id, always in order and with their repeats."""
         self._require_usable()
-        return {each: Signature(self._scheme, numbers) for each, numbers in self._records.minima(wanted).items()}
+        texts = self._records.texts(wanted)
+        found = hashed(texts.values(), self._scheme, Parts.MINIMA, workers=1)
+        return {each: Signature(self._scheme, own.minima[:, 0]) for each, own in zip(texts, found, strict=True)}
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         """Return the stored texts of documents, by id, of those that have one; an empty text is none."""
@@ -431,34 +468,51 @@ class EmbeddedEngine:
             raise StoreError(self._index_failure(error)) from error
 
     def _page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
+        # All of them where there is an order: the index knows none of values.
+        first, most = (0, self._records.count()) if order else (start, rows)
+        total, found, warnings = (self._counted if is_countable(plan.root) else self._matching)(plan, first, most)
+        if order:
+            ids = [document_id for document_id, _ in found]
+            found = sort_hits(found, self._heads(ids), order)[start : start + rows]
+        names = self._records.names([document_id for document_id, _ in found])
+        # What is missing is being deleted at this moment.
+        self._require_gone([each for each, _ in found if each not in names])
+        hits = tuple(Hit(each, names[each], score) for each, score in found if each in names)
+        return Page(total - len(found) + len(hits), hits, warnings)
+
+    def _counted(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
+        """Return how many documents have enough tokens, ids and scores of some of them, and warnings."""
+        counted = count(plan.root, self._index.tokens())
+        numbers = best(counted, start, rows, self._records.ids)
+        missing = [each.number for each in numbers if not each.id]
+        self._require_gone(missing)
+        found = [(each.id, each.score) for each in numbers if each.id]
+        return counted.numbers.size - len(missing), found, plan.warnings
+
+    def _matching(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
+        """Do the same for documents that match a plan of any kind."""
         contents = Contents(self._index, self._records, self._words)
         translation = translate(plan, self._scheme.profile, contents)
         contents.require_time_for_all()
-        if order:
-            # All of them: the index knows no order of values.
-            everything = self._records.count()
-            total, found = self._index.matches(translation.query, 0, everything, is_ranked=translation.is_ranked)
-            ids = [document_id for document_id, _ in found]
-            found = sort_hits(found, self._heads(ids), order)[start : start + rows]
-        else:
-            total, found = self._index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
-        heads = self._heads([document_id for document_id, _ in found])
-        # What is missing is being deleted at this moment.
-        self._require_gone([each for each, _ in found if each not in heads])
-        hits = tuple(Hit(each, heads[each].name, score) for each, score in found if each in heads)
-        return Page(total - len(found) + len(hits), hits, translation.warnings)
+        total, found = self._index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
+        return total, found, translation.warnings
 
-    def _require_gone(self, missing: Sequence[str]) -> None:
-        """Raise StoreError where the index has documents that the records lack, and that nobody has deleted."""
-        applied = self._index.applied() if missing else None
-        if applied is None:
+    def _require_gone(self, missing: Sequence[str] | Sequence[int]) -> None:
+        """Raise StoreError where the index has documents that the records lack, and that nobody has deleted.
+
+        Args:
+            missing: Their ids or their numbers.
+        """
+        reached = self._index.reached() if missing else None
+        changed = None if reached is None else self._records.changed_since(reached[0])
+        if changed is None:
             return
-        wanted = Query.term_set_query(SCHEMA, "id", [each for each in missing if each == well_formed(each)])
+        lost = set(missing) - set(changed) - set(changed.values())
+        ids = [each for each in lost if isinstance(each, str) and each == well_formed(each)]
         with suppress(IndexBrokenError):
-            _, known = self._index.matches(wanted, 0, len(missing), is_ranked=False)
-            changed = self._records.changed_since(applied)
-            if changed is not None and (lost := {document_id for document_id, _ in known} - set(changed)):
-                self._records.refuse(f"document {min(lost)!r} is not where it was")
+            _, known = self._index.matches(Query.term_set_query(SCHEMA, "id", ids), 0, len(ids), is_ranked=False)
+            for each in [*(each for each in lost if isinstance(each, int)), *(each for each, _ in known)]:
+                self._records.refuse(f"document {each!r} is not where it was")
 
     def _heads(self, ids: Collection[str]) -> dict[str, Document]:
         return {each: document for each, (document, _) in self._records.heads(ids).items()}
@@ -496,6 +550,7 @@ class EmbeddedEngine:
             finally:
                 self._is_open = False
                 self._merged.wait()
+                self._index.wait()
                 self._let_go()
                 self._opened.close()
 

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from whorl.errors import StoreError
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
+#: Room that tantivy takes before it writes.
+HEAP_BYTES = 100_000_000
+
+
+class IndexBrokenError(Exception):
+    """The index cannot be read or written; stays within the embedded engine.
+
+    Args:
+        message: What happened, tantivy's own words for one.
+        is_full: Whether the reason is the room on the disk, which a new folder would lack too.
+    """
+
+    def __init__(self, message: str, *, is_full: bool = False) -> None:
+        super().__init__(message)
+        self.is_full = is_full
 
 
 def prepare_folder(path: Path, *, create: bool) -> None:
@@ -46,3 +66,35 @@ def mirror(path: Path, copy: Path) -> None:
                     (copy / INDEX / part.name / file.name).symlink_to(file.absolute())
     except OSError as error:
         raise StoreError(f"{path} cannot be read without writing to it: {error}") from error
+
+
+def remove(path: Path) -> None:
+    """Delete a file or a folder, if there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def index_failures(folder: Path) -> Iterator[None]:
+    """Tell whatever goes wrong with the files of an index as IndexBrokenError."""
+    try:
+        yield
+    except BaseException as error:
+        # A panic in tantivy's Rust is no Exception, and its class cannot be imported.
+        if not isinstance(error, OSError | ValueError | RuntimeError) and type(error).__name__ != "PanicException":
+            raise
+        raise IndexBrokenError(str(error), is_full=_is_full(error, folder)) from error
+
+
+def _is_full(error: BaseException, folder: Path) -> bool:
+    told = re.findall(r"(?:os error |\bcode: )(\d+)", str(error))
+    number = error.errno if isinstance(error, OSError) else int(told[0]) if told else None
+    if number is not None:
+        # EFBIG: the process may not write files as large as this.
+        return number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    with suppress(OSError):
+        # tantivy's threads do not tell what they died of, so the room that is left has to.
+        return shutil.disk_usage(folder.parent).free < HEAP_BYTES
+    return False

@@ -1,69 +1,23 @@
-"""The tantivy folders of an embedded store: an index derived from the records, which can be made again at any time.
+"""The index of an embedded store, derived from the records: words in tantivy, tokens in runs of our own.
 
-tantivy merges small segments with large ones, up to 16,000 documents for the sake of one, and cannot be told not to.
-So the index has two parts, each a folder of its own: the main part, and a small one with the documents that changed
-since, deleted ones as well. A search asks both, and the small part has the last word on its documents. When it has
-grown, the main part is brought up to date from the records.
+A write goes to both. The tokens are made seen first; should a crash come between them, both are brought on from where
+the words are. An index that is lost or broken is made again from the records, beside the old one, and takes its place.
 """
 
 from __future__ import annotations
 
-import errno
-import re
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
 
-import tantivy
-from tantivy import Occur, Query
+from tantivy import Query
 
-from whorl.engine.embedded.schema import LAYOUT, SCHEMA, Entry, fill, words_analyzer
+from whorl.engine.embedded.folder import IndexBrokenError, index_failures, remove
+from whorl.engine.embedded.schema import LAYOUT, Change
+from whorl.engine.embedded.tokens import TokenIndex, TokenSnapshot
+from whorl.engine.embedded.words import Found, Stored, WordIndex, WordWriter
 
-#: Documents in the small part, at most.
-MOST_RECENT = 128
-
-_MAIN, _RECENT = "main", "recent"
-_HEAP_BYTES = {_MAIN: 100_000_000, _RECENT: 20_000_000}
-#: Hits fetched beyond the page, so that the end of a row of equal scores is mostly in sight.
-_MARGIN = 64
-
-#: An id and a score.
-Found: TypeAlias = tuple[str, float]
-
-
-class IndexBrokenError(Exception):
-    """The folder cannot be read or written; stays within the embedded engine.
-
-    Args:
-        message: tantivy's own words.
-        is_full: Whether the reason is the room on the disk, which a new folder would lack too.
-    """
-
-    def __init__(self, message: str, *, is_full: bool = False) -> None:
-        super().__init__(message)
-        self.is_full = is_full
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The index as a search sees it.
-
-    Args:
-        main: The large part.
-        recent: The small part, None where nothing has changed.
-        base: The journal number that the large part is at.
-        applied: The one that both are at together.
-        changed: Ids of the documents on which the small part has the last word.
-    """
-
-    main: tantivy.Searcher
-    recent: tantivy.Searcher | None
-    base: int
-    applied: int
-    changed: frozenset[str]
+_TOKENS = "tokens"
 
 
 class InvertedIndex:
@@ -72,316 +26,124 @@ class InvertedIndex:
     Args:
         folder: The folder; `build` makes it.
         store: The name of the store that it belongs to: another store's index is not taken for it.
+        token_bits: Of each kind of token.
+        on_merged: Called when runs of tokens have been merged beside the writing.
     """
 
-    def __init__(self, folder: Path, store: str) -> None:
-        self._folder, self._mark = folder, f"{store} {LAYOUT}"
-        self._readers: dict[str, tantivy.Index] = {}
-        self._changed: tuple[tuple[int, int], frozenset[str]] = (-1, -1), frozenset()
+    def __init__(self, folder: Path, store: str, token_bits: Sequence[int], on_merged: Callable[[], None]) -> None:
+        self._folder, self._mark, self._token_bits = folder, f"{store} {LAYOUT}", token_bits
+        self._words = WordIndex(folder, self._mark)
+        self._tokens = TokenIndex(folder / _TOKENS, self._mark, token_bits, on_merged)
 
-    def applied(self) -> int | None:
-        """Return the journal number that the index is at, None when it is not a sound index of this store."""
-        for _ in range(2):
-            with suppress(IndexBrokenError):
-                return self._snapshot().applied
-            # Once more with new readers, since another process may have put another folder here.
-            self.close()
+    def reached(self) -> tuple[int, int] | None:
+        """Return the least and the most of the journal numbers that its parts are at.
+
+        None when they are no sound index of this store.
+        """
+        words = self._words.applied()
+        with suppress(IndexBrokenError):
+            tokens = self.tokens().applied
+            return None if words is None else (min(words, tokens), max(words, tokens))
         return None
 
-    def _snapshot(self) -> Snapshot:
-        with _failures(self._folder):
-            # The small part first: should the main part go beyond it meanwhile, it has all that is in the small one.
-            recent = self._searcher(_RECENT) if (self._folder / _RECENT / "meta.json").exists() else None
-            main = self._searcher(_MAIN)
-            reached, numbers = self._numbers(main), None if recent is None else self._numbers(recent)
-            if reached is None:
-                raise IndexBrokenError("it is not the index of this store")
-            base = reached[1]
-            if recent is None or numbers is None or numbers[0] != base:
-                return Snapshot(main, None, base, base, frozenset())
-            if self._changed[0] != numbers:
-                _, hits = _search(recent, Query.all_query(), recent.num_docs)
-                ids = [recent.doc(address).get_first("changed") for _, address in hits]
-                self._changed = numbers, frozenset(each for each in ids if each is not None)
-            return Snapshot(main, recent, base, numbers[1], self._changed[1])
+    def tokens(self) -> TokenSnapshot:
+        """Return the tokens as they are now."""
+        with index_failures(self._folder):
+            return self._tokens.snapshot()
 
-    def _numbers(self, part: tantivy.Searcher) -> tuple[int, int] | None:
-        """Return from where in the journal a part reaches how far, None when it is not one of this store."""
-        count, hits = _search(part, Query.term_query(SCHEMA, "store", self._mark, "basic"), 1)
-        if count != 1:
-            return None
-        mark = part.doc(hits[0][1])
-        return int(mark.get_first("base") or 0), int(mark.get_first("applied") or 0)
+    def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[Found]]:
+        """Return what `WordIndex.matches` does."""
+        return self._words.matches(query, start, rows, is_ranked=is_ranked)
 
-    def _searcher(self, part: str) -> tantivy.Searcher:
-        reader = self._readers.get(part) or _open(self._folder / part)
-        # Else commits of other processes would not be seen.
-        reader.reload()
-        self._readers[part] = reader
-        return reader.searcher()
-
-    def close(self) -> None:
-        """Let go of the files that are open for reading."""
-        self._readers.clear()
+    def terms(self, field: str, beginning: str, most: int) -> list[str]:
+        """Return what `WordIndex.terms` does."""
+        return self._words.terms(field, beginning, most)
 
     def writer(self, stored: Stored, before_main: Callable[[], object]) -> IndexWriter:
         """Start writing; the caller sees to it that nobody else does."""
-        return IndexWriter(self._folder, self._mark, self._snapshot(), stored, before_main)
+        with index_failures(self._folder):
+            self._tokens.begin()
+        return IndexWriter(self._folder, self._words.writer(stored, before_main), self._tokens)
 
-    def build(self, entries: Iterable[Entry], number: int) -> None:
+    def build(self, changes: Iterable[Sequence[Change]], number: int) -> None:
         """Make the index from nothing, and put it in the place of what is there when it is whole."""
+        self.wait()
         aside = self._folder.with_name(self._folder.name + ".new")
-        with _failures(self._folder):
-            _remove(aside)
+        tokens = TokenIndex(aside / _TOKENS, self._mark, self._token_bits)
+        with index_failures(self._folder):
+            remove(aside)
+            tokens.make()
         try:
-            writer = IndexWriter(aside, self._mark)
+            writer = IndexWriter(aside, WordWriter(aside, self._mark), tokens)
             try:
-                for entry in entries:
-                    writer.replace({entry.id: entry})
+                for some in changes:
+                    writer.replace(some)
                 writer.commit(number)
                 if merged := writer.close():
                     merged()
             except BaseException:
                 writer.abandon()
                 raise
-            with _failures(self._folder):
-                _remove(self._folder)
+            tokens.wait()
+            with index_failures(self._folder):
+                remove(self._folder)
                 aside.rename(self._folder)
         finally:
             with suppress(OSError):
-                _remove(aside)
+                remove(aside)
 
-    def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[Found]]:
-        """Return how many documents match, and the ids and scores of a page: best first, then by id.
+    @property
+    def is_merging(self) -> bool:
+        """Whether runs of tokens are merged beside the writing, so that nobody else may write."""
+        return self._tokens.is_merging
 
-        Args:
-            query: What `whorl.engine.embedded.queries` makes of a plan.
-            start: Hits before the page.
-            rows: Hits on the page.
-            is_ranked: False where every match has the same score, which saves the sorting of all of them.
-        """
-        with _failures(self._folder):
-            seen = self._snapshot()
-            page = _ranked if is_ranked else _unranked
-            if seen.recent is None:
-                return page(seen.main, query, start, start + rows)
-            recent_count, recent = page(seen.recent, query, 0, seen.recent.num_docs if rows else 0)
-            superseded = Query.term_set_query(SCHEMA, "id", list(seen.changed))
-            others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
-            # Each recent hit before the page takes the place of one of the main part's.
-            begin = max(0, start - len(recent))
-            count, found = page(seen.main, others, begin, start + rows)
-            found = sorted([*found, *recent], key=_best_first)[start - begin :][:rows]
-            return count + recent_count, found
+    def wait(self) -> None:
+        """Wait for that."""
+        self._tokens.wait()
 
-    def terms(self, field: str, beginning: str, most: int) -> list[str]:
-        """Return terms of one of tantivy's fields that begin so: all of them, or some more than `most`."""
-        with _failures(self._folder):
-            seen = self._snapshot()
-            parts = [part for part in (seen.main, seen.recent) if part is not None]
-            found = {term for part in parts for term, _ in part.terms_with_prefix(field, beginning, limit=most + 1)}
-            return sorted(found)
-
-
-def _best_first(hit: Found) -> tuple[float, str]:
-    return -hit[1], hit[0]
-
-
-def _unranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[Found]]:
-    """Return how many documents match, and a page of them by id."""
-    count, best = _search(searcher, query, 1)
-    # tantivy makes room for as many hits as it is asked for.
-    end = min(end, count)
-    if end <= start:
-        return count, []
-    _, hits = _search(searcher, query, end - start, offset=start, order_by_field="id", order=tantivy.Order.Asc)
-    return count, [(document_id, best[0][0]) for document_id, _ in hits]
-
-
-def _ranked(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[Found]]:
-    """Return how many documents match, and a page of them by score, then by id."""
-    end = min(end, searcher.num_docs)
-    if end <= start:
-        return _search(searcher, query, 1)[0], []
-    limit = end + _MARGIN
-    while True:
-        count, found = _search(searcher, query, min(limit, searcher.num_docs))
-        scores = [score for score, _ in found]
-        end = min(end, count)
-        if end <= start:
-            return count, []
-        # tantivy orders equal scores in its own way, so the page's first and last rows of them must be here whole.
-        if len(scores) == count or scores[-1] < scores[end - 1]:
-            break
-        limit *= 4
-    first = scores.index(scores[start])
-    last = len(scores) - scores[::-1].index(scores[end - 1])
-    hits: list[Found] = [(searcher.doc(address).get_first("id") or "", score) for score, address in found[first:last]]
-    hits.sort(key=_best_first)
-    return count, hits[start - first : end - first]
-
-
-def _search(
-    searcher: tantivy.Searcher, query: Query, limit: int, **options: Any
-) -> tuple[int, list[tuple[Any, tantivy.DocAddress]]]:
-    found = searcher.search(query, limit, **options)
-    return found.count, found.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
-
-
-#: What documents of some ids are now, None for those that are gone.
-Stored: TypeAlias = Callable[[Iterable[str]], Iterable[tuple[str, Entry | None]]]
+    def close(self) -> None:
+        """Let go of the files that are open for reading."""
+        self._words.close()
+        self._tokens.close()
 
 
 class IndexWriter:
-    """Changes to the index in a folder, seen by nobody before `commit`; `close` or `abandon` it.
+    """Changes to an index, seen by nobody before `commit`; `close` or `abandon` it.
 
     Args:
-        folder: The folder.
-        mark: What tells the index of one store from that of another.
-        snapshot: The index as it is, None to make one.
-        stored: Tells what documents are now that changed before.
-        before_main: Called before the main part is opened, to wait for its former writer.
+        folder: The folder of the index.
+        words: Writes the words.
+        tokens: The tokens.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        mark: str,
-        snapshot: Snapshot | None = None,
-        stored: Stored = lambda _: (),
-        before_main: Callable[[], object] = lambda: None,
-    ) -> None:
-        self._folder, self._mark, self._stored, self._before_main = folder, mark, stored, before_main
+    def __init__(self, folder: Path, words: WordWriter, tokens: TokenIndex) -> None:
+        self._folder, self._words, self._tokens = folder, words, tokens
         self.pending = 0
-        self._is_new, self.base = snapshot is None, snapshot.base if snapshot else 0
-        self._changed = set(snapshot.changed if snapshot else ())
-        self._is_outdated = snapshot is not None and snapshot.recent is None
-        self._writers: dict[str, tantivy.IndexWriter] = {}
 
     @property
-    def _part(self) -> str:
-        """The part that is written to; once it is the main part, it stays so."""
-        return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
+    def base(self) -> int:
+        """The journal number before which nobody asks any more."""
+        return self._words.base
 
-    def replace(self, entries: Mapping[str, Entry | None]) -> None:
-        """Index documents in the place of their predecessors, and delete those that are None."""
-        with _failures(self._folder):
-            if self._part == _RECENT and len(self._changed | entries.keys()) > MOST_RECENT:
-                if small := self._writers.pop(_RECENT, None):
-                    small.rollback()
-                    small.wait_merging_threads()
-                self._writer(_MAIN)
-                for document_id, entry in self._stored(self._changed - entries.keys()):
-                    self._put(document_id, entry)
-            for document_id, entry in entries.items():
-                self._put(document_id, entry)
-        if self._part == _RECENT:
-            self._changed |= entries.keys()
-        self.pending += len(entries)
-
-    def _put(self, document_id: str, entry: Entry | None) -> None:
-        writer, document = self._writer(self._part), tantivy.Document()
-        writer.delete_documents_by_term("id" if self._part == _MAIN else "changed", document_id)
-        if self._part == _RECENT:
-            document.add_text("changed", document_id)
-        if entry is not None:
-            fill(document, entry)
-        if self._part == _RECENT or entry is not None:
-            writer.add_document(document)
+    def replace(self, changes: Sequence[Change]) -> None:
+        """Index documents in the place of their predecessors, and forget those that are gone."""
+        with index_failures(self._folder):
+            self._tokens.replace({each.number: each.entry.tokens if each.entry else None for each in changes})
+        self._words.replace(changes)
+        self.pending += len(changes)
 
     def commit(self, number: int) -> None:
-        """Make all changes so far searchable, and the index be at a journal number, at once."""
-        with _failures(self._folder):
-            writer, is_main = self._writer(self._part), self._part == _MAIN
-            mark = tantivy.Document()
-            mark.add_text("store", self._mark)
-            # A main part that is further on makes the small one behind it worthless.
-            mark.add_integer("base", number if is_main else self.base)
-            mark.add_integer("applied", number)
-            writer.delete_documents_by_term("store", self._mark)
-            writer.add_document(mark)
-            writer.commit()
-        if is_main:
-            self.base = number
+        """Make all changes so far searchable, and the index be at a journal number."""
+        with index_failures(self._folder):
+            self._tokens.commit(number)
+        self._words.commit(number)
         self.pending = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Let go of the folder, but for the merges of the main part, which end with their writer.
-
-        Returns:
-            What waits for those and lets go of the main part, and is to be called; None if that was not written to.
-        """
-        main = self._writers.pop(_MAIN, None)
-        with _failures(self._folder):
-            if small := self._writers.pop(_RECENT, None):
-                small.wait_merging_threads()
-
-        def merged() -> None:
-            with _failures(self._folder):
-                if main:
-                    main.wait_merging_threads()
-
-        return merged if main else None
+        """Let go of the folder, as `WordWriter.close` does."""
+        return self._words.close()
 
     def abandon(self) -> None:
         """Let go of the folder, forgetting what is not committed."""
-        # Said outright, because the traceback of an error would keep the writer and its lock.
-        for writer in self._writers.values():
-            for end in (writer.rollback, writer.wait_merging_threads):
-                with suppress(IndexBrokenError), _failures(self._folder):
-                    end()
-        self._writers.clear()
-
-    def _writer(self, part: str) -> tantivy.IndexWriter:
-        if part not in self._writers:
-            if part == _MAIN:
-                self._before_main()
-            folder = self._folder / part
-            folder.mkdir(parents=True, exist_ok=True)
-            # Opened anew: tantivy remembers a folder's files as they were when it was opened. One thread makes one
-            # segment a commit.
-            writer = self._writers[part] = _open(folder).writer(_HEAP_BYTES[part], num_threads=1)
-            writer.garbage_collect_files()
-            if part == _RECENT and self._is_outdated:
-                writer.delete_all_documents()
-        return self._writers[part]
-
-
-def _open(folder: Path) -> tantivy.Index:
-    # Given a schema, tantivy refuses a folder of another one.
-    index = tantivy.Index(SCHEMA, str(folder))
-    # Else a thread would look out for commits now and then; we look when we search.
-    index.config_reader("manual")
-    index.register_tokenizer("words", words_analyzer())
-    index.reload()
-    return index
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _failures(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException as error:
-        # A panic in tantivy's Rust is no Exception, and its class cannot be imported.
-        if not isinstance(error, OSError | ValueError | RuntimeError) and type(error).__name__ != "PanicException":
-            raise
-        raise IndexBrokenError(str(error), is_full=_is_full(error, folder)) from error
-
-
-def _is_full(error: BaseException, folder: Path) -> bool:
-    told = re.findall(r"(?:os error |\bcode: )(\d+)", str(error))
-    number = error.errno if isinstance(error, OSError) else int(told[0]) if told else None
-    if number is not None:
-        # EFBIG: the process may not write files as large as this.
-        return number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    with suppress(OSError):
-        # tantivy's threads do not tell what they died of, so the room that is left has to.
-        return shutil.disk_usage(folder.parent).free < _HEAP_BYTES[_MAIN]
-    return False
+        self._tokens.abandon()
+        self._words.abandon()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tantivy import FieldType, Occur, Query
+import numpy as np
+from tantivy import Occur, Query
 
 from whorl.engine.embedded.clauses import ClauseQueries
 from whorl.engine.embedded.contents import Contents
@@ -70,6 +71,7 @@ def translate(plan: BoundPlan, profile: str, contents: Contents | None) -> Trans
 class _Translator:
     def __init__(self, profile: str, contents: Contents | None) -> None:
         self.warnings: list[str] = []
+        self.contents = contents
         self.clauses = ClauseQueries(profile, contents)
 
     def part(self, plan: BoundNode) -> _Part:
@@ -87,23 +89,17 @@ class _Translator:
                 # One constant around all fields: a match in two of them counts once.
                 return _Part(Query.const_score_query(query, plan.weight), described, plan.weight)
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
-                by_token = {token: Query.const_score_query(_token(token), weight) for token in wanted}
-                # A token counts as often as it stands there, for the minimum and for the score.
-                query = _combined((), [by_token[token] for token in wanted], (), minimum)
-                counts = {"tokens": len(wanted), "distinct": len(by_token), "min_should_match": minimum}
+                counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
                 described = {"source": plan.reference, **counts, "weight": weight}
-                return _Part(query, {"shared_tokens": described}, _unless_counting(weight))
+                return _Part(self.counted(plan), {"shared_tokens": described}, _unless_counting(weight))
             case SharedBands(bands=bands, weight=weight):
-                query = _combined((), [Query.const_score_query(_all(band), weight) for band in bands], (), 1)
                 counts = {"bands": len(bands), "rows": max(map(len, bands), default=0)}
                 described = {"source": plan.reference, **counts, "weight": weight}
-                return _Part(query, {"shared_bands": described}, _unless_counting(weight))
+                return _Part(self.counted(plan), {"shared_bands": described}, _unless_counting(weight))
             case SketchTokens(numbers=numbers, min_should_match=minimum):
-                tokens = [Query.const_score_query(_sketched(number), 1.0) for number in numbers]
-                query = _combined([_sized(plan.smallest_size, plan.largest_size)], tokens, (), minimum)
                 described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
                 sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
-                return _Part(query, {"sketch_tokens": {**described, **sizes}}, None)
+                return _Part(self.counted(plan), {"sketch_tokens": {**described, **sizes}}, None)
             case Chosen(groups=groups):
                 chosen = [Query.const_score_query(_ids(ids), score) for score, ids in groups]
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
@@ -112,6 +108,17 @@ class _Translator:
                 return self.bool(plan)
             case _:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
+
+    def counted(self, plan: BoundLeaf) -> Query:
+        """Match the documents that a part of a plan finds by their tokens, each with its score."""
+        if self.contents is None:
+            return Query.empty_query()
+        found = self.contents.counted(plan)
+        groups = ((score, found.numbers[found.scores == score].tolist()) for score in np.unique(found.scores).tolist())
+        chosen = [
+            Query.const_score_query(Query.term_set_query(SCHEMA, "number", numbers), score) for score, numbers in groups
+        ]
+        return _combined((), chosen, (), 1)
 
     def bool(self, plan: Bool[BoundLeaf]) -> _Part:
         must, should, must_not = (
@@ -149,24 +156,6 @@ def _everything(weight: float) -> Query:
 
 def _ids(ids: Sequence[str]) -> Query:
     return Query.term_set_query(SCHEMA, "id", list(ids))
-
-
-def _sketched(number: int) -> Query:
-    return Query.term_query(SCHEMA, "sketch", number, "basic")
-
-
-def _sized(smallest: int, largest: int | None) -> Query:
-    sizes = Query.range_query(SCHEMA, "size", FieldType.Unsigned, smallest, largest)
-    return Query.const_score_query(sizes, 0.0)
-
-
-def _token(number: int) -> Query:
-    # Tokens of other collections may be longer, and none of our documents has those.
-    return Query.empty_query() if number >> 64 else Query.term_query(SCHEMA, "MINHASH", number, "basic")
-
-
-def _all(band: Iterable[int]) -> Query:
-    return Query.boolean_query([(Occur.Must, _token(token)) for token in dict.fromkeys(band)])
 
 
 def _combined(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:

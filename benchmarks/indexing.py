@@ -1,0 +1,130 @@
+"""What an embedded store takes of a document: processor time to index it, bytes on disk, and processor time to ask.
+
+    python benchmarks/indexing.py [CORPUS.jsonl] [--documents N] [--pieces N] [--queries N] [--label TEXT] [--csv FILE]
+
+The first N documents of the corpus go into a new store as `whorl index` puts them there; beside it stands what zlib
+takes for the same texts. With `--pieces` their number is made up to that by pieces of 200 words, stored but not timed.
+Then documents of the corpus are asked about, one after the other, and the median of the processor times is printed.
+Bytes are those of the files after the store was closed, by what they hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import platform
+import resource
+import sqlite3
+import statistics
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from similar import documents
+from whorl import Document, Store, open_store
+
+HERE = Path(__file__).resolve().parent
+COLUMNS = ["label", "documents", "what", "value", "unit", "python"]
+QUERIES: dict[str, Callable[[Store, str], object]] = {
+    "similar 50": lambda store, name: store.similar(name.replace("\\", ""), threshold=50),
+    "contains 50": lambda store, name: store.similar(name.replace("\\", ""), threshold=50, metric="a_in_b"),
+    "FINGERPRINT:id": lambda store, name: store.search(f'FINGERPRINT:"{name}"'),
+    "FINGERPRINT:id_50": lambda store, name: store.search(f'FINGERPRINT:"{name}"_50'),
+    "FINGERPRINT:id_50_90": lambda store, name: store.search(f'FINGERPRINT:"{name}"_50_90'),
+    "FINGERPRINT:id AND word": lambda store, name: store.search(f'FINGERPRINT:"{name}" AND the'),
+    "a phrase": lambda store, name: store.search('"standard error"'),
+}
+
+Line = tuple[str, float, str]
+
+
+def cpu_ms(work: Callable[[], object]) -> float:
+    """Return the milliseconds of processor time, of all threads, that some work takes."""
+    begin = time.process_time()
+    work()
+    return (time.process_time() - begin) * 1000
+
+
+def indexed(store: Store, some: Sequence[Document]) -> Iterable[Line]:
+    """Store documents and yield what it took of each, beside zlib."""
+    taken = cpu_ms(lambda: store.index(some)) / len(some)
+    packed = cpu_ms(lambda: [zlib.compress(each.text.encode()) for each in some]) / len(some)
+    yield "indexing", taken, "ms CPU a document"
+    yield "zlib of the text", packed, "ms CPU a document"
+    yield "indexing", taken / packed, "times zlib"
+    yield "largest memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "MB"
+
+
+def sizes(folder: Path, text_bytes: int, count: int) -> Iterable[Line]:
+    """Yield the bytes of a closed store by what they hold, of a document and of the text."""
+    connection = sqlite3.connect(folder / "records.db")
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(document)")]
+    parts = {
+        f"records: {column}": connection.execute(f"SELECT sum(length({column})) FROM document").fetchone()[0]
+        for column in ("head", "minima", "sketch", "content")
+        if column in columns
+    }
+    connection.close()
+    parts["records: the rest"] = (folder / "records.db").stat().st_size - sum(parts.values())
+    for file in sorted((folder / "index").rglob("*")):
+        if file.is_file():
+            what = f"index: {file.parent.name} {file.suffix or 'meta'}"
+            parts[what] = parts.get(what, 0) + file.stat().st_size
+    for what, size in {**parts, "all": sum(parts.values())}.items():
+        yield what, size / count, "bytes a document"
+        yield what, 100 * size / text_bytes, "% of the text"
+
+
+def asked(store: Store, names: Sequence[str]) -> Iterable[Line]:
+    """Yield the median of what each kind of question takes."""
+    for what, ask in QUERIES.items():
+        for name in names[:3]:
+            ask(store, name)
+        yield what, statistics.median(cpu_ms(partial(ask, store, name)) for name in names), "ms CPU"
+
+
+def main() -> None:
+    """Measure, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
+    parser.add_argument("--documents", type=int, default=1_500)
+    parser.add_argument("--pieces", type=int, default=0)
+    parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--label", default="")
+    parser.add_argument("--csv", type=Path)
+    options = parser.parse_args()
+    everything = documents(options.corpus, max(options.documents, options.pieces))
+    some = list(islice(everything, options.documents))
+    with tempfile.TemporaryDirectory(dir=HERE) as folder:
+        path = Path(folder) / "store"
+        with open_store(path) as store:
+            store.index(
+                Document("warm", "a text to make ready whatever is made ready once " * 20_000) for _ in range(1)
+            )
+            store.delete(["warm"])
+            lines = list(indexed(store, some))
+        lines += sizes(path, sum(len(each.text.encode()) for each in some), len(some))
+        with open_store(path) as store:
+            store.index(everything, batch=5_000)
+            names = [each.id.replace("_", "\\_") for each in some[:: max(1, len(some) // options.queries)]][
+                : options.queries
+            ]
+            lines += asked(store, names)
+            count = store.engine.count()
+    rows = [
+        [options.label, count, what, f"{value:.3f}", unit, platform.python_version()] for what, value, unit in lines
+    ]
+    for row in rows:
+        print(f"{row[2]:40} {row[3]:>14} {row[4]}")
+    if options.csv:
+        is_new = not options.csv.exists()
+        with options.csv.open("a", newline="") as file:
+            csv.writer(file).writerows([COLUMNS, *rows] if is_new else rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""`whorl upgrade`: a store that an earlier version made, for this one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whorl.cli.render.console import progress_bar
+from whorl.engine.embedded.former import FORMER_FORMAT, former_count, former_documents
+from whorl.errors import StoreError
+from whorl.opening import open_store
+from whorl.wire.text import counted
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def upgrade(folder: Path) -> None:
+    """Make a store that an earlier version made one of this version.
+
+    Its documents are put into a new folder beside it, which then takes its place. What is interrupted is completed by
+    running it again. The old folder stays under another name until you delete it; nobody may write to it meanwhile.
+    """
+    fresh, old = (folder.with_name(folder.name + ending) for ending in (".upgraded", ".old"))
+    if not folder.exists() and old.exists() and fresh.exists():
+        # Stopped between the two renames.
+        fresh.rename(folder)
+    total = former_count(folder)
+    if total is None:
+        open_store(folder, create=False).close()
+        click.echo(f"{folder} is a store of this version already; nothing to do")
+        return
+    if old.exists():
+        raise StoreError(f"{old} is in the way; move it, and run the same command again")
+    with open_store(fresh) as store, progress_bar("documents") as bar:
+        documents = former_documents(folder)
+        store.index(bar.track(documents, total=total, description="upgrading"))
+        count = store.engine.count()
+    if count != total:
+        raise StoreError(f"{folder} has {total:,} documents and {fresh} {count:,}; delete {fresh}, and run this again")
+    folder.rename(old)
+    fresh.rename(folder)
+    click.echo(
+        f"{counted(count, 'document')} upgraded from format {FORMER_FORMAT}; the old store is {old}: delete it when "
+        "all is well"
+    )

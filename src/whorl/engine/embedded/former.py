@@ -1,0 +1,61 @@
+"""Stores of the format before this one: their documents, to be put into a new store."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from whorl.engine.embedded.folder import RECORDS
+from whorl.errors import StoreError
+from whorl.model import Document
+
+FORMER_FORMAT = "5"
+
+
+def former_count(path: Path) -> int | None:
+    """Return how many documents the store in a folder has if it is of the former format, None if it is of another.
+
+    Raises:
+        StoreError: There is no store, or it cannot be read.
+    """
+    with closing(_opened(path)) as connection:
+        try:
+            meta = dict(connection.execute("SELECT key, value FROM meta"))
+            if meta.get("format") != FORMER_FORMAT:
+                return None
+            return int(connection.execute("SELECT count(*) FROM document").fetchone()[0])
+        except sqlite3.Error as error:
+            raise StoreError(f"{path / RECORDS} cannot be read: {error}") from error
+
+
+def former_documents(path: Path) -> Iterator[Document]:
+    """Yield the documents of a store of the former format, in the order in which they came.
+
+    Raises:
+        StoreError: Something is not what was stored.
+    """
+    with closing(_opened(path)) as connection:
+        try:
+            for document_id, head, content in connection.execute("SELECT id, head, content FROM document"):
+                name, properties, _ = json.loads(_unsealed(path, f"head of {document_id}", head))
+                text = zlib.decompress(_unsealed(path, f"content of {document_id}", content)).decode()
+                yield Document(document_id, text, name, properties)
+        except sqlite3.Error as error:
+            raise StoreError(f"{path / RECORDS} cannot be read: {error}") from error
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    if not (path / RECORDS).is_file():
+        raise StoreError(f"there is no store at {path}")
+    return sqlite3.connect(path / RECORDS)
+
+
+def _unsealed(path: Path, label: str, sealed: bytes) -> bytes:
+    blob = sealed[:-4]
+    if zlib.crc32(blob, zlib.crc32(label.encode())).to_bytes(4, "big") != sealed[-4:]:
+        raise StoreError(f"{path / RECORDS} is damaged ({label} is not what was stored); restore it from a copy")
+    return blob

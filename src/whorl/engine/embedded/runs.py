@@ -1,0 +1,432 @@
+"""A run: the tokens of some documents in one file that never changes, sorted, to be looked up and to be merged.
+
+    head | blocks | tables
+
+Documents stand in a run by the places of their numbers. Tokens of one kind are entries (token, place), ascending. The
+upper bits of a token say its bucket, of which there is one for about six entries: of each entry only the lower bits of
+the token and the place are kept, in as many bits as they need, of each bucket how many entries it has. So an entry
+takes little more than there is to know: `token bits - log2(tokens of a document) + 4` bits.
+
+    blocks   of each kind how many entries stand before each bucket in its stretch of 16 (one byte), and the entries
+    tables   numbers and sizes of the documents, numbers of those that are gone; of each kind how many tokens each
+             document has, where each stretch begins, and stretches of more than 255 entries; a check sum of each block
+
+The head has a check sum of itself and one of the tables, which are read when the run is opened. Of the blocks those
+that a look-up touches are checked each time, so that damage is told and no answer made of it.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays import run_starts
+from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.engine.embedded.packing import BLOCK, GROUP, check_sums, packed, picked, unpacked
+
+Numbers = npt.NDArray[np.int64]
+Tokens = npt.NDArray[np.uint64]
+
+_MAGIC = b"whorlrun"
+_HEAD_BYTES = 1024
+#: A bucket has so many entries or up to twice as many: fewer take more bytes of buckets, more take more of entries.
+_LEAST_IN_BUCKET = 4
+#: Buckets of a stretch, and what one byte can say of a place in it.
+_STRETCH, _FARTHEST = 16, 255
+#: Entries that are merged at a time.
+_MERGED_AT_ONCE = 1 << 19
+_BLOCKS_AT_ONCE = 1 << 12
+#: The types of the tables' columns: numbers, sizes, gone; of each kind counts, starts, crowded stretches and, of each
+#: of these, how many entries stand before each bucket; check sums of the blocks.
+_COLUMNS = ("<i8", "<u4", "<i8")
+_COLUMNS_OF_KIND = ("<u4", "<i8", "<i8", "<i8")
+
+
+class Entries(NamedTuple):
+    """Tokens, ascending, each with the place of a document that has it."""
+
+    tokens: Tokens
+    places: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a run is made of.
+
+    Args:
+        numbers: Of the documents, ascending; int64 array of shape (documents,).
+        sizes: Their distinct shingles; of the same shape.
+        gone: Numbers of documents that are there no more, or were before; int64 array.
+        counts: Of each kind of token, how many each document has; int64 arrays of shape (documents,).
+    """
+
+    numbers: Numbers
+    sizes: Numbers
+    gone: Numbers
+    counts: Sequence[Numbers]
+
+
+class _Shape(NamedTuple):
+    """How the entries of a kind are written."""
+
+    token_bits: int
+    bucket_bits: int
+    place_bits: int
+    entries: int
+
+    @classmethod
+    def of(cls, token_bits: int, entries: int, documents: int) -> _Shape:
+        place_bits = max(1, (documents - 1).bit_length())
+        # Whole stretches of buckets; and an entry is at most 64 bits long.
+        least = max(_STRETCH.bit_length() - 1, token_bits + place_bits - 64)
+        wanted = (entries // _LEAST_IN_BUCKET).bit_length() - 1
+        return cls(token_bits, min(max(least, wanted), token_bits - 1), place_bits, entries)
+
+    @property
+    def rest_bits(self) -> int:
+        """Bits of a token that its bucket does not tell."""
+        return self.token_bits - self.bucket_bits
+
+    @property
+    def width(self) -> int:
+        """Bits of an entry."""
+        return self.rest_bits + self.place_bits
+
+    @property
+    def buckets(self) -> int:
+        return 1 << self.bucket_bits
+
+    @property
+    def bytes(self) -> tuple[int, int]:
+        """Bytes of the buckets and of the entries, with what is read beyond the last one, in whole blocks."""
+        return _whole(self.buckets + 1), _whole(-(-self.entries // GROUP) * self.width * 8 + 9)
+
+
+def _whole(size: int) -> int:
+    return -(-size // BLOCK) * BLOCK
+
+
+class Run:
+    """A run that was written.
+
+    Args:
+        path: Its file, which may be deleted as long as this is used.
+
+    Raises:
+        IndexBrokenError: The file is damaged.
+        OSError: It cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < _HEAD_BYTES:
+                raise IndexBrokenError(f"{path} was cut short")
+            raw = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+        head = raw[:_HEAD_BYTES].tobytes()
+        length, check = (int.from_bytes(head[at : at + 4], "little") for at in (8, 12))
+        told = head[16 : 16 + length]
+        if head[:8] != _MAGIC or zlib.crc32(told) != check:
+            raise IndexBrokenError(f"{path} is damaged or something else")
+        layout = json.loads(told)
+        shapes = [_Shape(*each) for each in layout["shapes"]]
+        at = self._blocks_end = _HEAD_BYTES + sum(sum(shape.bytes) for shape in shapes)
+        if raw.size < at or zlib.crc32(raw[at:].data) != layout["check"]:
+            raise IndexBrokenError(f"{path} is damaged")
+        columns = []
+        for length, kind in zip(layout["lengths"], _types(len(shapes)), strict=True):
+            columns.append(np.frombuffer(raw, kind, length, at))
+            at += -(-columns[-1].nbytes // 8) * 8
+        self.numbers: Numbers = columns[0]
+        self.sizes: npt.NDArray[np.uint32] = columns[1]
+        self.gone: Numbers = columns[2]
+        self._checks = columns[-1]
+        self._blocks = raw[_HEAD_BYTES : self._blocks_end].view("<u8").reshape(-1, BLOCK // 8)
+        self.kinds: list[Postings] = []
+        begin = _HEAD_BYTES
+        for number, shape in enumerate(shapes):
+            tables = columns[3 + 4 * number : 7 + 4 * number]
+            self.kinds.append(Postings(self, shape, begin, raw[begin:], *tables))
+            begin += sum(shape.bytes)
+
+    def __len__(self) -> int:
+        return self.numbers.size
+
+    def places_of(self, numbers: Numbers) -> Numbers:
+        """Return the places of those of some documents that stand in this run."""
+        if not len(self):
+            return np.empty(0, np.int64)
+        places = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
+        found: Numbers = places[self.numbers[places] == numbers]
+        return found
+
+    def require_sound(self, first: Numbers, last: Numbers) -> None:
+        """Check the blocks from each first to each last byte of the file.
+
+        Raises:
+            IndexBrokenError: One of them is not what was written.
+        """
+        begin, end = (first - _HEAD_BYTES) // BLOCK, (last - _HEAD_BYTES) // BLOCK
+        wanted = np.concatenate([begin, end[end != begin]])
+        if (spans := end - begin).max(initial=0) > 1:
+            wanted = np.concatenate([wanted, spread(begin[spans > 1] + 1, spans[spans > 1] - 1)])
+        for at in range(0, wanted.size, _BLOCKS_AT_ONCE):
+            some = wanted[at : at + _BLOCKS_AT_ONCE]
+            if (check_sums(self._blocks[some]) != self._checks[some]).any():
+                raise IndexBrokenError(f"{self.name} is damaged")
+
+
+def spread(starts: Numbers, counts: Numbers) -> Numbers:
+    """Return the numbers from each start on, as many as its count says, one after the other.
+
+    >>> spread(np.array([5, 20]), np.array([3, 2])).tolist()
+    [5, 6, 7, 20, 21]
+    """
+    ends = np.cumsum(counts)
+    return np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if ends.size else 0)
+
+
+class Postings:
+    """The entries of one kind of token in a run."""
+
+    def __init__(
+        self,
+        run: Run,
+        shape: _Shape,
+        begin: int,
+        raw: npt.NDArray[np.uint8],
+        counts: npt.NDArray[np.uint32],
+        starts: Numbers,
+        crowded: Numbers,
+        before: Numbers,
+    ) -> None:
+        self.counts, self.token_bits = counts, shape.token_bits
+        self._run, self._shape, self._starts = run, shape, starts
+        self._crowded, self._before_crowded = crowded, before.reshape(-1, _STRETCH)
+        self._buckets_begin, self._entries_begin = begin, begin + shape.bytes[0]
+        self._before, self._raw = raw[: shape.buckets + 1], raw[shape.bytes[0] : sum(shape.bytes)]
+
+    def __len__(self) -> int:
+        return self._shape.entries
+
+    def look_up(self, tokens: Tokens) -> tuple[Numbers, Numbers]:
+        """Return which of some tokens which documents have.
+
+        Args:
+            tokens: In any order; uint64 array of shape (n,), each below 2**token bits.
+
+        Returns:
+            Two int64 arrays: indices of tokens, and places of documents.
+        """
+        shape = self._shape
+        buckets = (tokens >> np.uint64(shape.rest_bits)).view(np.int64)
+        starts, ends = self._place_of(buckets), self._place_of(buckets + 1)
+        self._require_sound(buckets, buckets + 1, starts, ends)
+        counts = ends - starts
+        owners = np.repeat(np.arange(tokens.size), counts)
+        found = picked(self._raw, spread(starts, counts), shape.width)
+        rests = tokens & np.uint64((1 << shape.rest_bits) - 1)
+        is_own = found >> np.uint64(shape.place_bits) == rests[owners]
+        places = found[is_own] & np.uint64((1 << shape.place_bits) - 1)
+        return owners[is_own], places.view(np.int64)
+
+    def _place_of(self, buckets: Numbers) -> Numbers:
+        """Return the first entry of each bucket."""
+        stretches = buckets // _STRETCH
+        places = self._starts[stretches] + self._before[buckets]
+        if self._crowded.size:
+            nearest = np.minimum(np.searchsorted(self._crowded, stretches), self._crowded.size - 1)
+            if (is_crowded := self._crowded[nearest] == stretches).any():
+                before = self._before_crowded[nearest[is_crowded], buckets[is_crowded] % _STRETCH]
+                places[is_crowded] = self._starts[stretches[is_crowded]] + before
+        return places
+
+    def _require_sound(self, first_bucket: Numbers, last_bucket: Numbers, start: Numbers, end: Numbers) -> None:
+        """Check what was read of buckets, and the entries from each start to each end."""
+        width, is_any = self._shape.width, end > start
+        first, last = start[is_any] * width >> 3, (end[is_any] * width - 1) >> 3
+        self._run.require_sound(
+            np.concatenate([self._buckets_begin + first_bucket, self._entries_begin + first]),
+            np.concatenate([self._buckets_begin + last_bucket, self._entries_begin + last]),
+        )
+
+    def between(self, low: int, high: int) -> Entries:
+        """Return all entries of tokens from `low` on and below `high`."""
+        shape = self._shape
+        buckets = np.arange(low >> shape.rest_bits, ((high - 1) >> shape.rest_bits) + 2)
+        bounds = self._place_of(buckets)
+        self._require_sound(buckets[:1], buckets[-1:], bounds[:1], bounds[-1:])
+        first, end = int(bounds[0]), int(bounds[-1])
+        group, last_group = first // GROUP, -(-end // GROUP)
+        words = self._raw[group * shape.width * 8 : last_group * shape.width * 8].view("<u8")
+        found = unpacked(words, shape.width)[first - group * GROUP : end - group * GROUP]
+        above = np.repeat(buckets[:-1].view(np.uint64) << np.uint64(shape.rest_bits), np.diff(bounds))
+        tokens = above | (found >> np.uint64(shape.place_bits))
+        begin = int(np.searchsorted(tokens, np.uint64(low)))
+        own = slice(begin, int(np.searchsorted(tokens, np.uint64(high - 1), side="right")))
+        places = found[own] & np.uint64((1 << shape.place_bits) - 1)
+        return Entries(tokens[own], places.view(np.int64))
+
+
+def write_run(path: Path, contents: Contents, token_bits: Sequence[int], entries: Sequence[Iterable[Entries]]) -> None:
+    """Write a run, safe when this returns; what is left of it after an error is to be deleted.
+
+    Args:
+        path: Its file, which is not there yet.
+        contents: Its documents.
+        token_bits: Of each kind of token.
+        entries: Of each kind all entries, ascending, in any portions.
+    """
+    tables: list[npt.NDArray[Any]] = [contents.numbers, contents.sizes, contents.gone]
+    shapes = []
+    with path.open("xb+") as file:
+        at = _HEAD_BYTES
+        for bits, counts, some in zip(token_bits, contents.counts, entries, strict=True):
+            shape = _Shape.of(bits, int(counts.sum()), contents.numbers.size)
+            tables += [counts, *_write_kind(file, at, shape, some)]
+            shapes.append(shape)
+            at += sum(shape.bytes)
+        file.truncate(at)
+        tables.append(_checks_of(file, at))
+        raw = b"".join(
+            _padded(column.astype(kind).tobytes()) for column, kind in zip(tables, _types(len(shapes)), strict=True)
+        )
+        file.seek(at)
+        file.write(raw)
+        layout = {"check": zlib.crc32(raw), "lengths": [column.size for column in tables], "shapes": shapes}
+        told = json.dumps(layout).encode()
+        file.seek(0)
+        file.write(_MAGIC + len(told).to_bytes(4, "little") + zlib.crc32(told).to_bytes(4, "little") + told)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_kind(file: BinaryIO, at: int, shape: _Shape, entries: Iterable[Entries]) -> list[Numbers]:
+    """Write the blocks of a kind from a place in the file on, and return its tables."""
+    in_buckets = np.zeros(shape.buckets, np.uint32)
+    file.seek(at + shape.bytes[0])
+    waiting = np.empty(0, np.uint64)
+    for tokens, places in entries:
+        buckets = (tokens >> np.uint64(shape.rest_bits)).astype(np.int64)
+        begins = run_starts(buckets)
+        in_buckets[buckets[begins]] += np.diff(begins, append=buckets.size).astype(np.uint32)
+        rests = tokens & np.uint64((1 << shape.rest_bits) - 1)
+        waiting = np.concatenate([waiting, rests << np.uint64(shape.place_bits) | places.astype(np.uint64)])
+        whole = waiting.size // GROUP * GROUP
+        file.write(packed(waiting[:whole], shape.width).astype("<u8").tobytes())
+        waiting = waiting[whole:]
+    file.write(packed(waiting, shape.width).astype("<u8").tobytes())
+    file.seek(at)
+    stretches = in_buckets.reshape(-1, _STRETCH)
+    starts = np.cumsum(stretches.sum(axis=1, dtype=np.int64))
+    # The last bucket ends where one more stretch would begin.
+    starts = np.concatenate([[0], starts])
+    before = np.cumsum(stretches, axis=1) - stretches
+    file.write(np.minimum(before, _FARTHEST).astype(np.uint8).tobytes() + b"\0")
+    crowded = np.flatnonzero(before[:, -1] > _FARTHEST)
+    return [starts, crowded, before[crowded].ravel()]
+
+
+def _checks_of(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
+    """Return the check sums of all blocks of a file, which end at a place."""
+    parts = [np.empty(0, np.uint32)]
+    file.seek(_HEAD_BYTES)
+    while (left := end - file.tell()) > 0:
+        part = file.read(min(left, BLOCK * _BLOCKS_AT_ONCE))
+        parts.append(check_sums(np.frombuffer(part, "<u8").reshape(-1, BLOCK // 8)))
+    return np.concatenate(parts)
+
+
+def _types(kinds: int) -> list[str]:
+    """Return the types of the tables' columns, in their order."""
+    return [*_COLUMNS, *(_COLUMNS_OF_KIND * kinds), "<u4"]
+
+
+def _padded(raw: bytes) -> bytes:
+    return raw.ljust(-(-len(raw) // 8) * 8, b"\0")
+
+
+def entries_of(tokens: Sequence[Tokens], bits: int) -> Entries:
+    """Return the entries of documents.
+
+    Args:
+        tokens: Those of each document, in the order of the places.
+        bits: Of a token.
+    """
+    together = np.concatenate([np.empty(0, np.uint64), *tokens])
+    places = np.repeat(np.arange(len(tokens)), [own.size for own in tokens])
+    # Sorting numbers is many times as fast as sorting places by them: upper bits of the token, then where it stands.
+    index_bits = together.size.bit_length()
+    index_mask = np.uint64((1 << index_bits) - 1)
+    by_upper_bits = (together & ~index_mask) | np.arange(together.size, dtype=np.uint64)
+    if bits + index_bits <= 64:
+        by_upper_bits = together << np.uint64(index_bits) | np.arange(together.size, dtype=np.uint64)
+    by_upper_bits.sort()
+    order = (by_upper_bits & index_mask).view(np.int64)
+    together, places = together[order], places[order]
+    if (together[1:] < together[:-1]).any():
+        # Nearly sorted, which stable sorting makes use of.
+        order = np.argsort(together, kind="stable")
+        together, places = together[order], places[order]
+    return Entries(together, places)
+
+
+def merged(
+    path: Path,
+    runs: Sequence[Run],
+    alive: Sequence[npt.NDArray[np.bool_]],
+    gone: Numbers,
+) -> None:
+    """Write one run in the place of several.
+
+    Args:
+        path: Its file.
+        runs: Of the same kinds of token.
+        alive: Which documents of each are to be kept; no number is kept twice.
+        gone: Numbers of documents that the run is to call gone.
+    """
+    numbers = np.concatenate([run.numbers[own] for run, own in zip(runs, alive, strict=True)])
+    order = np.argsort(numbers)
+    places = np.empty_like(order)
+    places[order] = np.arange(order.size)
+    ends = np.cumsum([np.count_nonzero(own) for own in alive])
+    moved = []
+    for own, new in zip(alive, np.split(places, ends[:-1]), strict=True):
+        moves = np.full(own.size, -1, np.int64)
+        moves[own] = new
+        moved.append(moves)
+
+    def kept(columns: Sequence[npt.NDArray[Any]]) -> Numbers:
+        some = [column[own] for column, own in zip(columns, alive, strict=True)]
+        return np.concatenate(some).astype(np.int64)[order]
+
+    kinds = list(zip(*(run.kinds for run in runs), strict=True))
+    counts = [kept([each.counts for each in kind]) for kind in kinds]
+    contents = Contents(numbers[order], kept([run.sizes for run in runs]), gone, counts)
+    bits = [kind[0].token_bits for kind in kinds]
+    write_run(path, contents, bits, [_together(kind, moved) for kind in kinds])
+
+
+def _together(kind: Sequence[Postings], moved: Sequence[Numbers]) -> Iterator[Entries]:
+    """Yield the entries of several runs in portions, with their new places, without those that have none."""
+    total, bits = sum(map(len, kind)), kind[0].token_bits
+    portions = 1 << min(bits - 1, (total // _MERGED_AT_ONCE).bit_length())
+    step = (1 << bits) // portions
+    for low in range(0, 1 << bits, step):
+        some = [postings.between(low, low + step) for postings in kind]
+        tokens = np.concatenate([each.tokens for each in some])
+        places = np.concatenate([moves[each.places] for each, moves in zip(some, moved, strict=True)])
+        is_kept = places >= 0
+        tokens, places = tokens[is_kept], places[is_kept]
+        # Stable sorting finds the stretches that are sorted already.
+        order = np.argsort(tokens, kind="stable")
+        yield Entries(tokens[order], places[order])

@@ -1,0 +1,103 @@
+"""`whorl upgrade`: a store of the former format becomes one of this, whatever interrupts it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.engine.embedded.former_store import made_before
+from whorl import Document, StoreError, open_store
+from whorl.cli.main import main
+from whorl.cli.upgrade import upgrade
+from whorl.store import Store
+
+DOCUMENTS = [
+    Document("a", "one two three four five six", "A", {"DBID": 7, "kind": ["x", 1.5, True]}),
+    Document("b \N{GREEK SMALL LETTER BETA}", "", ""),
+    *(Document(f"c{number}", f"the same text of some words {number}") for number in range(20)),
+]
+
+
+def run(folder: Path) -> Result:
+    return CliRunner().invoke(main, ["upgrade", str(folder)])
+
+
+def assert_upgraded(folder: Path) -> None:
+    with open_store(folder, create=False) as store:
+        ids = [each.id for each in DOCUMENTS]
+        assert store.engine.digests(ids) == {each.id: each.digest for each in DOCUMENTS}
+        assert store.search("FINGERPRINT:c3_100").total == 1
+        assert [hit.id for hit in store.search("kind:x").hits] == ["a"]
+    assert (folder.with_name("store.old") / "records.db").exists()
+    assert not folder.with_name("store.upgraded").exists()
+
+
+def test_a_former_store(tmp_path: Path) -> None:
+    """
+    Opening it says what to do; afterwards all is there, and the old folder as well.
+    """
+    folder = tmp_path / "store"
+    made_before(folder, DOCUMENTS)
+    with pytest.raises(StoreError, match=f"bring it up to date: whorl upgrade {folder}"):
+        open_store(folder)
+    done = run(folder)
+    assert (done.exit_code, done.stdout) == (
+        0,
+        f"22 documents upgraded from format 5; the old store is {folder}.old: delete it when all is well\n",
+    )
+    assert_upgraded(folder)
+    again = run(folder)
+    assert (again.exit_code, again.stdout) == (0, f"{folder} is a store of this version already; nothing to do\n")
+
+
+@pytest.mark.parametrize("renames", [None, 0, 1])
+def test_an_interrupted_upgrade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renames: int | None) -> None:
+    """
+    While documents are stored, or before one of the two renames: run again, it is completed.
+    """
+    folder = tmp_path / "store"
+    made_before(folder, DOCUMENTS)
+    with monkeypatch.context() as patch:
+        left = [renames]
+        real = Path.rename
+
+        def stopping(path: Path, target: Path) -> Path:
+            if "index" not in path.name:
+                if left[0] == 0:
+                    raise KeyboardInterrupt
+                left[0] = (left[0] or 0) - 1
+            return real(path, target)
+
+        def stored_partly(store: Store, documents: object, **_: object) -> None:
+            store.engine.index(DOCUMENTS[:5])
+            raise KeyboardInterrupt
+
+        patch.setattr(*((Store, "index", stored_partly) if renames is None else (Path, "rename", stopping)))
+        with pytest.raises((KeyboardInterrupt, click.Abort)):
+            upgrade.main([str(folder)], standalone_mode=False)
+    assert run(folder).exit_code == 0
+    assert_upgraded(folder)
+
+
+def test_what_cannot_be_upgraded(tmp_path: Path) -> None:
+    """
+    No store, a damaged one, one of another version, and one whose old folder is in the way: each says so.
+    """
+    assert "there is no store at" in run(tmp_path / "nothing").stderr
+    folder = tmp_path / "store"
+    made_before(folder, DOCUMENTS)
+    (tmp_path / "store.old").mkdir()
+    assert "store.old is in the way" in run(folder).stderr
+    (tmp_path / "store.old").rmdir()
+    connection = sqlite3.connect(folder / "records.db")
+    connection.execute("UPDATE document SET content = x'00000000' WHERE id = 'c7'")
+    connection.commit()
+    assert "content of c7 is not what was stored" in run(folder).stderr
+    connection.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
+    connection.commit()
+    connection.close()
+    assert "use the version that made it" in run(folder).stderr

@@ -1,0 +1,180 @@
+"""Counting tokens in runs, against sets and a plain sort."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from whorl.engine.embedded.counting import Counted, best, count, is_countable
+from whorl.engine.embedded.tokens import DocumentTokens, TokenIndex, TokenSnapshot
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.planning.build import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens
+from whorl.planning.clauses import Words
+
+SCHEME = SketchScheme()
+#: Tokens and sizes by number; the sketch's tokens are the even ones.
+DOCUMENTS = {
+    number: (frozenset(own), size)
+    for number, (own, size) in enumerate(
+        [
+            ({1, 2, 3, 4}, 10),
+            ({1, 2, 8, (1 << 64) - 1}, 20),
+            (set(), 0),
+            ({4, 5, 6, 7, 8, 9}, 30),
+            ({2, 4, 6, 8}, 30),
+            ({1}, 1 << 31),
+            ({2, 3, 5, 7}, 5),
+        ]
+    )
+}
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> TokenSnapshot:
+    """
+    Several runs, of which the later ones have replaced and deleted documents of the earlier.
+    """
+    index = TokenIndex(tmp_path_factory.mktemp("counting") / "tokens", "mine", (64, SCHEME.bits))
+    index.make()
+
+    def of(own: frozenset[int], size: int) -> DocumentTokens:
+        tokens = np.array(sorted(own), np.uint64)
+        return DocumentTokens(size, (tokens, tokens[(tokens % 2 == 0) & (tokens < 1 << SCHEME.bits)]))
+
+    index.replace({number: of(frozenset([9, 8, 1]), 7) for number in (0, 3, 99)})
+    index.commit(1)
+    index.replace({number: of(*each) for number, each in DOCUMENTS.items() if number < 4})
+    index.commit(2)
+    index.replace({99: None, **{number: of(*each) for number, each in DOCUMENTS.items() if number >= 4}})
+    index.commit(3)
+    return index.snapshot()
+
+
+def plain(plan: BoundNode) -> dict[int, float]:
+    """What matches, and what it scores."""
+    match plan:
+        case SharedTokens(tokens=tokens, min_should_match=minimum, weight=weight):
+            counts = {number: sum(token in own for token in tokens) for number, (own, _) in DOCUMENTS.items()}
+            return {number: have * weight for number, have in counts.items() if have >= max(minimum, 1)}
+        case SharedBands(bands=bands, weight=weight):
+            counts = {number: sum(own >= set(band) for band in bands) for number, (own, _) in DOCUMENTS.items()}
+            return {number: have * weight for number, have in counts.items() if have}
+        case SketchTokens(numbers=numbers, min_should_match=minimum, smallest_size=low, largest_size=high):
+            counts = {
+                number: sum(token in own for token in numbers)
+                for number, (own, size) in DOCUMENTS.items()
+                if low <= size and (high is None or size <= high)
+            }
+            return {number: float(have) for number, have in counts.items() if have >= minimum}
+        case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
+            kinds = [[plain(child) for child in children] for children in (must, should, must_not)]
+            found = {}
+            for number in DOCUMENTS:
+                have = [own[number] for own in (*kinds[0], *kinds[1]) if number in own]
+                enough = sum(number in own for own in kinds[1]) >= (minimum if must else max(minimum, 1))
+                if all(number in own for own in kinds[0]) and enough and not any(number in own for own in kinds[2]):
+                    found[number] = sum(have)
+            return found
+        case _:
+            return {}
+
+
+TOKENS = st.one_of(st.integers(0, 9), st.sampled_from([(1 << 64) - 1, 1 << 64, 1 << 100]))
+WEIGHTS = st.sampled_from([0.0, 0.5, 1.0, 3.0])
+LEAVES = st.one_of(
+    st.builds(Nothing, st.just("no")),
+    st.builds(SharedTokens, st.just("s"), st.lists(TOKENS, max_size=8).map(tuple), st.integers(0, 4), WEIGHTS),
+    st.builds(
+        SharedBands,
+        st.just("s"),
+        st.lists(st.lists(TOKENS, min_size=1, max_size=3).map(tuple), max_size=5).map(tuple),
+        WEIGHTS,
+    ),
+    st.builds(
+        SketchTokens,
+        st.just("s"),
+        st.just(SCHEME),
+        st.frozensets(st.integers(0, 4).map(lambda number: 2 * number), max_size=5).map(tuple),
+        st.integers(1, 3),
+        st.integers(0, 30),
+        st.one_of(st.none(), st.integers(0, 1 << 32)),
+    ),
+)
+
+
+def bools(children: st.SearchStrategy[BoundNode]) -> st.SearchStrategy[BoundNode]:
+    some = st.lists(children, max_size=3).map(tuple)
+    return st.builds(Bool, some, some, some, st.integers(0, 3))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(plan=st.recursive(LEAVES, bools, max_leaves=8))
+def test_what_is_counted_is_there(snapshot: TokenSnapshot, plan: BoundNode) -> None:
+    """
+    Repeats, minima, bands, sizes and booleans, over documents that were replaced and deleted.
+    """
+    assert is_countable(plan)
+    found = count(plan, snapshot)
+    assert dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True)) == plain(plan)
+    assert found.numbers.tolist() == sorted(found.numbers.tolist())
+
+
+def test_words_are_not_counted() -> None:
+    """
+    Wherever in a plan something else stands, tantivy is asked.
+    """
+    tokens = SharedTokens("s", (1,))
+    assert not is_countable(Words("red"))
+    assert not is_countable(Bool(must=(tokens,), must_not=(MatchAll(),)))
+    assert is_countable(Bool(must=(Bool(should=(tokens,)),)))
+
+
+@given(
+    scores=st.lists(st.sampled_from([0.0, 1.0, 2.0, 2.5]), max_size=30),
+    start=st.integers(0, 40),
+    rows=st.integers(0, 40),
+    gone=st.sets(st.integers(0, 30)),
+)
+def test_pages_are_those_of_a_plain_sort(scores: list[float], start: int, rows: int, gone: set[int]) -> None:
+    """
+    The best first, equal ones by their ids; ids are asked for where they decide, and nowhere else.
+    """
+    known = {number: f"{number * 7 % 31:02}" for number in range(len(scores))}
+    asked: list[int] = []
+
+    def ids(numbers: list[int]) -> Mapping[int, str]:
+        asked.extend(numbers)
+        return {number: known[number] for number in numbers if number not in gone}
+
+    counted = Counted(np.arange(len(scores)), np.array(scores, np.float32))
+    page = best(counted, start, rows, ids)
+    everything = sorted((-score, known[number] * (number not in gone)) for number, score in enumerate(scores))
+    assert [(-hit.score, hit.id) for hit in page] == everything[start : start + rows]
+    on_page = {-score for score, _ in everything[start : start + rows]}
+    assert {scores[number] for number in asked} <= {
+        score for score in scores if on_page and min(on_page) <= score <= max(on_page)
+    }
+
+
+def test_damaged_tokens_are_told(tmp_path: Path) -> None:
+    """
+    A count is made of whole blocks or not at all.
+    """
+    index = TokenIndex(tmp_path / "tokens", "mine", (64, 27))
+    index.make()
+    tokens = np.arange(1, 2000, dtype=np.uint64)
+    index.replace({1: DocumentTokens(5, (tokens, tokens))})
+    index.commit(1)
+    (run,) = (tmp_path / "tokens").glob("*.run")
+    raw = bytearray(run.read_bytes())
+    raw[1024:3000] = bytes(1976)
+    run.unlink()
+    run.write_bytes(raw)
+    reader = TokenIndex(tmp_path / "tokens", "mine", (64, 27))
+    with pytest.raises(Exception, match="damaged"):
+        count(SharedTokens("s", tuple(range(1, 50))), reader.snapshot())
