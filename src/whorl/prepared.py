@@ -97,6 +97,12 @@ class QueryReader:
         warnings = tuple(warning for _, some in plans for warning in some)
         return Bool(should=tuple(plan for plan, _ in plans), min_should_match=1), warnings
 
+    def bound_filter(self, chosen: Filter) -> BoundPlan:
+        """Return a filter as the engine runs it; its FINGERPRINTs name documents of the store."""
+        plan, warnings = self.filter(chosen)
+        bound = bind(plan, Sources(self._engine, {}).signatures(references(plan)))
+        return replace(bound, warnings=(*bound.warnings, *warnings))
+
     def sortable(self, key: Order) -> Order:
         """Return a key by what the engine calls its field, and by the type of its values.
 
@@ -293,12 +299,7 @@ class PreparedSimilar:
         self, reader: QueryReader, sources: Sources, reference: str, question: Question, only: str | None
     ) -> None:
         self._reader, self._engine, self._length = reader, sources.engine, len(only or "")
-        self._filter = BoundPlan(MatchAll())
-        if only is not None:
-            plan, warnings = reader.filter(only)
-            # A document of the store, also where the text given beside has its name.
-            bound = bind(plan, Sources(self._engine, {}).signatures(references(plan)))
-            self._filter = replace(bound, warnings=(*bound.warnings, *warnings))
+        self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
         self._search = search_for(sources, reference, question)
 
     @property

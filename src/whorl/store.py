@@ -10,7 +10,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.passages import Comparison, compare
-from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
+from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named
 from whorl.ingest.indexing import DEFAULT_BATCH, index_documents
 from whorl.model import Document, Indexed, Order, Page, Stored
 from whorl.planning.options import Conventions
@@ -20,6 +20,8 @@ from whorl.settings.settings import MAX_ROWS
 from whorl.similar.hits import Similar
 from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, ask
 from whorl.similar.sources import Sources
+from whorl.sources.result import Attribution
+from whorl.sources.search import DEFAULT_READ, MIN_WORDS, find_sources
 
 #: What a query calls a text that is given beside it.
 SOURCE = "source"
@@ -207,6 +209,54 @@ class Store:
             reference, source=source, metric=metric, threshold=threshold, recall=recall, only=only
         )
         return prepared.search(start=start, rows=rows, exact=exact)
+
+    def sources(
+        self,
+        reference: str = SOURCE,
+        *,
+        source: str | None = None,
+        recall: Percent = DEFAULT_RECALL * 100,
+        min_words: int = MIN_WORDS,
+        except_for: str | None = None,
+        most_read: int = DEFAULT_READ,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> Attribution:
+        """Return the documents that account for a text: the fewest that cover the most of it, with their passages.
+
+        Candidates are found with a recall that the answer states; everything else is exact, counted on whole texts.
+
+        Args:
+            reference: A document of the store, which is not among its own sources. Or the name of the text given
+                beside.
+            source: A text that need not be in the store.
+            recall: Of a hundred documents with a passage of the words that the answer's `promise` names, how many
+                are to be found; above 0, at most 100.
+            min_words: Words of the shortest passage that counts, at least 1. None is shorter than a shingle.
+            except_for: A query in the query language: the documents that it matches are no sources.
+            most_read: Documents whose texts are compared at most, 1 to 10,000; together they have some 20 million
+                characters at most.
+            progress: Called now and then with what is done, how much of it, and of how much.
+
+        Raises:
+            UnknownDocumentError: The store has no such document.
+            ParameterError: A number is out of its range, or the document has no text.
+            QueryError: The query of `except_for` cannot be run.
+        """
+        wanted = fraction_of("recall", recall)
+        left_out = None if except_for is None else self._reader().bound_filter(except_for)
+        ids = {} if source is not None else self.engine.resolve([reference])
+        found = find_sources(
+            self.engine,
+            self.texts([reference])[reference] if source is None else source,
+            wanted,
+            min_words=min_words,
+            most_read=most_read,
+            left_out=None if left_out is None else left_out.root,
+            own_id=ids.get(reference),
+            progress=progress,
+        )
+        warnings = (*(left_out.warnings if left_out else ()), *found.warnings)
+        return replace(found, warnings=tuple(dict.fromkeys(warnings)))
 
     def _reader(self, conventions: Conventions = Conventions()) -> QueryReader:  # noqa: B008 - frozen
         return QueryReader(self.engine, self.names, replace(conventions, limits=self._limits), self._max_rows)

@@ -47,6 +47,19 @@ _Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class TextWords:
+    """The words of a text.
+
+    Args:
+        words: Folded, in order.
+        spans: Where they stand: int64 array of shape (words, 2), half-open ranges in characters as Python counts them.
+    """
+
+    words: list[str]
+    spans: _Numbers
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """Words in a row that both texts have.
 
@@ -121,21 +134,33 @@ def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Compa
     Raises:
         ParameterError: The scheme has no such profile.
     """
+    return compare_words(words_of(text_a, scheme), words_of(text_b, scheme), scheme)
+
+
+def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
+    """Return the words of a text, to compare it with several others.
+
+    Raises:
+        ParameterError: The scheme has no such profile.
+    """
+    return TextWords(*tokens_and_spans(text, scheme.profile))
+
+
+def compare_words(of_a: TextWords, of_b: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> Comparison:
+    """Compare two texts as `compare` does, given as their words under the same scheme."""
     size = scheme.shingle_size
-    words_a, spans_a = tokens_and_spans(text_a, scheme.profile)
-    words_b, spans_b = tokens_and_spans(text_b, scheme.profile)
-    a, b = number_runs(*number_words(words_a, words_b), size)
+    a, b = number_runs(*number_words(of_a.words, of_b.words), size)
     kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
     count_a, count_b = np.bincount(a, minlength=kinds), np.bincount(b, minlength=kinds)
     matches = Matcher(a, b).matches()
     starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
     lasts = lengths + size - 2  # from the first word to the last
-    ranges_a = zip(spans_a[starts_a, 0].tolist(), spans_a[starts_a + lasts, 1].tolist(), strict=True)
-    ranges_b = zip(spans_b[starts_b, 0].tolist(), spans_b[starts_b + lasts, 1].tolist(), strict=True)
+    ranges_a = zip(of_a.spans[starts_a, 0].tolist(), of_a.spans[starts_a + lasts, 1].tolist(), strict=True)
+    ranges_b = zip(of_b.spans[starts_b, 0].tolist(), of_b.spans[starts_b + lasts, 1].tolist(), strict=True)
     return Comparison(
         scheme,
-        Size(len(words_a), int(np.count_nonzero(count_a)), _words_within(count_b[a] > 0, size)),
-        Size(len(words_b), int(np.count_nonzero(count_b)), _words_within(count_a[b] > 0, size)),
+        Size(len(of_a.words), int(np.count_nonzero(count_a)), _words_within(count_b[a] > 0, size)),
+        Size(len(of_b.words), int(np.count_nonzero(count_b)), _words_within(count_a[b] > 0, size)),
         int(np.count_nonzero((count_a > 0) & (count_b > 0))),
         tuple(map(Passage, ranges_a, ranges_b, (lasts + 1).tolist())),
     )

@@ -1,0 +1,97 @@
+"""What is known of where a text comes from: its sources, each with what it covers, and what was not looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from whorl.fingerprint.passages import Passage
+from whorl.fingerprint.statistics.metric import Shares
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """A document that has passages of a text, which is A where the two are compared; the document is B.
+
+    Args:
+        id: The document's id.
+        name: What people know it by, or "".
+        words: Words of the text that stand in the passages.
+        new_words: Those of them that no source before it covers, at least 1.
+        only_words: Those of them that no other document that was read has in a passage.
+        shares: What both share, counted on all of their shingles.
+        shingles: The document's distinct shingles.
+        passages: The longest first, equally long ones in the order of the text; they may overlap.
+        content: The document's text, which the passages are ranges of.
+    """
+
+    id: str
+    name: str
+    words: int
+    new_words: int
+    only_words: int
+    shares: Shares
+    shingles: int
+    passages: tuple[Passage, ...]
+    content: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """How surely a document that has a passage of the text is looked at.
+
+    Args:
+        recall: The wanted chance, a fraction in (0, 1].
+        words: With that chance at least a document that has a passage of so many words becomes a candidate, whatever
+            the document's size; None where nothing can be promised, and all is best effort.
+    """
+
+    recall: Fraction
+    words: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The documents that account for a text: the fewest that cover the most of it, greedily.
+
+    Args:
+        content: The text.
+        words: Its words.
+        min_words: Passages of fewer words were not counted.
+        sources: Each adds something to those before it, the one that adds the most first.
+        also: Documents read that share passages and add nothing to the sources: ids and names, those that share the
+            most words first.
+        longest_passage: Words of the longest passage of any document that was read; 0 where there is none.
+        candidates: Documents that may have a passage of the text.
+        read: How many of them were compared with it, word by word.
+        without_text: How many could not be, since the store has no text of them.
+        promise: How many of the documents with a passage are candidates.
+        warnings: What the user should know beside it.
+    """
+
+    content: str = field(repr=False)
+    words: int
+    min_words: int
+    sources: tuple[TextSource, ...]
+    also: tuple[tuple[str, str], ...]
+    longest_passage: int
+    candidates: int
+    read: int
+    without_text: int
+    promise: Promise
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def covered_words(self) -> int:
+        """Words of the text that stand in a passage of any document that was read."""
+        return sum(source.new_words for source in self.sources)
+
+    @property
+    def coverage(self) -> float:
+        """The share of the words that stand in a passage, 0 to 1; 0 for a text without words."""
+        return self.covered_words / self.words if self.words else 0.0
+
+    @property
+    def unread(self) -> int:
+        """Candidates that were not read, since the means of one search were used up."""
+        return self.candidates - self.read - self.without_text

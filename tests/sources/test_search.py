@@ -1,0 +1,185 @@
+"""Sources of a text: by hand, against plain sets of words, and within the means of one search."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tests.similar.copies import Watched
+from tests.sources.made import words
+from whorl import Document, ParameterError, Shares, Store
+from whorl.context import new_request
+from whorl.errors import StoppedError
+from whorl.fingerprint.passages import Passage
+from whorl.sources import search
+from whorl.sources.result import Attribution
+from whorl.sources.search import find_sources
+
+RECALL = Fraction(95, 100)
+#: Twelve words of Melville, ten of Austen, six of our own.
+WHALE = "call me ishmael some years ago never mind how long precisely having"
+PRIDE = "it is a truth universally acknowledged that a single man"
+TEXT = f"{WHALE.title()}! And so we come to {PRIDE}."
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(Watched(tmp_path / "store")) as opened:
+        assert isinstance(opened.engine, Watched)
+        opened.engine.asked = []
+        yield opened
+
+
+def answer(store: Store, text: str, *, min_words: int = 8, most_read: int = 300) -> Attribution:
+    return find_sources(store.engine, text, RECALL, min_words=min_words, most_read=most_read)
+
+
+def test_by_hand(store: Store) -> None:
+    """
+    Moby-Dick has 12 of the text's 27 words, Pride and Prejudice 10; a list of first lines has 9 of each, and adds none.
+    """
+    store.index(
+        [
+            Document("moby", f"Loomings. {WHALE} little money", "Moby-Dick"),
+            Document("pride", f"Chapter 1. {PRIDE} in possession", "Pride and Prejudice"),
+            Document("lines", f"{' '.join(WHALE.split()[:9])} … {' '.join(PRIDE.split()[:9])}"),
+            Document("other", "nothing of the kind is said in this one at all"),
+        ]
+    )
+    found = answer(store, TEXT, min_words=9)
+    # The list has 18 words of the text in passages of nine; then the books have what is left of theirs.
+    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [
+        ("lines", 18, 18, 0),
+        ("moby", 12, 3, 3),
+        ("pride", 10, 1, 1),
+    ]
+    assert (found.words, found.covered_words, found.longest_passage) == (27, 22, 12)
+    moby = found.sources[1]
+    assert moby.name == "Moby-Dick"
+    # 23 shingles in the text, 11 in the document, 8 in both.
+    assert moby.shares == Shares.of_counts(8, 23, 11)
+    assert moby.shingles == 11
+    assert moby.passages == (Passage((0, 67), (10, 77), 12),)
+    assert TEXT[slice(*moby.passages[0].a)].lower() == moby.content[slice(*moby.passages[0].b)] == WHALE
+    assert (found.candidates, found.read, found.unread, found.without_text, found.also) == (3, 3, 0, 0, ())
+    # Passages of ten words: the list has none, and the books have all.
+    found = answer(store, TEXT, min_words=10)
+    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [
+        ("moby", 12, 12, 12),
+        ("pride", 10, 10, 10),
+    ]
+    assert found.also == ()
+
+
+def test_who_adds_nothing_is_named(store: Store) -> None:
+    """
+    A copy of a source is none itself, and what both have is in none alone.
+    """
+    store.index([Document("b", WHALE, "B"), Document("a", WHALE, "A"), Document("most", " ".join(WHALE.split()[:10]))])
+    found = answer(store, TEXT)
+    assert [(each.id, each.new_words, each.only_words) for each in found.sources] == [("a", 12, 0)]
+    assert found.also == (("b", "B"), ("most", ""))
+
+
+def test_the_same_as_with_plain_sets(store: Store) -> None:
+    """
+    Texts made of each other: words covered, added and had alone, as sets of places of shingles tell them.
+    """
+    chance = random.Random(11)
+    text = words(chance, 400)
+    made: dict[str, list[str]] = {}
+    for number in range(30):
+        own = words(chance, 100)
+        for _ in range(chance.randrange(1, 4)):
+            at, length = chance.randrange(360), chance.randrange(5, 60)
+            own += [*text[at : at + length], *words(chance, 3)]
+        made[f"{number:02}"] = own
+    store.index(Document(name, " ".join(each)) for name, each in made.items())
+    found = answer(store, " ".join(text), min_words=1)
+
+    def covered(own: list[str]) -> set[int]:
+        kept = {tuple(own[at : at + 5]) for at in range(len(own) - 4)}
+        starts = [at for at in range(len(text) - 4) if tuple(text[at : at + 5]) in kept]
+        return {at + step for at in starts for step in range(5)}
+
+    read = {each.id for each in found.sources} | {name for name, _ in found.also}
+    assert len(read) == found.read > 20
+    plain = {name: covered(own) for name, own in made.items() if name in read}
+    left = dict(plain)
+    for each in found.sources:
+        # Of equals any may come first.
+        assert each.new_words == len(left[each.id]) == max(map(len, left.values()))
+        left = {name: has - plain[each.id] for name, has in left.items()}
+    assert not any(left.values())
+    for each in found.sources:
+        others = set().union(*(has for name, has in plain.items() if name != each.id))
+        assert each.words == len(plain[each.id])
+        assert each.only_words == len(plain[each.id] - others)
+    assert found.covered_words == len(set().union(*plain.values()))
+    assert 0 < found.coverage < 1
+
+
+def test_means_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    No more documents are read than are allowed, or than have so many characters; the rest is told as unread.
+    """
+    text = " ".join(words(random.Random(12), 50))
+    store.index(Document(f"{number:02}", f"{text} {number}") for number in range(60))
+    found = answer(store, text, most_read=7)
+    assert (found.candidates, found.read, found.unread) == (60, 7, 53)
+    assert isinstance(store.engine, Watched)
+    assert sum(each.startswith("text of") for each in store.engine.asked) == 7
+    monkeypatch.setattr(search, "MOST_CHARACTERS", len(text))
+    found = answer(store, text)
+    assert (found.read, found.unread) == (25, 35)
+
+
+def test_texts_that_are_not_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Candidates without a stored text are counted.
+    """
+    store.index([Document("a", WHALE), Document("b", WHALE)])
+    monkeypatch.setattr(store.engine, "texts", lambda ids: {"a": WHALE})
+    found = answer(store, WHALE)
+    assert ([each.id for each in found.sources], found.read, found.without_text, found.unread) == (["a"], 1, 1, 0)
+
+
+def test_what_is_told_meanwhile(store: Store) -> None:
+    """
+    What is done, how much of it, and of how much.
+    """
+    store.index([Document("a", WHALE), Document("b", PRIDE)])
+    told: list[tuple[str, int, int]] = []
+    find_sources(store.engine, TEXT, RECALL, progress=lambda *each: told.append(each))
+    assert told == [("looking for candidates", 0, 1), ("comparing", 0, 2), ("comparing", 1, 2)]
+
+
+def test_it_ends_when_nobody_waits(store: Store) -> None:
+    """
+    A request that is cancelled compares no further documents.
+    """
+    store.index([Document("a", WHALE), Document("b", WHALE)])
+    with new_request() as request, pytest.raises(StoppedError):
+        find_sources(
+            store.engine, TEXT, RECALL, progress=lambda doing, *_: request.cancel() if doing == "comparing" else None
+        )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"min_words": 0}, "min_words must be at least 1, got 0"),
+        ({"most_read": 0}, "most_read must be 1 to 10,000, got 0"),
+        ({"most_read": 10_001}, "most_read must be 1 to 10,000, got 10001"),
+    ],
+)
+def test_numbers_out_of_range(store: Store, asked: dict[str, int], said: str) -> None:
+    """
+    They are named, with what would do.
+    """
+    with pytest.raises(ParameterError, match=said):
+        answer(store, TEXT, **asked)
