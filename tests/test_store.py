@@ -32,8 +32,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         lambda store: store.prepare_similar("gone"),
         lambda store: store.compare("a", "gone"),
         lambda store: store.texts(["a", "gone"]),
+        lambda store: store.sources("gone"),
     ],
-    ids=["similar", "prepare_similar", "compare", "texts"],
+    ids=["similar", "prepare_similar", "compare", "texts", "sources"],
 )
 def test_an_unknown_document_is_one_error(store: Store, ask: Callable[[Store], object]) -> None:
     """
@@ -58,6 +59,20 @@ def test_two_documents_compared(store: Store) -> None:
     assert (store.text("a"), store.text("nosuch"), store.text("empty")) == (ONE, None, None)
     with pytest.raises(UnknownDocumentError, match="no document 'nosuch'"):
         store.compare("a", "nosuch")
+
+
+def test_sources_of_a_document_and_of_a_text(store: Store) -> None:
+    """
+    A document is none of its own, whatever reference names it; a query leaves others out, and what it warns of is told.
+    """
+    store.index([Document("node", OTHER, properties={"DBID": 4242})])
+    assert [each.id for each in store.sources("4242", min_words=5).sources] == ["b"]
+    assert [each.id for each in store.sources(source=OTHER, except_for="ID:b").sources] == ["node"]
+    left = store.sources(source=OTHER, except_for="FINGERPRINT:nosuch OR FINGERPRINT:b_100", min_words=5)
+    assert [each.id for each in left.sources] == ["a"]
+    assert left.warnings == ("the store has no document 'nosuch'",)
+    with pytest.raises(ValueError, match="document 'empty' has no stored text"):
+        store.sources("empty")
 
 
 def test_a_collection_without_texts(solr_standalone_url: str) -> None:

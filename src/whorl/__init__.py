@@ -3,7 +3,7 @@
 A store:
 
 open_store      a Solr collection by URL, or a folder on disk, as a Store
-Store           index, search, similar, compare, explain, delete, signature
+Store           index, search, similar, sources, compare, explain, delete, signature
 Settings        what variables and whorl.toml say; FieldNames, what a Solr collection calls its fields
 Conventions     how queries are read where they do not say it: Operator, QueryLimits
 PreparedQuery   a query that is read once, to search, count, measure and explain; PreparedSimilar, a similar search
@@ -14,6 +14,7 @@ What goes in and comes out:
 Document        a text under an id, with a name and properties; Stored, what is stored of it; Indexed, how many were
 Hit, Page       what a search gives back, sorted by Order, which knows the Kind of a field's values
 Found, Similar  what a search for similar documents gives back; SketchPlan, Branch and MinHashPlan, how it searched
+Attribution     the documents that account for a text, each a TextSource, found with a Promise
 Measured        what a hit shares with a query's source
 Comparison      two texts compared exactly, with each Passage that both have and the Size of both
 Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
@@ -86,11 +87,13 @@ if TYPE_CHECKING:
     from whorl.similar.measured import Measured
     from whorl.similar.minhash_plan import MinHashPlan
     from whorl.similar.plan import Branch, SketchPlan
+    from whorl.sources.result import Attribution, Promise, TextSource
     from whorl.store import Store
 
     __version__: str
 
 __all__ = [
+    "Attribution",
     "Branch",
     "Cluster",
     "Comparison",
@@ -122,6 +125,7 @@ __all__ = [
     "Passage",
     "PreparedQuery",
     "PreparedSimilar",
+    "Promise",
     "QueryError",
     "QueryLimits",
     "QuerySyntaxError",
@@ -142,6 +146,7 @@ __all__ = [
     "Store",
     "StoreError",
     "Stored",
+    "TextSource",
     "UnknownDocumentError",
     "UnsupportedQueryError",
     "WhorlError",
@@ -182,6 +187,7 @@ _NAMES = {
     "similar.measured": "Measured",
     "similar.minhash_plan": "MinHashPlan",
     "similar.plan": "Branch SketchPlan",
+    "sources.result": "Attribution Promise TextSource",
     "opening": "open_store",
     "store": "Store",
 }

@@ -1,4 +1,4 @@
-"""What several commands take: --store, --rows and --start."""
+"""What several commands take: --store, --rows and --start; and the files that they write."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import FIRST, whorl
+from whorl.cli.options import written_file
+from whorl.errors import ParameterError
 
 
 def test_the_default_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,3 +43,19 @@ def test_pages_out_of_range(notes: Path, option: tuple[str, str]) -> None:
     result = whorl("search", "--store", "store", *option, "*")
     assert result.exit_code == 2
     assert option[0] in result.stderr
+
+
+def test_a_file_is_in_its_place_once_it_is_whole(folder: Path) -> None:
+    """
+    What was there stays until then; a folder is refused, and so is what cannot be written.
+    """
+    file = folder / "out.txt"
+    file.write_text("before", encoding="utf-8")
+    with written_file(file) as out:
+        out.write("after")
+        assert file.read_text(encoding="utf-8") == "before"
+    assert file.read_text(encoding="utf-8") == "after"
+    assert [path.name for path in folder.iterdir()] == ["out.txt"]
+    for wrong in (folder, Path("."), folder / "nosuch" / "out.txt"):
+        with pytest.raises(ParameterError, match=r"is a folder|cannot be written"), written_file(wrong):
+            pass

@@ -34,6 +34,7 @@ ROUTES = {
     ("get", "/api/duplicates/{job_id}"),
     ("delete", "/api/duplicates/{job_id}"),
     ("post", "/api/similar"),
+    ("post", "/api/sources"),
     ("post", "/api/documents"),
     ("get", "/api/documents/{document_id}"),
     ("delete", "/api/documents/{document_id}"),

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
+from whorl.cli.options import require_writable, written_file
 from whorl.errors import ParameterError, WhorlError
 
 if TYPE_CHECKING:
@@ -167,14 +168,11 @@ def duplicates(
     if form == "parquet":
         raise ParameterError("parquet is what --engine spark writes; here it is json, csv or table")
     file = None if output is None else Path(output)
-    for target in (file, delete_list):
-        if target is not None and (not target.name or target.is_dir()):
-            raise ParameterError(f"{target} is a folder; name a file to write to")
     if file is not None and delete_list is not None and file.absolute() == delete_list.absolute():
         raise ParameterError(f"--output and --delete-list are one file, {file}; name two")
     for target in (file, delete_list):
         if target is not None:
-            _require_writable(target)
+            require_writable(target)
     form = form or (_SUFFIXES.get(file.suffix.lower(), "table") if file else "table")
     links_suffice = wants_clusters and not complete and keep is None
     # What came before is the reference of what is new.
@@ -390,7 +388,7 @@ def _write(
     from whorl.wire.duplicates import write_clusters, write_pairs
     from whorl.wire.text import counted
 
-    with _opened(output) as out:
+    with written_file(output) as out:
         if wants_clusters:
             clusters, documents = write_clusters(found.clusters(complete=complete, only_new=only_new), form, out)
             told = f"{counted(clusters, 'cluster')} with {counted(documents, 'document')}"
@@ -403,7 +401,7 @@ def _list(found: Duplicates, keep: str, delete_list: Path, *, only_new: bool) ->
     from whorl.duplicates import superfluous
     from whorl.wire.text import counted
 
-    with _opened(delete_list) as out:
+    with written_file(delete_list) as out:
         count = 0
         for member in superfluous(found.clusters(complete=True, only_new=only_new), keep):
             out.write(f"{member.id}\n")
@@ -445,47 +443,6 @@ def _is_too_much_lost(problems: Sequence[Problem], count: int, *, strict: bool) 
         )
     click.echo(f"failed: {told}; what was found is of the others", err=True)
     return True
-
-
-def _require_writable(target: Path) -> None:
-    """Raise where a file cannot be written, before hours of work.
-
-    Raises:
-        ParameterError: It cannot.
-    """
-    if target.exists() and not target.is_file():
-        # Opening a pipe would wait for who reads it.
-        return
-    partial = _partial(target)
-    try:
-        with partial.open("ab"):
-            pass
-        if not partial.stat().st_size:
-            partial.unlink()
-    except OSError as error:
-        raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
-
-
-def _partial(target: Path) -> Path:
-    return target.with_name(f"{target.name}.part")
-
-
-@contextmanager
-def _opened(output: Path | None) -> Iterator[TextIO]:
-    """Open what is written to; a file is in its place once it is complete."""
-    if output is None:
-        yield sys.stdout
-        return
-    # A device or a pipe is written to as it is, and never replaced.
-    is_file = output.is_file() or not output.exists()
-    partial = _partial(output) if is_file else output
-    try:
-        with partial.open("w", encoding="utf-8", newline="\n") as out:
-            yield out
-        if is_file:
-            partial.replace(output)
-    except OSError as error:
-        raise ParameterError(f"{output} cannot be written: {error.strerror or error}") from error
 
 
 @contextmanager

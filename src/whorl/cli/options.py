@@ -1,8 +1,16 @@
-"""Options that several commands have."""
+"""Options that several commands have, and the files that they write."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
 import click
+
+from whorl.errors import ParameterError
 
 STORE = click.option(
     "--store",
@@ -35,3 +43,50 @@ START = click.option(
     "--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000), help="Hits to leave out."
 )
 EXPLAIN = click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
+
+
+def require_writable(target: Path) -> None:
+    """Raise where a file cannot be written, before hours of work.
+
+    Raises:
+        ParameterError: It cannot, or is a folder.
+    """
+    if not target.name or target.is_dir():
+        raise ParameterError(f"{target} is a folder; name a file to write to")
+    if target.exists() and not target.is_file():
+        # Opening a pipe would wait for who reads it.
+        return
+    partial = _partial(target)
+    try:
+        with partial.open("ab"):
+            pass
+        if not partial.stat().st_size:
+            partial.unlink()
+    except OSError as error:
+        raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def written_file(output: Path | None) -> Iterator[TextIO]:
+    """Open what is written to, standard output where None; a file is in its place once it is complete.
+
+    Raises:
+        ParameterError: It cannot be written.
+    """
+    if output is None:
+        yield sys.stdout
+        return
+    # A device or a pipe is written to as it is, and never replaced.
+    is_file = output.is_file() or not output.exists()
+    partial = _partial(output) if is_file else output
+    try:
+        with partial.open("w", encoding="utf-8", newline="\n") as out:
+            yield out
+        if is_file:
+            partial.replace(output)
+    except OSError as error:
+        raise ParameterError(f"{output} cannot be written: {error.strerror or error}") from error
+
+
+def _partial(target: Path) -> Path:
+    return target.with_name(f"{target.name}.part")

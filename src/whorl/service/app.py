@@ -27,6 +27,7 @@ from whorl.service.routes.health import health_routes
 from whorl.service.routes.page import page_routes
 from whorl.service.routes.search import search_routes
 from whorl.service.routes.similar import similar_routes
+from whorl.service.routes.sources import sources_routes
 from whorl.service.routes.text import text_routes
 from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
@@ -87,6 +88,7 @@ def create_app(
     answer_failures(app)
     app.include_router(search_routes(store))
     app.include_router(similar_routes(store))
+    app.include_router(sources_routes(store))
     app.include_router(documents_routes(store, Uploads(store, settings, writes, memory)))
     app.include_router(text_routes(settings.file_limits))
     app.include_router(compare_routes(store))

@@ -45,7 +45,7 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
     """
     if a == b == _STANDARD_INPUT:
         raise ParameterError("- is standard input, which is read once; name a file or an id beside it")
-    texts = {name: _file(name) for name in (a, b) if _is_file(name)}
+    texts = {name: read_file(name) for name in (a, b) if is_file(name)}
     ids = [name for name in dict.fromkeys((a, b)) if name not in texts]
     if ids:
         stored, store_scheme = _documents(ids, store)
@@ -58,12 +58,18 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
     return texts[a], texts[b], scheme or store_scheme
 
 
-def _is_file(name: str) -> bool:
+def is_file(name: str) -> bool:
+    """Return whether a name that was typed is that of a file, or of standard input."""
     # A pipe, such as bash's <(…), is read like a file; a folder is not.
     return name == _STANDARD_INPUT or (os.path.exists(name) and not os.path.isdir(name))
 
 
-def _file(name: str) -> Read:
+def read_file(name: str) -> Read:
+    """Return the text of a file or of standard input.
+
+    Raises:
+        ParameterError: It cannot be read, or is not text.
+    """
     return Read(name, "standard input" if name == _STANDARD_INPUT else "file", source_text(name))
 
 

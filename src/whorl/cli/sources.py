@@ -1,0 +1,131 @@
+"""`whorl sources`: which documents account for a text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from whorl.cli.options import STORE, require_writable, written_file
+from whorl.cli.render.comparison import is_file, read_file
+from whorl.cli.render.console import console, progress_bar
+from whorl.cli.render.sources import closing_line, sources_table, totals_line
+from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.opening import open_store
+from whorl.sources.search import DEFAULT_READ, MIN_WORDS, MOST_READ
+from whorl.store import SOURCE
+from whorl.wire.comparison import Read
+from whorl.wire.report import report
+from whorl.wire.sources import notes, sources_values, write_sources
+from whorl.wire.text import as_json as json_text
+from whorl.wire.text import printable
+
+
+@click.command()
+@click.argument("named", metavar="TEXT")
+@STORE
+@click.option(
+    "--min-words",
+    default=MIN_WORDS,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Words of the shortest passage that counts; none is shorter than a shingle.",
+)
+@click.option("--except", "except_for", metavar="QUERY", help="Leave out the documents that this query matches.")
+@click.option(
+    "--recall", default="95", show_default=True, metavar="PERCENT", help="How many of the sources are to be found."
+)
+@click.option(
+    "--most-read",
+    default=DEFAULT_READ,
+    show_default=True,
+    type=click.IntRange(1, MOST_READ),
+    help="Documents to compare the text with, at most.",
+)
+@click.option("--rows", default=10, show_default=True, type=click.IntRange(0), help="Sources to show in the table.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: all sources, with their passages in both texts.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, a source a line.")
+@click.option("--html", metavar="FILE", help="Write a report to read, print and send: one file that needs no network.")
+def sources(
+    named: str,
+    store: str | None,
+    min_words: int,
+    except_for: str | None,
+    recall: str,
+    most_read: int,
+    rows: int,
+    as_json: bool,
+    as_csv: bool,
+    html: str | None,
+) -> None:
+    """Tell which documents account for a text: the fewest that cover the most of it.
+
+    TEXT is a file, - for standard input, or the id of a document in the store, which is not among its own sources. What
+    is the path of a file is that file.
+
+    \b
+    covers   words of the text that stand in passages of the source
+    adds     … those of them that no source above has: the first adds the most
+    alone    … those of them that no other document has that was read
+    jaccard  shingles (words in a row) that both have, of all that either has
+    A in B   … of those of the text
+    B in A   … of those of the source
+
+    All of these are counted on whole texts. Documents to read are found with the recall that the last line tells.
+    """  # noqa: D301 - click wants the control character
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv are two forms of one answer; leave one of the two out")
+    report_file = None if html is None else Path(html)
+    if report_file is not None:
+        require_writable(report_file)
+    given = read_file(named) if is_file(named) else None
+    with open_store(store, create=False) as opened, _progress() as progress:
+        try:
+            found = opened.sources(
+                named if given is None else SOURCE,
+                source=None if given is None else given.text,
+                recall=recall,
+                min_words=min_words,
+                except_for=except_for,
+                most_read=most_read,
+                progress=progress,
+            )
+        except UnknownDocumentError as error:
+            if given is not None:
+                raise
+            raise ParameterError(f"{named!r} is no file here, and {error} (whorl search '*' lists some)") from error
+    read = given or Read(named, "document", found.content)
+    if report_file is not None:
+        with written_file(report_file) as out:
+            out.write(report(read, found))
+    if as_json:
+        click.echo(json_text(sources_values(read, found)))
+        return
+    for note in notes(found):
+        click.echo(f"note: {printable(note)}", err=True)
+    if as_csv:
+        write_sources(found, sys.stdout)
+        return
+    click.echo(totals_line(found))
+    if found.sources[:rows]:
+        click.echo()
+        console().print(sources_table(found, rows))
+        click.echo()
+    hidden = len(found.sources) - rows
+    click.echo(f"… and {hidden:,} more\n" if hidden > 0 else "", nl=False)
+    click.echo(closing_line(found))
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show what is being done on a terminal, nothing elsewhere."""
+    with progress_bar() as bar:
+        task = bar.add_task("reading", total=None)
+
+        def tell(doing: str, done: int, total: int) -> None:
+            bar.update(task, description=doing, completed=done, total=total)
+
+        yield tell

@@ -1,0 +1,68 @@
+"""Which documents account for a text, over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from whorl.service.errors import Json
+from whorl.sources.search import DEFAULT_READ, MIN_WORDS
+from whorl.store import SOURCE, Store
+from whorl.wire.comparison import Read
+from whorl.wire.sources import sources_values
+
+#: Documents that one request may have read.
+_MOST_READ = 1_000
+
+
+class SourcesRequest(BaseModel):
+    """What `POST /api/sources` is sent: a document's id or a text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str | None = None
+    text: str | None = None
+    min_words: int = Field(MIN_WORDS, ge=1, le=1_000_000)
+    #: A query: the documents that it matches are no sources.
+    except_for: str | None = Field(None, alias="except")
+    recall: float = Field(95, gt=0, le=100)
+    most_read: int = Field(DEFAULT_READ, ge=1, le=_MOST_READ)
+    #: Which texts are told beside the places of passages.
+    texts: Literal["none", "passages"] = "passages"
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.id is None) == (self.text is None):
+            raise ValueError("name one: id or text")
+        return self
+
+
+def sources_routes(store: Store) -> APIRouter:
+    """Return the route.
+
+    Args:
+        store: Where the documents are.
+    """
+    router = APIRouter(tags=["whorl"], default_response_class=Json)
+
+    @router.post("/api/sources")
+    def sources(asked: SourcesRequest) -> dict[str, Any]:
+        """The documents that account for a text: the fewest that cover the most of it, each with its passages.
+
+        In shares and passages A is the text and B the source. Places are half-open ranges of characters as Python
+        counts them: Unicode code points, from 0.
+        """
+        found = store.sources(
+            SOURCE if asked.id is None else asked.id,
+            source=asked.text,
+            recall=asked.recall,
+            min_words=asked.min_words,
+            except_for=asked.except_for,
+            most_read=asked.most_read,
+        )
+        read = Read("", "text", found.content) if asked.id is None else Read(asked.id, "document", found.content)
+        return sources_values(read, found, texts=asked.texts)
+
+    return router

@@ -1,0 +1,105 @@
+"""The sources of a text as JSON, as CSV, and what one should know about them in words."""
+
+from __future__ import annotations
+
+import csv
+from typing import Literal, TextIO
+
+from whorl.fingerprint.statistics.metric import Shares
+from whorl.sources.result import Attribution, TextSource
+from whorl.wire.comparison import Lines, Read
+from whorl.wire.numbers import fraction, shares_values
+from whorl.wire.text import counted
+
+#: The columns of CSV, a source a row; shares are fractions.
+COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
+
+
+def sources_values(
+    read: Read, found: Attribution, *, texts: Literal["none", "passages"] = "passages"
+) -> dict[str, object]:
+    """Return the sources of a text as JSON values: totals, and each source with its shares and passages.
+
+    Args:
+        read: The text, which is A in shares and passages; a source is B.
+        found: Its sources.
+        texts: Whether passages have their texts beside their places.
+    """
+    lines, with_text = Lines(read.text), texts == "passages"
+
+    def source(each: TextSource) -> dict[str, object]:
+        own = Lines(each.content)
+        return {
+            **_numbers(each, found),
+            **shares_values(each.shares, each.shares, each.shares, is_exact=True),
+            "shingles": each.shingles,
+            "passages": [
+                {
+                    "words": passage.words,
+                    "a": lines.values(passage.a, with_text),
+                    "b": own.values(passage.b, with_text),
+                }
+                for passage in each.passages
+            ],
+        }
+
+    return {
+        "text": {"name": read.name, "kind": read.kind, "words": found.words},
+        "covered_words": found.covered_words,
+        "coverage": fraction(found.coverage),
+        "longest_passage": found.longest_passage,
+        "min_words": found.min_words,
+        "candidates": found.candidates,
+        "read": found.read,
+        "unread": found.unread,
+        "without_text": found.without_text,
+        "recall": float(found.promise.recall),
+        "promised_words": found.promise.words,
+        "warnings": notes(found),
+        "sources": [source(each) for each in found.sources],
+        "also": [{"id": document_id, "name": name} for document_id, name in found.also],
+    }
+
+
+def write_sources(found: Attribution, out: TextIO) -> None:
+    """Write the sources as CSV, one a row."""
+    rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    rows.writeheader()
+    for each in found.sources:
+        shares = {name: fraction(getattr(each.shares, name)) for name in Shares.NAMES}
+        rows.writerow({**_numbers(each, found), **shares, "shingles": each.shingles, "passages": len(each.passages)})
+
+
+def notes(found: Attribution) -> list[str]:
+    """Return what one should know about the sources beside their numbers."""
+    lines = list(found.warnings)
+    if found.without_text:
+        lines.append(f"not compared, for want of a stored text: {counted(found.without_text, 'candidate')}")
+    if found.unread:
+        lines.append(
+            f"not read: {found.unread:,} of {counted(found.candidates, 'candidate')}, those that promised the least; "
+            "there may be more sources among them"
+        )
+    return lines
+
+
+def recall_line(found: Attribution) -> str:
+    """Say in one line how surely a document with a passage is among the sources or beside them."""
+    promise = found.promise
+    if promise.words is None:
+        return "best effort: nothing is promised"
+    return (
+        f"at least {float(100 * promise.recall):g} of 100 documents with a passage of "
+        f"{counted(promise.words, 'word')} are found, more of those with a longer one"
+    )
+
+
+def _numbers(each: TextSource, found: Attribution) -> dict[str, object]:
+    return {
+        "id": each.id,
+        "name": each.name,
+        "words": each.words,
+        "coverage": fraction(each.words / found.words),
+        "new_words": each.new_words,
+        "only_words": each.only_words,
+    }

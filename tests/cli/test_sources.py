@@ -1,0 +1,93 @@
+"""`whorl sources` as a user meets it: what a text may be, what is printed and written, what goes wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.cli.running import FIRST, SECOND, whorl
+from whorl.cli.main import main
+
+pytestmark = pytest.mark.usefixtures("notes")
+
+
+def test_a_text_is_a_file_an_id_or_standard_input(folder: Path) -> None:
+    """
+    A file's sources may be documents of its own text; a document's are others.
+    """
+    (folder / "own.txt").write_text(FIRST, encoding="utf-8")
+    file = json.loads(whorl("sources", "--store", "store", "--json", "own.txt").stdout)
+    assert (file["text"]["kind"], [each["id"] for each in file["sources"]]) == ("file", ["notes/a.txt"])
+    piped = CliRunner().invoke(main, ["sources", "--store", "store", "--json", "-"], input=FIRST)
+    assert json.loads(piped.stdout)["sources"] == file["sources"]
+    # Away from its folder the same name is that of the document.
+    (folder / "notes" / "a.txt").unlink()
+    document = json.loads(whorl("sources", "--store", "store", "--json", "notes/a.txt").stdout)
+    assert (document["text"]["kind"], [each["id"] for each in document["sources"]]) == ("document", ["notes/b.txt"])
+    # Both have "The quick … all day in the".
+    assert (document["covered_words"], document["text"]["words"]) == (17, 19)
+
+
+def test_what_is_printed(folder: Path) -> None:
+    """
+    Totals, the sources that add something, and what was read.
+    """
+    (folder / "own.txt").write_text(f"{SECOND} And nothing else.", encoding="utf-8")
+    result = whorl("sources", "--store", "store", "own.txt")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "19 of 22 words (86.3%) stand in 1 source; the longest passage has 19 words."
+    assert lines[3].split()[0] == "notes/b.txt"
+    assert lines[-1].startswith("2 documents read, 1 of them with nothing that the sources lack; ")
+    few = whorl("sources", "--store", "store", "own.txt", "--rows", "0").stdout
+    assert "… and 1 more" in few
+    assert "notes/b.txt" not in few
+
+
+def test_who_is_left_out_and_what_counts(folder: Path) -> None:
+    """
+    --except leaves documents out, --min-words short passages; CSV has a line a source.
+    """
+    (folder / "own.txt").write_text(SECOND, encoding="utf-8")
+    asked = ("sources", "--store", "store", "own.txt", "--csv")
+    (row,) = csv.DictReader(io.StringIO(whorl(*asked, "--except", "name:b.txt").stdout))
+    assert (row["id"], row["words"]) == ("notes/a.txt", "17")
+    assert whorl(*asked, "--except", "name:b.txt", "--min-words", "18").stdout.count("\n") == 1
+
+
+def test_a_report_is_written(folder: Path) -> None:
+    """
+    --html FILE, beside what is printed; nothing is left of one that cannot be written.
+    """
+    (folder / "own.txt").write_text(SECOND, encoding="utf-8")
+    assert whorl("sources", "--store", "store", "own.txt", "--html", "report.html").exit_code == 0
+    assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    result = whorl("sources", "--store", "store", "own.txt", "--html", "notes")
+    assert (result.exit_code, result.stderr) == (2, "whorl: notes is a folder; name a file to write to\n")
+    result = whorl("sources", "--store", "store", "own.txt", "--html", "nosuch/report.html")
+    assert result.exit_code == 2
+    assert "cannot be written: No such file" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nosuch"], "'nosuch' is no file here, and the store has no document 'nosuch'"),
+        (["notes/a.txt", "--json", "--csv"], "--json and --csv are two forms of one answer"),
+        (["notes/a.txt", "--recall", "0"], "recall must be a percentage above 0"),
+        (["notes/a.txt", "--except", "("], "this parenthesis is never closed"),
+        (["notes/a.txt", "--min-words", "0"], "--min-words"),
+    ],
+)
+def test_mistakes(arguments: list[str], said: str) -> None:
+    """
+    Exit code 2, and what would do.
+    """
+    result = whorl("sources", "--store", "store", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr

@@ -1,0 +1,58 @@
+"""Sources of a text over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.service.routes.conftest import FIRST
+
+
+def test_sources(client: TestClient) -> None:
+    """
+    Of a document, which is none of its own, or of a text; with or without the texts of passages.
+    """
+    told = client.post("/api/sources", json={"id": "a"}).json()
+    assert (told["text"], [each["id"] for each in told["sources"]]) == (
+        {"name": "a", "kind": "document", "words": 19},
+        ["b"],
+    )
+    # All but the last two words.
+    source = told["sources"][0]
+    assert (source["words"], source["passages"][0]["a"]["text"]) == (17, FIRST[:77])
+    by_text = client.post("/api/sources", json={"text": FIRST, "texts": "none"}).json()
+    assert [each["id"] for each in by_text["sources"]] == ["a"]
+    assert [each["id"] for each in by_text["also"]] == ["b"]
+    assert "text" not in by_text["sources"][0]["passages"][0]["a"]
+
+
+def test_who_is_left_out(client: TestClient) -> None:
+    """
+    Documents that a query matches.
+    """
+    told = client.post("/api/sources", json={"text": FIRST, "except": "name:A"}).json()
+    assert [each["id"] for each in told["sources"]] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status"),
+    [
+        ({}, 400),
+        ({"id": "a", "text": FIRST}, 400),
+        ({"id": "a", "min_words": 0}, 400),
+        ({"id": "a", "most_read": 1_001}, 400),
+        ({"id": "a", "recall": 0}, 400),
+        ({"id": "a", "except": "("}, 400),
+        ({"id": "a", "except_for": "x"}, 400),
+        ({"id": "gone"}, 404),
+    ],
+)
+def test_mistakes(client: TestClient, wrong: dict[str, Any], status: int) -> None:
+    """
+    What cannot be asked is named.
+    """
+    answer = client.post("/api/sources", json=wrong)
+    assert answer.status_code == status
+    assert answer.json()["error"]["message"]

@@ -1,0 +1,109 @@
+"""The sources of a text as JSON and CSV, and what is told beside them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from fractions import Fraction
+
+from whorl.fingerprint.passages import compare
+from whorl.sources.result import Attribution, Promise, TextSource
+from whorl.wire.comparison import Read
+from whorl.wire.sources import COLUMNS, notes, recall_line, sources_values, write_sources
+
+TEXT = "So:\nthe quick brown fox jumps over a lazy dog."
+SOURCE = "The quick brown fox jumps!\n"
+READ = Read("a.txt", "file", TEXT)
+
+
+def found() -> Attribution:
+    """Ten words, of which a document has five, and another the same."""
+    comparison = compare(TEXT, SOURCE)
+    source = TextSource("b", "B", 5, 5, 0, comparison.shares, 1, comparison.passages, SOURCE)
+    return Attribution(TEXT, 10, 5, (source,), (("c", ""),), 5, 3, 2, 0, Promise(Fraction(95, 100), 24))
+
+
+def test_everything_that_is_known() -> None:
+    """
+    Totals, and each source with shares rounded down and places in both texts.
+    """
+    assert sources_values(READ, found()) == {
+        "text": {"name": "a.txt", "kind": "file", "words": 10},
+        "covered_words": 5,
+        "coverage": 0.5,
+        "longest_passage": 5,
+        "min_words": 5,
+        "candidates": 3,
+        "read": 2,
+        "unread": 1,
+        "without_text": 0,
+        "recall": 0.95,
+        "promised_words": 24,
+        "warnings": [
+            "not read: 1 of 3 candidates, those that promised the least; there may be more sources among them"
+        ],
+        "sources": [
+            {
+                "id": "b", "name": "B", "words": 5, "coverage": 0.5, "new_words": 5, "only_words": 0,
+                # One of six shingles.
+                "jaccard": 0.166666, "a_in_b": 0.166666, "b_in_a": 1.0, "exact": True,
+                "shingles": 1,
+                "passages": [
+                    {
+                        "words": 5,
+                        "a": {
+                            "start": 4, "end": 29, "first_line": 2, "last_line": 2,
+                            "text": "the quick brown fox jumps",
+                        },
+                        "b": {
+                            "start": 0, "end": 25, "first_line": 1, "last_line": 1,
+                            "text": "The quick brown fox jumps",
+                        },
+                    }
+                ],
+            }
+        ],
+        "also": [{"id": "c", "name": ""}],
+    }  # fmt: skip
+
+
+def test_places_alone() -> None:
+    """
+    Without texts, passages have places.
+    """
+    assert "The quick" not in str(sources_values(READ, found(), texts="none"))
+
+
+def test_csv() -> None:
+    """
+    A source a row, the columns in one order, ids with commas whole.
+    """
+    out = io.StringIO()
+    written = found()
+    write_sources(replace(written, sources=(replace(written.sources[0], id="b,\n1"),)), out)
+    head, row = csv.reader(io.StringIO(out.getvalue()))
+    assert tuple(head) == COLUMNS
+    assert row == ["b,\n1", "B", "5", "0.5", "5", "0", "0.166666", "0.166666", "1.0", "1", "1"]
+
+
+def test_what_is_told_beside() -> None:
+    """
+    Warnings of the search first; documents without a text; nothing where there is nothing to tell.
+    """
+    whole = replace(found(), candidates=2)
+    assert notes(whole) == []
+    assert notes(replace(whole, candidates=3, without_text=1, warnings=("w",))) == [
+        "w",
+        "not compared, for want of a stored text: 1 candidate",
+    ]
+
+
+def test_the_recall_in_words() -> None:
+    """
+    What is promised of which passages, or that nothing is.
+    """
+    assert recall_line(found()) == (
+        "at least 95 of 100 documents with a passage of 24 words are found, more of those with a longer one"
+    )
+    assert recall_line(replace(found(), promise=Promise(Fraction(1), None))) == "best effort: nothing is promised"
