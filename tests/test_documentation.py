@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
-from whorl import parse
+from whorl import open_store, parse
+from whorl.ingest.files import documents_in
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 WHORL = Path(sys.executable).parent / "whorl"
 _CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
+_REPORT = "sources --store {} examples/letter.txt --html letter.html"
 _CELL = re.compile(r"^\| ((?:\\.|[^|])*?) \|", re.MULTILINE)
 
 
@@ -78,6 +80,40 @@ def test_python_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         exec(compile(block, "python.md", "exec"), names)
     assert [each.hit.id for each in names["found"].found] == ["b"]
     names["store"].close()
+
+
+def test_sources_page_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    The Python of docs/sources.md prints what its console block shows, without the minutes, which add nothing.
+    """
+    monkeypatch.chdir(folder)
+    with open_store("office.whorl") as store:
+        store.index(
+            document
+            for path in sorted(Path("examples/contracts").iterdir())
+            for document in documents_in(path, lambda problem: pytest.fail(str(problem)))
+        )
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "sources.md").read_text("utf-8"), re.DOTALL)
+    exec(compile(block, "sources.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[1:] == ["29", "24"]
+    assert [line.split()[1:3] for line in lines if line.startswith("examples/")] == [
+        ["54", "54"],
+        ["29", "29"],
+        ["53", "7"],
+    ]
+
+
+@pytest.mark.process
+def test_the_example_report_is_what_the_command_writes(folder: Path) -> None:
+    """
+    docs/examples/letter.html, from the documents of the examples.
+    """
+    for words in ("index --store letter.whorl examples/contracts", _REPORT.format("letter.whorl")):
+        subprocess.run([str(WHORL), *words.split()], cwd=folder, capture_output=True, check=True)
+    assert (folder / "letter.html").read_text("utf-8") == (ROOT / "docs" / "examples" / "letter.html").read_text(
+        "utf-8"
+    )
 
 
 def table_queries() -> list[str]:

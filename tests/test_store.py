@@ -67,7 +67,7 @@ def test_sources_of_a_document_and_of_a_text(store: Store) -> None:
     """
     store.index([Document("node", OTHER, properties={"DBID": 4242})])
     assert [each.id for each in store.sources("4242", min_words=5).sources] == ["b"]
-    assert [each.id for each in store.sources(source=OTHER, except_for="ID:b").sources] == ["node"]
+    assert [each.id for each in store.sources(source=OTHER, except_for="ID:b", min_words=5).sources] == ["node"]
     left = store.sources(source=OTHER, except_for="FINGERPRINT:nosuch OR FINGERPRINT:b_100", min_words=5)
     assert [each.id for each in left.sources] == ["a"]
     assert left.warnings == ("the store has no document 'nosuch'",)

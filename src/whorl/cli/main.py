@@ -31,8 +31,8 @@ _COMMANDS: Mapping[str, str] = {
     "simhash": "Print the SimHash code of each document: 64 bits, of which near-duplicates differ in few.",
     "similar": "Find the documents that share content with document ID, or with a text that is not in the store.",
     "solr": "Look after a Solr collection, or start a Solr to try.",
-    "upgrade": "Make a store that an earlier version made one of this version.",
     "sources": "Tell which documents account for a text: the fewest that cover the most of it.",
+    "upgrade": "Make a store that an earlier version made one of this version.",
 }
 #: The modules of commands that do not stand in one of their own name.
 _MODULES = {"explain": "search"}

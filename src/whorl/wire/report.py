@@ -145,6 +145,7 @@ def _painted(found: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | N
 def _passages(read: Read, found: Attribution) -> Iterator[str]:
     """Yield the passages of each source, those of the text beside those of the source."""
     lines = Lines(read.text)
+    painted = {place for *_, place in _painted(found)}
     for number, source in enumerate(found.sources, start=1):
         own, name = Lines(source.content), _text(source.name or source.id)
         for at, passage in enumerate(source.passages[:MOST_SHOWN], start=1):
@@ -154,7 +155,7 @@ def _passages(read: Read, found: Attribution) -> Iterator[str]:
             yield f"<h3>In the source, {_lines(own, passage.b)}</h3>{_quoted(source, passage)}"
             part = _shortened(read.text, *passage.a)
             yield f'<h3>In the text, {_lines(lines, passage.a)}</h3><blockquote dir="auto">{part}</blockquote>'
-            links = ['<a href="#text">back to the text</a>']
+            links = [f'<a href="#t{number}-{at}">where it stands in the text</a>'] if (number, at) in painted else []
             if at < min(len(source.passages), MOST_SHOWN):
                 links.append(f'<a href="#p{number}-{at + 1}">next passage of this source</a>')
             yield f'<p class="links">{" · ".join(links)}</p></article>'

@@ -1,0 +1,210 @@
+"""The report of sources: what is in the file, and how it looks and works in a real Chromium."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.service.accessibility import CONTRAST, PROBLEMS
+from tests.service.browser import REQUIRED, NoBrowserError, chromium
+from whorl.fingerprint.passages import compare
+from whorl.fingerprint.scheme import Scheme
+from whorl.sources.result import Attribution, Promise, TextSource
+from whorl.wire import report as module
+from whorl.wire.comparison import Read
+from whorl.wire.report import report
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SCRIPT = "<script>window.ran = true</script><img src=x onerror='window.ran = true'>"
+TEXT = f"{SCRIPT} One two three four five six & seven. Eight nine ten eleven twelve thirteen.\r\n\x00\ud83d End \u202e"
+FIRST = f"{SCRIPT} one two three four five six and seven"
+SECOND = f"zero. Five six seven eight nine ten eleven twelve {'later ' * 60}"
+
+
+def found(text: str, **contents: str) -> Attribution:
+    """Sources as they are given, whatever they cover."""
+    sources = []
+    for name, content in contents.items():
+        comparison = compare(text, content, Scheme(shingle_size=3))
+        words = sum(passage.words for passage in comparison.passages)
+        sources.append(
+            TextSource(f"<i>{name}", name, words, words, 0, comparison.shares, 9, comparison.passages, content)
+        )
+    return Attribution(text, 30, 3, tuple(sources), (("<b>", ""),), 9, 4, 3, 0, Promise(Fraction(95, 100), 24))
+
+
+EXAMPLE = found(TEXT, first=FIRST, second=SECOND)
+READ = Read("<u>.txt", "file", TEXT)
+
+
+class Parts(HTMLParser):
+    """The tags of a page, and the text of the element that holds the text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.text = ""
+        self._depth = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        given = dict(attributes)
+        self.ids += filter(None, [given.get("id")])
+        self.links += filter(None, [given.get("href")])
+        if given.get("class") == "text" or (self._depth and tag in ("a", "sup", "span")):
+            self._depth += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        self._depth -= bool(self._depth) and tag in ("a", "sup", "span", "div")
+
+    def handle_data(self, told: str) -> None:
+        if self._depth:
+            self.text += told
+
+
+def test_nothing_of_a_text_is_markup() -> None:
+    """
+    Not in texts, names and ids; what HTML cannot hold is replaced; nothing is loaded, and there is no script.
+    """
+    page = report(READ, EXAMPLE)
+    parts = Parts(page)
+    assert not {"script", "img", "i", "u", "link", "iframe"} & set(parts.tags)
+    assert "http:" not in page.replace("http-equiv", "")
+    assert "https:" not in page
+    page.encode("utf-8")
+    assert "\x00" not in page
+    # With the number of its source behind each passage.
+    plain = re.sub(r"(?<=[^\d])[12](?=\D)", "", parts.text)
+    assert plain.replace("\n", "") == module._NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", TEXT).replace("\n", "")
+
+
+def test_links_lead_somewhere() -> None:
+    """
+    Each passage has a place of its own, and each link an end.
+    """
+    parts = Parts(report(READ, EXAMPLE))
+    assert len(set(parts.ids)) == len(parts.ids)
+    assert {each.removeprefix("#") for each in parts.links} <= set(parts.ids)
+    assert {"#p1-1", "#p2-1"} <= set(parts.links)
+
+
+def test_what_many_have_is_that_of_the_first() -> None:
+    """
+    The second source is shown where the first has nothing: all of the text once, in order.
+    """
+    ranges = list(module._painted(EXAMPLE))
+    assert [start for start, *_ in ranges[1:]] == [end for _, end, _ in ranges[:-1]]
+    assert (ranges[0][0], ranges[-1][1]) == (0, len(TEXT))
+    shown = [(TEXT[start:end], place[0]) for start, end, place in ranges if place]
+    assert shown == [
+        (TEXT[1 : TEXT.index(" &")], 1),
+        (" & seven. Eight nine ten eleven twelve", 2),
+    ]
+
+
+def test_long_ones_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Passages beyond a number have no place of their own, and what is long is shown by its ends.
+    """
+    monkeypatch.setattr(module, "MOST_SHOWN", 1)
+    monkeypatch.setattr(module, "_LONGEST", 20)
+    text = "a b c d e f g h i j k l m. x one two three four."
+    some = found(text, two="a b c d e f g h i j k l m … one two three four")
+    page = report(Read("", "text", text), some)
+    parts = Parts(page)
+    assert "p1-2" not in parts.ids
+    assert {each.removeprefix("#") for each in parts.links} <= set(parts.ids)
+    assert "a b c d e  […] i j k l m" in page
+
+
+def test_no_sources() -> None:
+    """
+    The text alone, and that nothing was found.
+    """
+    page = report(READ, replace(EXAMPLE, sources=(), also=()))
+    assert "<strong>0.0%</strong> of the 30 words stand in 0 sources" in page
+    assert "<table" not in page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    try:
+        with chromium() as started:
+            yield started
+    except NoBrowserError as error:
+        if os.environ.get(REQUIRED) == "1":
+            pytest.fail(f"{error} ({REQUIRED}=1 asks for it)", pytrace=False)
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    made = tmp_path / "report.html"
+    made.write_text(report(READ, EXAMPLE), encoding="utf-8")
+    return made.as_uri()
+
+
+def seen(page: Page, selector: str) -> list[str]:
+    return [each.inner_text() for each in page.locator(selector).all() if each.is_visible()]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_in_a_browser(browser: Browser, file: str, scheme: str, width: int) -> None:
+    """
+    Without a network: a passage shows what its source has, and the text does not move; texts are dark enough, every
+    control has a name, nothing is wider than the window; and nothing of the text ran.
+    """
+    with browser.new_context(
+        offline=True, color_scheme="dark" if scheme == "dark" else "light", viewport={"width": width, "height": 900}
+    ) as window:
+        page, complaints = window.new_page(), list[str]()
+        page.on("console", lambda told: complaints.append(told.text))
+        page.goto(file)
+        assert seen(page, "article") == []
+        assert len(seen(page, ".hint")) == 1
+        link = page.locator(".text a").last
+        link.scroll_into_view_if_needed()
+        before = page.evaluate("scrollY")
+        link.click()
+        (shown,) = seen(page, "article")
+        assert "2 second" in shown
+        assert "later later" in shown
+        assert seen(page, ".hint") == []
+        assert page.evaluate("scrollY") == before
+        page.locator("article:target .links a").first.click()
+        assert page.evaluate("location.hash").startswith("#t2-")
+        assert page.evaluate("window.ran") is None
+        # The marks of whorl's own page, its headings of views and of the present one, are not asked of a report.
+        problems = [each for each in page.evaluate(PROBLEMS) if not each.startswith("where this is")]
+        assert problems == []
+        assert page.evaluate(CONTRAST) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert complaints == []
+
+
+def test_on_paper(browser: Browser, file: str) -> None:
+    """
+    All passages are printed behind the text, without what only a screen can do.
+    """
+    with browser.new_context(offline=True, color_scheme="dark") as window:
+        page = window.new_page()
+        page.emulate_media(media="print")
+        page.goto(file)
+        assert len(seen(page, "article")) == sum(len(source.passages) for source in EXAMPLE.sources)
+        assert seen(page, ".links, .hint") == []
+        assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.pdf().startswith(b"%PDF")
