@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import FIRST, whorl
-from whorl.cli.options import written_file
+from whorl.cli.options import require_writable, written_file
 from whorl.errors import ParameterError
 
 
@@ -56,6 +56,8 @@ def test_a_file_is_in_its_place_once_it_is_whole(folder: Path) -> None:
         assert file.read_text(encoding="utf-8") == "before"
     assert file.read_text(encoding="utf-8") == "after"
     assert [path.name for path in folder.iterdir()] == ["out.txt"]
-    for wrong in (folder, Path("."), folder / "nosuch" / "out.txt"):
-        with pytest.raises(ParameterError, match=r"is a folder|cannot be written"), written_file(wrong):
-            pass
+    for wrong in (folder, Path(), folder / "nosuch" / "out.txt"):
+        with pytest.raises(ParameterError, match=r"is a folder; name a file|cannot be written"):
+            require_writable(wrong)
+    with pytest.raises(ParameterError, match="cannot be written"), written_file(folder / "nosuch" / "out.txt"):
+        pass

@@ -127,7 +127,7 @@ def test_long_ones_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = Parts(page)
     assert "p1-2" not in parts.ids
     assert {each.removeprefix("#") for each in parts.links} <= set(parts.ids)
-    assert "a b c d e  […] i j k l m" in page
+    assert "a b c d e  […]  i j k l m" in page
 
 
 def test_no_sources() -> None:
