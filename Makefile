@@ -79,6 +79,7 @@ bench-duplicates-accuracy: .venv/developing benchmarks/data/main.jsonl ## Recall
 bench-duplicates-scaling: .venv/developing benchmarks/data/main.jsonl ## Time and memory of duplicates of up to a million documents (about 25 minutes)
 	$(BIN)/python benchmarks/duplicates_scaling.py
 	$(BIN)/python benchmarks/duplicates_scaling.py --boilerplate
+	$(BIN)/python benchmarks/duplicates_scaling.py --families
 
 bench-hamming: .venv/developing ## Hamming search of up to 100 million codes; PEERS='--corpus-peer FOLDER ...' (about 10 minutes)
 	$(BIN)/python benchmarks/hamming.py $(PEERS)

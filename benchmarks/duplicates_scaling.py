@@ -2,6 +2,7 @@
 
     python benchmarks/duplicates_scaling.py [CORPUS.jsonl] [--documents 10000,100000,1000000] [--rounds 2]
     python benchmarks/duplicates_scaling.py --boilerplate [--documents 1000,10000,100000]
+    python benchmarks/duplicates_scaling.py --families [--documents 20000,200000]
 
 Measured is `whorl duplicates FILE -o clusters.jsonl` at 80 %, with one thread on one processor and with all of them;
 the fastest round counts. Documents of 3,000 bytes are made of the corpus (`duplicates_texts.py`: a tenth are
@@ -14,7 +15,10 @@ logarithms: 1 is linear. Memory is the most the process had, pages of its files 
 --boilerplate: documents that share one phrase, 60 % of their words, or nearly all; time per document says whether that
 stays linear.
 
-Results: results/duplicates-scaling.csv and results/duplicates-boilerplate.csv (not with --dry-run).
+--families: texts of 60 and of 300 words that differ in one, one text again and again, and texts of fewer words than a
+shingle has; what a family of near-copies costs.
+
+Results: results/duplicates-scaling.csv, duplicates-boilerplate.csv and duplicates-families.csv there (not with --dry-run).
 """
 
 from __future__ import annotations
@@ -159,20 +163,20 @@ def scaling(corpus: Path, counts: list[int], rounds: int, folder: Path) -> list[
     return rows
 
 
-def write_boilerplate(kind: str, count: int, path: Path) -> None:
-    """Write documents that share boilerplate."""
-    from duplicates_texts import boilerplate, write
+def write_alike(kind: str, count: int, path: Path) -> None:
+    """Write documents that share boilerplate, or are a family."""
+    from duplicates_texts import FAMILIES, boilerplate, near_copies, write
 
-    write(boilerplate(kind, count), path)
+    write(near_copies(kind, count) if kind in FAMILIES else boilerplate(kind, count), path)
 
 
-def alike(counts: list[int], rounds: int, folder: Path) -> list[dict[str, object]]:
-    """Measure documents that share boilerplate."""
+def alike(kinds: Sequence[str], counts: list[int], rounds: int, folder: Path) -> list[dict[str, object]]:
+    """Measure documents that have much in common in several ways."""
     rows: list[dict[str, object]] = []
-    for kind in ("one phrase", "60 % boilerplate", "all alike"):
+    for kind in kinds:
         for count in counts:
             path = folder / f"{count}.jsonl"
-            apart(write_boilerplate, kind, count, path)
+            apart(write_alike, kind, count, path)
             took, out = fastest(path, folder, rounds, [1])
             clusters, taken = clusters_in(out), took[1]
             figures = (
@@ -190,21 +194,30 @@ def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
-    parser.add_argument("--boilerplate", action="store_true")
-    parser.add_argument("--documents", help="how many, with commas  [10000,100000,1000000; a tenth for boilerplate]")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--boilerplate", action="store_true")
+    kinds.add_argument("--families", action="store_true")
+    parser.add_argument("--documents", help="how many, with commas  [10000,100000,1000000; fewer of what is alike]")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=HERE / "data", help="for the documents; 8 GB for a million")
     parser.add_argument("--dry-run", action="store_true", help="record nothing")
     asked = parser.parse_args()
-    counts = asked.documents or ("1000,10000,100000" if asked.boilerplate else "10000,100000,1000000")
+    name, usual = "scaling", "10000,100000,1000000"
+    if asked.boilerplate:
+        name, usual = "boilerplate", "1000,10000,100000"
+    elif asked.families:
+        name, usual = "families", "20000,200000"
+    counts = asked.documents or usual
     sizes = sorted(map(int, counts.split(",")))
     asked.folder.mkdir(parents=True, exist_ok=True)
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors, the best of {asked.rounds} rounds")
-    fields, name = (BOILERPLATE_FIELDS, "boilerplate") if asked.boilerplate else (FIELDS, "scaling")
+    fields = FIELDS if name == "scaling" else BOILERPLATE_FIELDS
     print(*fields, sep="\t")
     with tempfile.TemporaryDirectory(dir=asked.folder, prefix="duplicates-") as made:
-        if asked.boilerplate:
-            rows = alike(sizes, asked.rounds, Path(made))
+        if name != "scaling":
+            from duplicates_texts import BOILERPLATE, FAMILIES
+
+            rows = alike(FAMILIES if asked.families else BOILERPLATE, sizes, asked.rounds, Path(made))
         else:
             rows = scaling(asked.corpus, sizes, asked.rounds, Path(made))
     if not asked.dry_run:

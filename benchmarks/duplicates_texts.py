@@ -161,6 +161,8 @@ def write(texts: Iterable[str], path: Path, progress: Callable[[int], None] = la
 
 #: What documents that share boilerplate are like.
 BOILERPLATE = ("one phrase", "60 % boilerplate", "all alike")
+#: Kinds of families of near-copies.
+FAMILIES = ("60 words, one differs", "300 words, one differs", "one text", "too short")
 _WORDS = 200
 
 
@@ -187,6 +189,26 @@ def boilerplate(kind: str, count: int, seed: int = 5) -> Iterator[str]:
         else:
             raise ValueError(f"no kind {kind!r}; there are {', '.join(BOILERPLATE)}")
         yield " ".join(words)
+
+
+def near_copies(kind: str, count: int) -> Iterator[str]:
+    """Yield a family of texts, one of FAMILIES.
+
+    Args:
+        kind: "N words, one differs": any two differ in the middle one; "one text"; "too short": no text has a shingle.
+        count: How many.
+    """
+    if kind not in FAMILIES:
+        raise ValueError(f"no kind {kind!r}; there are {', '.join(FAMILIES)}")
+    length = int(kind.split()[0]) if kind[0].isdigit() else 60
+    common = [f"word{at:x}" for at in range(length)]
+    for number in range(count):
+        if kind == "too short":
+            yield f"only {number} words"
+        elif kind == "one text":
+            yield " ".join(common)
+        else:
+            yield " ".join([*common[: length // 2], f"other{number:x}", *common[length // 2 + 1 :]])
 
 
 def _invented(chance: np.random.Generator, count: int) -> list[str]:

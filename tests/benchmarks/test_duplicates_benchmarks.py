@@ -15,7 +15,7 @@ import duplicates_peers
 import duplicates_profile
 import duplicates_truth as truth
 from duplicates_scaling import growth
-from duplicates_texts import Texts, boilerplate, families, planted
+from duplicates_texts import Texts, boilerplate, families, near_copies, planted
 
 REAL = [" ".join(f"w{number * number % 977}" for number in range(start, start + 300)) for start in (0, 1000, 2000)]
 
@@ -146,6 +146,18 @@ def test_boilerplate_is_shared_as_told(kind, least, most):
     shared = [np.intersect1d(sets[0], other).size for other in sets[1:]]
     assert least <= min(shared)
     assert max(shared) <= most
+
+
+@pytest.mark.parametrize(
+    ("kind", "shared"),
+    [("60 words, one differs", 51), ("300 words, one differs", 291), ("one text", 56), ("too short", 0)],
+)
+def test_near_copies_are_what_their_kind_says(kind, shared):
+    """
+    A word stands in five shingles, which are what two texts do not share.
+    """
+    one, other = truth.shingle_sets(near_copies(kind, 2), "whitespace")
+    assert np.intersect1d(one, other).size == shared
 
 
 def test_an_exponent_is_that_of_the_power_law():

@@ -316,5 +316,6 @@ def _found(
     )
     if read is not None:
         pairs = settled(archive, archived, pairs, question, read, lambda count: progress("reading whole", count))
-    archive.keep_pairs(pairs, archived.numbers)
+    if archive.lasts:
+        archive.keep_pairs(pairs, archived.numbers)
     return Duplicates(archive, archived, pairs, firsts, archived.is_new, scheme.shingle_size)
