@@ -18,7 +18,7 @@ stays linear.
 --families: texts of 60 and of 300 words that differ in one, one text again and again, and texts of fewer words than a
 shingle has; what a family of near-copies costs.
 
-Results: results/duplicates-scaling.csv, duplicates-boilerplate.csv and duplicates-families.csv there (not with --dry-run).
+Results: results/duplicates-scaling.csv, duplicates-boilerplate.csv, duplicates-families.csv (not with --dry-run).
 """
 
 from __future__ import annotations

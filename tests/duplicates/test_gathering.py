@@ -19,7 +19,7 @@ from whorl.context import new_request
 from whorl.duplicates.archive import Archive
 from whorl.duplicates.gathering import FILES_SCHEME, duplicates_among, duplicates_in, seconds_of
 from whorl.duplicates.question import ask_pairs
-from whorl.errors import StoppedError
+from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.batch import Hashed, Parts, hashed
 from whorl.fingerprint.scheme import Scheme
 
@@ -201,6 +201,19 @@ def test_texts_that_are_short_or_come_again(texts: list[str], size: int) -> None
     assert sizes == {str(at): len(each) for at, each in enumerate(hashes + hashes)}
     alike = Counter(tuple(each) for each in hashes + hashes if each)
     assert together == sum(count * (count - 1) // 2 for count in alike.values())
+
+
+def test_a_reference_keeps_no_state(tmp_path: Path) -> None:
+    """
+    Its pairs among each other would be missing from the folder ever after.
+    """
+    asked = ask_pairs("jaccard", 80, 95)
+    with (
+        pytest.raises(ParameterError, match="a run of its own"),
+        duplicates_among([], asked, reference=DOCUMENTS, folder=tmp_path / "state"),
+    ):
+        pass
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_text_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def duplicates(
                 reading.documents(paths, reference),
                 question,
                 scheme=Scheme(shingle_size=shingle or 5),
-                reference=reading.reference(reference),
+                reference=reading.reference(reference) if reference else (),
                 folder=state,
                 dates=reading.date,
                 links_suffice=links_suffice,

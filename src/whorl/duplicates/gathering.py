@@ -62,7 +62,7 @@ def duplicates_among(
         question: What is to be found.
         scheme: What words and shingles are.
         reference: Documents that the others are compared with, and that are not compared with one another: to what is
-            found they came before, as those of an earlier run with the same folder. Keeps to runs without a folder.
+            found they came before, as those of an earlier run with the same folder. Not beside a folder.
         folder: Where what is learned of them stays, so that another run goes on from there: a run that was stopped is
             completed, and further documents are compared with all that came before. None for a temporary one.
         dates: Seconds since 1970 when a document was made or changed, None where nobody knows.
@@ -73,8 +73,10 @@ def duplicates_among(
 
     Raises:
         StoreError: The folder cannot be used.
-        ParameterError: The folder is of something else.
+        ParameterError: The folder is of something else, or there is a reference beside it.
     """
+    if folder is not None and reference:
+        raise ParameterError("a reference keeps no state: put it into the folder by a run of its own")
     with ExitStack() as opened:
         archive = opened.enter_context(_archive(opened, folder, f"files, under {scheme.name}", FILES_SCHEME))
         archive.begin_reading()

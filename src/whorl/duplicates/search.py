@@ -78,7 +78,7 @@ def find_pairs(
 
     def hang_together(crowd: Numbers) -> bool:
         links, is_decided = linking.of_family(crowd) if links_suffice else ([], False)
-        found.extend(links)
+        found.extend(each.at(places) for each in links)
         return is_decided
 
     for some in find_candidates(compared, question, crowds=links_suffice, hang_together=hang_together):
@@ -89,11 +89,10 @@ def find_pairs(
             pairs = verified(compared, some.smaller[is_open], some.larger[is_open], question)
             if links_suffice:
                 linking.note(pairs)
-        found.append(pairs)
+        found.append(pairs.at(places))
         count += len(pairs)
         progress(count)
-    everything = Pairs.together(found)
-    return Pairs.together([known, everything.at(places)])
+    return Pairs.together([known, *found])
 
 
 def _inverse(places: Numbers, count: int) -> Numbers:
