@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import solr_runtime
+from tests import opensearch_runtime, solr_runtime
 from tests.service.contracts import documents
 from whorl import Store, open_store
 
@@ -47,9 +47,31 @@ def solr_contracts(solr_contracts_url: str) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture(scope="module", params=["embedded", pytest.param("solr", marks=pytest.mark.solr)])
+@pytest.fixture(scope="session")
+def opensearch_contracts_url(opensearch_url: str) -> Iterator[str]:
+    """URL of an index with the documents."""
+    with opensearch_runtime.own_index(opensearch_url) as url:
+        with open_store(url) as store:
+            store.index(documents())
+        yield url
+
+
+@pytest.fixture(scope="session")
+def opensearch_contracts(opensearch_contracts_url: str) -> Iterator[Store]:
+    with open_store(opensearch_contracts_url) as store:
+        yield store
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "embedded",
+        pytest.param("solr", marks=pytest.mark.solr),
+        pytest.param("opensearch", marks=pytest.mark.opensearch),
+    ],
+)
 def contracts(request: pytest.FixtureRequest) -> Store:
-    """Every test that takes this runs on both engines."""
+    """Every test that takes this runs on every engine."""
     store = request.getfixturevalue(f"{request.param}_contracts")
     assert isinstance(store, Store)
     return store

@@ -176,6 +176,22 @@ def test_search(page: Page, shots: Path) -> None:
     expect(page.locator("#name-b")).to_have_text("lease.txt")
 
 
+@pytest.mark.opensearch
+def test_search_in_an_index(browser: Browser, opensearch_contracts_url: str) -> None:
+    """
+    What the store is makes no difference to the page: the same hits, shares and passages.
+    """
+    with serving(opensearch_contracts_url) as served, opened(browser, served.url) as page:
+        ask(page, "FINGERPRINT:minutes_5_95")
+        expect(page.get_by_role("heading", name="3 documents")).to_be_visible()
+        hit = hits(page).filter(has=page.get_by_role("heading", name="lease.txt"))
+        expect(hit.locator(".number span:first-child")).to_have_text(["9.0%", "27.8%", "11.7%"])
+        hit.get_by_role("link", name="Compare with lease.txt").click()
+        expect(page.locator("#name-b")).to_have_text("lease.txt")
+        page.goto(f"{served.url}#duplicates")
+        expect(page.locator("#clusters-blank")).to_be_visible()
+
+
 def test_more_hits(page: Page) -> None:
     """
     Some at a time; the keyboard goes on where the new ones begin.

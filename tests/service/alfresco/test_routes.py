@@ -247,30 +247,32 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
     """
     A request with two facet queries parses its three texts once each, and asks for the source once, the hits beside it.
     """
-    read, resolved, fetched = list[str](), list[list[str]](), list[list[str]]()
+    read, asked, fetched = list[str](), list[list[str]](), list[list[str]]()
     engine = contracts.engine
-    resolve, signatures = engine.resolve, engine.signatures
+    signed, signatures = engine.signed, engine.signatures
 
     def parsing(text: str, **how: Any) -> Any:
         read.append(text)
         return parse(text, **how)
 
-    def resolving(references: Any) -> Any:
-        resolved.append(list(references))
-        return resolve(references)
+    def asking(wanted: Any) -> Any:
+        asked.append(list(wanted))
+        return signed(wanted)
 
     def fetching(wanted: Any) -> Any:
-        fetched.append(list(wanted))
+        fetched.append(sorted(wanted))
         return signatures(wanted)
 
     monkeypatch.setattr(options, "parse", parsing)
-    monkeypatch.setattr(engine, "resolve", resolving)
+    monkeypatch.setattr(engine, "signed", asking)
     monkeypatch.setattr(engine, "signatures", fetching)
     facets = [{"query": "pages:1"}, {"query": f"{ANY}_50 AND pages:3"}]
     assert len(search(service, ANY, facetQueries=facets)["entries"]) == 3
     assert sorted(read) == sorted([ANY, *(each["query"] for each in facets)])
-    assert resolved == [["lease"]]
-    assert [sorted(ids) for ids in fetched] == [["lease"], ["minutes", "renewal"]]
+    assert asked == [["lease"]]
+    # An engine may answer the first by what it does for the second.
+    assert [ids for ids in fetched if ids != ["lease"]] == [["minutes", "renewal"]]
+    assert fetched.count(["lease"]) <= 1
 
 
 def test_facet_queries_in_groups(service: TestClient) -> None:

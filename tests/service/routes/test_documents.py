@@ -15,17 +15,26 @@ LINES = {"Content-Type": "application/x-ndjson"}
 TEXT = "seven silver spoons shine softly since sunday said sarah smith"
 
 
-@pytest.fixture(params=["embedded", pytest.param("solr", marks=pytest.mark.solr)])
+@pytest.fixture(
+    params=[
+        "embedded",
+        pytest.param("solr", marks=pytest.mark.solr),
+        pytest.param("opensearch", marks=pytest.mark.opensearch),
+    ]
+)
 def empty(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """A store for one test to fill, on both engines."""
+    """A store for one test to fill, on every engine."""
     if request.param == "solr":
         store: Store = request.getfixturevalue("solr_contracts")
         there = {hit.id for hit in store.search("*", rows=1000).hits}
         yield store
         store.delete([hit.id for hit in store.search("*", rows=10_000).hits if hit.id not in there])
-        return
-    with open_store(tmp_path_factory.mktemp("documents") / "store") as opened:
-        yield opened
+    elif request.param == "opensearch":
+        with open_store(request.getfixturevalue("other_url")) as opened:
+            yield opened
+    else:
+        with open_store(tmp_path_factory.mktemp("documents") / "store") as opened:
+            yield opened
 
 
 @pytest.fixture

@@ -116,7 +116,6 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
         open_store(f"opensearch+{running.url}/docs") as store,
     ):
         ids = {f"d{number:04}" for number in range(acknowledged)}
-        wait_until(lambda: IndexClient(f"opensearch+{running.url}/docs").health()["status"] != "red")
         assert store.engine.digests(ids).keys() == ids
         out, error = indexing(running).communicate(timeout=DEADLINE_SECONDS)
         assert error == ""

@@ -150,6 +150,8 @@ def _free(port: int) -> int:
 
 def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, nodes: int, deadline_seconds: float) -> str:
     deadline = time.monotonic() + deadline_seconds
+    # Indexes that were there are searchable then; one that lacks a node's shards is not waited for any longer.
+    ready = {"wait_for_nodes": str(nodes), "wait_for_status": "yellow", "timeout": "20s"}
     with requests.Session() as session:
         session.trust_env = False
         while time.monotonic() < deadline:
@@ -160,7 +162,8 @@ def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, nodes: int, d
             if published := _PUBLISHED.search(log.read_text(encoding="utf-8", errors="replace")):
                 url = f"http://{_HOST}:{published[1]}"
                 try:
-                    if session.get(f"{url}/_cluster/health", timeout=5).json()["number_of_nodes"] == nodes:
+                    health = session.get(f"{url}/_cluster/health", params=ready, timeout=40).json()
+                    if health["number_of_nodes"] == nodes:
                         return url
                 except (requests.RequestException, ValueError, KeyError):
                     pass

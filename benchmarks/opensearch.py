@@ -1,0 +1,255 @@
+"""What searches by share cost on a real OpenSearch, and what the queries find that people write there today.
+
+    python benchmarks/opensearch.py [CORPUS.jsonl] [--documents 2000] [--sources 20] [--rounds 5] [--url URL]
+
+The documents are those of the corpus, and of each source copies that keep its first words, 95 % of them, 85, 70, 50.
+What is right is counted from all shingles of all documents. Two indexes hold them: whorl's, and one as the servers'
+documentation shows it, with shingles of five words through the filter `min_hash` (512 buckets). All ways take turns,
+and the median of the rounds and sources counts. The ways:
+
+    whorl similar        verified, recall 95 %, by the id of the source
+    whorl FINGERPRINT    at least so many of 512 tokens, by the id of the source
+    bare request         the same request, with the tokens of the source in it, by plain HTTP
+    match                the text of the source on the field with `min_hash`, with minimum_should_match
+    more_like_this       the source by its id on its analysed text, with minimum_should_match
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import requests
+
+from similar import texts
+from whorl import Document, Store, open_store
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.local.launcher import start_opensearch
+from whorl.fingerprint.batch import text_hashes
+from whorl.fingerprint.scheme import Scheme
+
+HERE = Path(__file__).resolve().parent
+KEPT = (0.95, 0.85, 0.7, 0.5)
+THRESHOLDS = (50, 80)
+ROWS = 1000
+STOCK: dict[str, Any] = {
+    "settings": {
+        "number_of_replicas": 0,
+        "analysis": {
+            "filter": {
+                "fives": {"type": "shingle", "min_shingle_size": 5, "max_shingle_size": 5, "output_unigrams": False},
+                "hashes": {"type": "min_hash", "hash_count": 1, "bucket_count": 512, "hash_set_size": 1},
+            },
+            "analyzer": {"fingerprint": {"tokenizer": "standard", "filter": ["lowercase", "fives", "hashes"]}},
+        },
+    },
+    "mappings": {
+        "properties": {
+            "content": {"type": "text", "fields": {"fingerprint": {"type": "text", "analyzer": "fingerprint"}}}
+        }
+    },
+}
+#: The text alone, to see what else takes room.
+PLAIN: dict[str, Any] = {
+    "settings": {"number_of_replicas": 0},
+    "mappings": {"dynamic": False, "properties": {"content": {"type": "text", "index": False}}},
+}
+Way = Callable[[str, int], list[str]]
+
+
+def collection(corpus: Path, count: int, sources: int) -> tuple[list[Document], list[str]]:
+    """Return documents, and the ids of sources among them."""
+    chance = random.Random(5)
+    whole = list(islice(texts(corpus), count - sources * len(KEPT)))
+    chosen = chance.sample([each for each in whole if 500 <= len(each[1].split()) <= 20_000], sources)
+    others = [word for _, text in chance.sample(whole, 40) for word in text.split()]
+    documents = [Document(name, text) for name, text in whole]
+    for name, text in chosen:
+        words = text.split()
+        for kept in KEPT:
+            end = int(len(words) * kept)
+            documents.append(
+                Document(f"{name} {kept}", " ".join(words[:end] + chance.choices(others, k=len(words) - end)))
+            )
+    return documents, [name for name, _ in chosen]
+
+
+def truth(documents: Sequence[Document], sources: Sequence[str]) -> dict[tuple[str, int], set[str]]:
+    """Return the documents with at least some share (Jaccard) of each source, itself left out, by threshold."""
+    shingles = {each.id: frozenset(text_hashes_of(each.text)) for each in documents}
+    right: dict[tuple[str, int], set[str]] = {(name, least): set() for name in sources for least in THRESHOLDS}
+    for name in sources:
+        own = shingles[name]
+        for other, theirs in shingles.items():
+            shared = len(own & theirs)
+            for least in THRESHOLDS:
+                if other != name and shared and 100 * shared >= least * len(own | theirs):
+                    right[name, least].add(other)
+    return right
+
+
+def text_hashes_of(text: str) -> list[int]:
+    """Return the hashes of all shingles of a text."""
+    found: list[int] = text_hashes(text, Scheme()).tolist()
+    return found
+
+
+def searched(url: str, query: dict[str, Any]) -> list[str]:
+    """Return the ids that a query finds."""
+    body = {"query": query, "size": ROWS, "_source": False}
+    found = requests.post(f"{url}/_search", json=body, timeout=120)
+    found.raise_for_status()
+    return [hit["_id"] for hit in found.json()["hits"]["hits"]]
+
+
+def ways(store: Store, ours: str, stock: str, texts_by_id: dict[str, str]) -> dict[str, Way]:
+    """Return what is measured, each given a source and a threshold in percent."""
+
+    def similar(name: str, least: int) -> list[str]:
+        return [each.hit.id for each in store.similar(name, threshold=least, recall=95, rows=ROWS).found]
+
+    def fingerprint(name: str, least: int) -> list[str]:
+        return [hit.id for hit in store.search(f'FINGERPRINT:"{name}"_{least}', rows=ROWS).hits]
+
+    asked: dict[tuple[str, int], Any] = {}
+
+    def bare(name: str, least: int) -> list[str]:
+        if (name, least) not in asked:
+            asked[name, least] = store.explain(f'FINGERPRINT:"{name}"_{least}', rows=ROWS).request["json"]
+        told = requests.post(f"{ours}/_search", json=asked[name, least], timeout=120).json()
+        return [hit["_id"] for hit in told["hits"]["hits"]]
+
+    def match(name: str, least: int) -> list[str]:
+        wanted = {"query": texts_by_id[name], "minimum_should_match": f"{least}%"}
+        return searched(stock, {"match": {"content.fingerprint": wanted}})
+
+    def more_like_this(name: str, least: int) -> list[str]:
+        wanted = {"fields": ["content"], "like": [{"_id": name}], "minimum_should_match": f"{least}%"}
+        return searched(stock, {"more_like_this": wanted})
+
+    return {
+        "whorl similar": similar,
+        "whorl FINGERPRINT": fingerprint,
+        "bare request": bare,
+        "match": match,
+        "more_like_this": more_like_this,
+    }
+
+
+def bytes_of(client: IndexClient) -> int:
+    """Return what an index takes on disk once it is one segment.
+
+    Parts that a source leaves out are kept for replicas that might ask for them, until a merge after some while.
+    """
+    client.send("POST", client._path("_forcemerge"), max_num_segments="1", flush="true")
+    client.send("POST", client._path("_flush"))
+    found = client.send("GET", client._path("_stats", "store"))
+    return int(found["_all"]["primaries"]["store"]["size_in_bytes"])
+
+
+def indexed_plainly(client: IndexClient, body: dict[str, Any], documents: Sequence[Document]) -> float:
+    """Fill an index as anybody would; return how many seconds it took."""
+    client.create(body)
+    began = time.perf_counter()
+    for at in range(0, len(documents), 100):
+        client.bulk([({"index": {"_id": each.id}}, {"content": each.text}) for each in documents[at : at + 100]])
+    client.refresh()
+    return time.perf_counter() - began
+
+
+def measured(
+    found: dict[str, Way], sources: Sequence[str], right: dict[tuple[str, int], set[str]], rounds: int
+) -> Iterator[list[Any]]:
+    """Yield a row for each threshold and way: milliseconds, recall, precision, hits of a source."""
+    chance = random.Random(7)
+    for least in THRESHOLDS:
+        times: dict[str, list[float]] = {way: [] for way in found}
+        answers: dict[str, dict[str, set[str]]] = {way: {} for way in found}
+        for _ in range(rounds):
+            for name in sources:
+                for way in chance.sample(list(found), len(found)):
+                    began = time.perf_counter()
+                    ids = found[way](name, least)
+                    times[way].append(1000 * (time.perf_counter() - began))
+                    answers[way][name] = set(ids) - {name}
+        for way, told in answers.items():
+            hits = sum(map(len, told.values()))
+            good = sum(len(told[name] & right[name, least]) for name in sources)
+            true = sum(len(right[name, least]) for name in sources)
+            yield [least, way, f"{median(times[way]):.1f}", f"{good / true:.3f}", f"{good / hits if hits else 1:.3f}",
+                   f"{hits / len(sources):.1f}"]  # fmt: skip
+
+
+def run(url: str, corpus: Path, count: int, wanted: int, rounds: int, out: Path) -> None:
+    """Measure on a cluster, print the figures and write them down."""
+    documents, sources = collection(corpus, count, wanted)
+    right, size = truth(documents, sources), sum(len(each.text.encode()) for each in documents)
+    taken = list[list[Any]]()
+    with ExitStack() as stack:
+        clients = {
+            name: stack.enter_context(closing(IndexClient(f"opensearch+{url}/bench_{name}")))
+            for name in ("whorl", "stock", "plain")
+        }
+        for client in clients.values():
+            client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
+        store = stack.enter_context(open_store(clients["whorl"].shown))
+        began = time.perf_counter()
+        store.index(documents)
+        seconds = {"whorl": time.perf_counter() - began}
+        seconds["stock"] = indexed_plainly(clients["stock"], STOCK, documents)
+        seconds["plain"] = indexed_plainly(clients["plain"], PLAIN, documents)
+        # The cluster looks every 30 seconds what no replica can ask for any more.
+        time.sleep(45)
+        for name, client in clients.items():
+            held = bytes_of(client)
+            share = f"{held / size:.3f}"
+            taken.append([name, f"{len(documents) / seconds[name]:.0f}", held // len(documents), share])
+        by_id = {each.id: each.text for each in documents}
+        found = ways(store, clients["whorl"].url, clients["stock"].url, by_id)
+        for way in found.values():
+            way(sources[0], 50)
+        rows = list(measured(found, sources, right, rounds))
+        for client in clients.values():
+            client.raw.indices.delete(index=client.index)
+    written(out, ("threshold", "way", "milliseconds", "recall", "precision", "hits"), rows)
+    written(
+        out.with_stem(f"{out.stem}-index"), ("index", "documents a second", "bytes a document", "of the text"), taken
+    )
+    print(f"{len(documents):,} documents, {size / len(documents):,.0f} bytes of text each; {len(sources)} sources")
+
+
+def written(out: Path, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print rows and write them down."""
+    with out.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([heads, *rows])
+    for row in (heads, *rows):
+        print("  ".join(f"{each!s:>18}" for each in row))
+
+
+def main() -> None:
+    """Read the arguments and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
+    parser.add_argument("--documents", type=int, default=2000)
+    parser.add_argument("--sources", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--url", help="a cluster that runs; else one of our own is started")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "opensearch.csv")
+    asked = parser.parse_args()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = asked.url or stack.enter_context(start_opensearch(folder, heap="1g")).url
+        run(url, asked.corpus, asked.documents, asked.sources, asked.rounds, asked.out)
+
+
+if __name__ == "__main__":
+    main()
