@@ -95,3 +95,18 @@ def test_a_lost_part_is_made_again(path: Path, lost: str) -> None:
     with opened(path) as engine:
         assert found(engine, BoundPlan(Words("alpha"))) == ["d0", "d1", "d2"]
         assert found(engine, same(engine, "d1")) == ["d1"]
+
+
+def test_many_documents_of_one_score(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Whether they are asked for one by one or as a set, the same are found.
+    """
+    with opened(path) as engine:
+        engine.index([document(f"d{number}", "s") for number in range(9)])
+        engine.refresh()
+        shared = SharedTokens("d0", engine.signatures({"d0": True})["d0"].integers)
+        plan = BoundPlan(Bool(must=(shared, Words("alpha"))))
+        before = engine.search(plan, start=0, rows=20)
+        assert before.total == 9
+        monkeypatch.setattr("whorl.engine.embedded.queries._FEW_NUMBERS", 1)
+        assert engine.search(plan, start=0, rows=20) == before

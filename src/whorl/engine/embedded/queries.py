@@ -27,6 +27,8 @@ from whorl.planning.build import (
 from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present, Words
 
 _Json: TypeAlias = Mapping[str, object]
+#: One by one so many documents are found sooner than as a set, for which tantivy goes through the numbers of all.
+_FEW_NUMBERS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +116,10 @@ class _Translator:
         if self.contents is None:
             return Query.empty_query()
         found = self.contents.counted(plan)
-        groups = ((score, found.numbers[found.scores == score].tolist()) for score in np.unique(found.scores).tolist())
-        chosen = [
-            Query.const_score_query(Query.term_set_query(SCHEMA, "number", numbers), score) for score, numbers in groups
-        ]
+        chosen = []
+        for score in np.unique(found.scores).tolist():
+            numbers = found.numbers[found.scores == score].tolist()
+            chosen += [Query.const_score_query(each, score) for each in _numbered(numbers)]
         return _combined((), chosen, (), 1)
 
     def bool(self, plan: Bool[BoundLeaf]) -> _Part:
@@ -156,6 +158,13 @@ def _everything(weight: float) -> Query:
 
 def _ids(ids: Sequence[str]) -> Query:
     return Query.term_set_query(SCHEMA, "id", list(ids))
+
+
+def _numbered(numbers: list[int]) -> list[Query]:
+    """Return queries that match the documents of some numbers, together."""
+    if len(numbers) > _FEW_NUMBERS:
+        return [Query.term_set_query(SCHEMA, "number", numbers)]
+    return [Query.term_query(SCHEMA, "number", number, "basic") for number in numbers]
 
 
 def _combined(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
