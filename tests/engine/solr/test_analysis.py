@@ -244,9 +244,9 @@ class Weighing(SolrClient):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.weights: dict[str, int] = {}
-        self._session.hooks["response"].append(self._weigh)
 
-    def _weigh(self, response: requests.Response, **_: object) -> None:
+    def _judge(self, response: requests.Response, **_: object) -> None:
+        super()._judge(response)
         path = str(response.url).removeprefix(f"{self.url}/").partition("?")[0]
         self.weights[path] = self.weights.get(path, 0) + len(response.content)
 

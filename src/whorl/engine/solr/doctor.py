@@ -112,8 +112,10 @@ def _texts(client: SolrClient, schema: Schema, wanted: FieldNames, texts: list[T
 
 
 def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+    # Nobody need have tokens; but a field that somebody has named ought to be there.
+    is_named = collection.names.minhash != FieldNames().minhash
     yield Finding(
-        Level.NOTE,
+        Level.ERROR if is_named else Level.NOTE,
         "no-minhash",
         f"there is no field {collection.names.minhash!r}: FINGERPRINT queries by tokens cannot be asked, only 'whorl "
         f"similar' and what else goes by sketches (Solr {collection.version.solr}, words broken as "
