@@ -111,12 +111,18 @@ def _without(mark: str, required: str, config: pytest.Config, error: Exception) 
     return pytest.skip.Exception(reason)
 
 
+def _shared_folder(request: pytest.FixtureRequest) -> Path:
+    """Return a folder that is the same in all processes that tests are shared out to."""
+    base: Path = request.getfixturevalue("tmp_path_factory").getbasetemp()
+    return base.parent if hasattr(request.config, "workerinput") else base
+
+
 @contextlib.contextmanager
 def _empty_collection(request: pytest.FixtureRequest, *, cloud: bool) -> Iterator[str]:
-    directory = request.getfixturevalue("tmp_path_factory").mktemp("cloud" if cloud else "standalone")
+    folder = _shared_folder(request) / ("cloud" if cloud else "solr")
     with contextlib.ExitStack() as stack:
         try:
-            base_url = stack.enter_context(solr_runtime.running(cloud=cloud, directory=directory))
+            base_url = stack.enter_context(solr_runtime.running(cloud=cloud, folder=folder))
         except solr_runtime.NoSolrError as error:
             raise _without_solr(request.config, error) from None
         # Named so that a Solr which somebody else runs keeps what it has.
@@ -152,11 +158,9 @@ def solr_cache(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture(scope="session")
-def opensearch_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def opensearch_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """URL of a cluster that all tests share, each with indexes of its own."""
-    base = tmp_path_factory.getbasetemp()
-    # Beside those of the processes that tests are shared out to.
-    folder = (base.parent if hasattr(request.config, "workerinput") else base) / "opensearch"
+    folder = _shared_folder(request) / "opensearch"
     with contextlib.ExitStack() as stack:
         try:
             url = stack.enter_context(opensearch_runtime.running(folder))

@@ -7,10 +7,7 @@ processes of a test run share it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import subprocess
-import sys
 import time
 import uuid
 import warnings
@@ -19,11 +16,12 @@ from pathlib import Path
 
 import requests
 
+from tests import shared_server
 from tests.solr_runtime import docker_answers
 from whorl.engine.local.jars import fetch_jars, find_java
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import SourceNames
-from whorl.engine.opensearch.local.launcher import OPENSEARCH, start_opensearch
+from whorl.engine.opensearch.local.launcher import OPENSEARCH
 from whorl.engine.opensearch.setup import create
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings
@@ -39,7 +37,7 @@ class NoOpenSearchError(Exception):
 
 
 @contextlib.contextmanager
-def running(shared: Path) -> Iterator[str]:
+def running(folder: Path) -> Iterator[str]:
     """Give the URL of a cluster, `http://host:port`.
 
     The one that WHORL_TEST_OPENSEARCH_URL names; else Docker's, where its engine answers; else one of two nodes that
@@ -55,7 +53,8 @@ def running(shared: Path) -> Iterator[str]:
         with _in_docker() as url:
             yield url
     else:
-        with _shared(shared) as url:
+        jar_cache()
+        with shared_server.shared("opensearch", folder) as url:
             yield url
 
 
@@ -85,46 +84,6 @@ def jar_cache() -> Path:
     except EngineUnavailableError as error:
         raise NoOpenSearchError(f"no OpenSearch to test with: {error}") from error
     return cache
-
-
-@contextlib.contextmanager
-def _shared(folder: Path) -> Iterator[str]:
-    """Share one server: a process of its own has it, until nobody holds the writing end of its pipe any more."""
-    jar_cache()
-    folder.mkdir(exist_ok=True)
-    address, pipe = folder / "address", folder / "pipe"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (address.exists() and _answers(address.read_text())):
-            address.unlink(missing_ok=True)
-            pipe.unlink(missing_ok=True)
-            os.mkfifo(pipe)
-            # Opened for both, it waits for nobody to read.
-            held = os.open(pipe, os.O_RDWR)
-            _start(folder, address)
-        else:
-            held = os.open(pipe, os.O_RDWR)
-    try:
-        yield address.read_text()
-    finally:
-        os.close(held)
-
-
-def _start(folder: Path, address: Path) -> None:
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.opensearch_runtime", str(folder)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            cwd=Path(__file__).parents[1], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )  # fmt: skip
-    deadline = time.monotonic() + _DEADLINE_SECONDS
-    while not address.exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            # A failure is a defect of ours, not something that this machine lacks.
-            raise EngineUnavailableError(f"the tests' OpenSearch did not start: {(folder / 'log').read_text()[-3000:]}")
-        time.sleep(0.1)
-    # It outlives this process.
-    process.returncode = 0
 
 
 def _answers(url: str) -> bool:
@@ -162,18 +121,3 @@ def _in_docker() -> Iterator[str]:
         yield url
     finally:
         container.stop()
-
-
-def _hold(folder: Path) -> None:
-    """Have a server until nobody needs it."""
-    with start_opensearch(folder / "server", nodes=2, cache=Settings.load().opensearch_cache) as server:
-        unfinished = folder / "address.part"
-        unfinished.write_text(server.url)
-        unfinished.rename(folder / "address")
-        # Whoever has started this holds the other end by now.
-        with (folder / "pipe").open("rb") as pipe:
-            pipe.read()
-
-
-if __name__ == "__main__":
-    _hold(Path(sys.argv[1]))

@@ -15,14 +15,13 @@ from pathlib import Path
 
 import requests
 
+from tests import shared_server
 from whorl.engine.local.jars import fetch_jars, find_java
 from whorl.engine.solr.local.launcher import (
     SOLR,
     admin,
     create_collection,
     delete_collection,
-    start_cloud,
-    start_standalone,
 )
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.settings.settings import Settings
@@ -43,11 +42,11 @@ class NoSolrError(Exception):
 
 
 @contextlib.contextmanager
-def running(*, cloud: bool, directory: Path) -> Iterator[str]:
+def running(*, cloud: bool, folder: Path) -> Iterator[str]:
     """Give the base URL, `http://host:port/solr`, of a standalone Solr or a SolrCloud.
 
-    The one that WHORL_TEST_SOLR_URL names; else Docker's, where its engine answers; else one started in the
-    directory.
+    The one that WHORL_TEST_SOLR_URL names; else Docker's, where its engine answers; else one that all who name the
+    same folder share.
 
     Raises:
         NoSolrError: There is none.
@@ -61,7 +60,7 @@ def running(*, cloud: bool, directory: Path) -> Iterator[str]:
         with _in_docker(cloud=cloud) as url:
             yield url
     else:
-        with _started_here(cloud=cloud, directory=directory) as url:
+        with _shared(cloud=cloud, folder=folder) as url:
             yield url
 
 
@@ -115,13 +114,14 @@ def jar_cache() -> Path:
 
 
 @contextlib.contextmanager
-def _started_here(*, cloud: bool, directory: Path) -> Iterator[str]:
-    cache = jar_cache()
+def _shared(*, cloud: bool, folder: Path) -> Iterator[str]:
+    jar_cache()
     # From here on a failure is a defect of ours, not something that this machine lacks.
-    with start_cloud(directory, cache=cache) if cloud else start_standalone(directory, {}, cache=cache) as solr:
+    with shared_server.shared("cloud" if cloud else "solr", folder) as url:
         if not cloud:
-            _lay_configset[solr.url] = lambda name: shutil.copytree(CONFIGSET / "conf", directory / name / "conf")
-        yield solr.url
+            cores = shared_server.home(folder)
+            _lay_configset[url] = lambda name: shutil.copytree(CONFIGSET / "conf", cores / name / "conf")
+        yield url
 
 
 def docker_answers() -> bool:

@@ -70,10 +70,12 @@ def test_promised_passages_are_found(tmp_path: Path) -> None:
         length = found(store, " ".join(text)).promise.words
         assert length is not None
         assert 24 <= length <= 60
+        holders = []
         for number in range(200):
             at, own = chance.randrange(len(text) - length), words(chance, chance.choice([50, 900, 5_900]))
             own[20:20] = text[at : at + length]
-            store.index([Document(f"passage {number}", " ".join(own))])
+            holders.append(Document(f"passage {number}", " ".join(own)))
+        store.index(holders)
         met = {each.hit.id for each in found(store, " ".join(text)).found}
     assert "long" not in met
     assert len(met) >= 200 * 0.95 - 4 * (200 * 0.95 * 0.05) ** 0.5

@@ -46,7 +46,7 @@ STEPS = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(steps=STEPS, start=st.integers(0, 25), rows=st.integers(0, 25))
 def test_pages_over_both_parts(small, tmp_path_factory, steps, start, rows):
     """

@@ -58,7 +58,7 @@ def test_what_is_called_exact_is_so_under_every_scheme(scheme: Scheme, spelling:
     """
     exact = 0
     # A signature of 65,536 tokens takes as long as a hundred usual ones: fewer texts of each length will do.
-    texts = 40 if scheme.bucket_count <= 1000 else 10
+    texts = 20 if scheme.bucket_count <= 1000 else 5
     for number in range(texts):
         words = [f"word{number}x{each}" for each in range((5, 6, 8, 60, 900)[number % 5])]
         tokens = spell(full_minima(words, scheme), spelling)
