@@ -126,5 +126,5 @@ clean: ## Remove what was installed and built
 	@touch $@
 
 .venv/developing: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[files,opensearch,solr,serve,spark,test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[data,files,opensearch,solr,serve,spark,test,check]'
 	@touch .venv/installed $@

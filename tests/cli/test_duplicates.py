@@ -9,6 +9,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -119,7 +121,7 @@ def test_the_newest_file_stays(tmp_path: Path) -> None:
     assert (done.exit_code, listed.read_text()) == (0, "d2001\nd2002\n")
     done = run("--store", tmp_path / "store", *wanted)
     assert done.exit_code == 2
-    assert "--date FIELD" in done.stderr
+    assert "--keep newest:FIELD" in done.stderr
     assert listed.read_text() == "d2001\nd2002\n"
 
 
@@ -163,6 +165,12 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         (["a.txt", "--keep", "first"], "--delete-list"),
         (["a.txt", "--delete-list", "x"], "--keep"),
         (["a.txt", "--date", "made"], "--keep newest"),
+        (["a.txt", "--keep", "best", "--delete-list", "x"], "first, longest"),
+        (["--store", "s", "--keep", "oldest", "--delete-list", "x"], "--keep oldest:FIELD"),
+        (["--within-column", "lang"], "PATHs"),
+        (["--text-column", "lang", "--store", "s"], "PATHs"),
+        (["nothing://a/b"], "cannot be reached"),
+        (["a.txt", "--engine", "spark", "-o", "out", "--within-column", "lang"], "--within-column"),
         (["a.txt", "--pairs", "--complete"], "--complete"),
         (["a.txt", "--threshold", "0"], "threshold"),
         (["a.txt", "--recall", "many"], "recall"),
@@ -251,7 +259,7 @@ def test_nobody_is_told_to_repeat_what_cannot_go_on(lines: Path, tmp_path: Path)
     """
     more = ("--keep", "newest", "--delete-list", tmp_path / "list")
     done = run(lines, "--state", tmp_path / "state", *more)
-    assert (done.exit_code, "--date FIELD" in done.stderr) == (2, True)
+    assert (done.exit_code, "--keep newest:COLUMN" in done.stderr) == (2, True)
     assert "run the same command again" not in done.stderr
 
 
@@ -282,7 +290,9 @@ def test_much_that_cannot_be_read_is_a_failure(tmp_path: Path, broken: int, stri
     assert "1 cluster with 150 documents" in done.stderr
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.csv", f"id,text\n1,{PAGE}\n"), ("a.json", json.dumps([PAGE, PAGE]))])
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.csv", f"id,words\n1,{PAGE}\n"), ("a.json", json.dumps([PAGE, PAGE])), ("a.orc", "ORC")]
+)
 def test_what_is_no_document_is_not_taken_for_one(lines: Path, tmp_path: Path, name: str, content: str) -> None:
     """
     A whole file of documents is lost, whatever else was read.
@@ -291,8 +301,39 @@ def test_what_is_no_document_is_not_taken_for_one(lines: Path, tmp_path: Path, n
     for also in ([], [lines]):
         done = run(tmp_path / name, *also)
         assert done.exit_code == 1
-        assert "JSON" in done.stderr
         assert "1 path could not be read, or not to the end" in done.stderr
+
+
+def test_rows_of_any_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A pattern of Parquet beside a table, with columns of other names; the best by a column stays, within a language.
+    """
+    monkeypatch.chdir(tmp_path)
+    rows = [(PAGE, "en", 0.5), (OTHER, "en", 0.1), (PAGE, "de", 0.1), (PAGE, "en", 0.9), (PAGE, "de", None)]
+    for at, (body, lang, quality) in enumerate(rows[:3]):
+        pq.write_table(pa.table({"body": [body], "lang": [lang], "quality": [quality]}), f"part-{at}.parquet")
+    with Path("more.csv").open("w") as file:
+        csv.writer(file).writerows([["body", "lang", "quality"], *rows[3:]])
+    words = ("part-*.parquet", "more.csv", "--text-column", "body", "--within-column", "lang", "--format", "json")
+    done = run(*words, "--keep", "largest:quality", "--delete-list", "list")
+    assert done.exit_code == 0
+    assert sorted(Path("list").read_text().split()) == ["more.csv:3", "part-0.parquet:1"]
+    assert {frozenset(each["id"] for each in json.loads(line)["members"]) for line in done.stdout.splitlines()} == {
+        frozenset(("part-0.parquet:1", "more.csv:2")),
+        frozenset(("part-2.parquet:1", "more.csv:3")),
+    }
+    done = run(*words, "--keep", "oldest:quality", "--delete-list", "list", "--id-column", "no")
+    assert (done.exit_code, "'lang'" in done.stderr, "--id-column" in done.stderr) == (1, True, True)
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    JSON lines without ids are known by their lines.
+    """
+    done = CliRunner().invoke(
+        main, ["duplicates", "-", "--pairs", "--format", "json"], input=(json.dumps({"text": PAGE}) + "\n") * 2
+    )
+    assert (done.exit_code, json.loads(done.stdout)["a"], json.loads(done.stdout)["b"]) == (0, "-:1", "-:2")
 
 
 def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
@@ -374,7 +415,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: object, **__: object) -> None:
         raise AssertionError("documents were read")
 
-    monkeypatch.setattr("whorl.ingest.files.documents_in", none)
+    monkeypatch.setattr("whorl.duplicates.reading.documents_in", none)
 
 
 @pytest.mark.parametrize("option", ["-o", "--delete-list"])
@@ -419,9 +460,9 @@ def test_the_newest_of_documents_without_dates(tmp_path: Path) -> None:
     file = written(tmp_path / "a.jsonl", {"a": PAGE, "b": OTHER}, made="2020-05-01", by="X")
     keep = ("--keep", "newest", "--delete-list", tmp_path / "list")
     done = run(file, *keep)
-    assert (done.exit_code, "(--date FIELD, of by, made)" in done.stderr) == (2, True)
+    assert (done.exit_code, "(--keep newest:COLUMN, of by, made)" in done.stderr) == (2, True)
     done = run(file, *keep, "--date", "by")
-    assert (done.exit_code, "(--date FIELD, of by, made)" in done.stderr) == (2, True)
+    assert (done.exit_code, "(--keep newest:COLUMN, of by, made)" in done.stderr) == (2, True)
     assert run(file, *keep, "--date", "made").exit_code == 0
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", PAGE, properties={"made": "2020-05-01"})])

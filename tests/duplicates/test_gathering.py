@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
 from whorl.context import new_request
 from whorl.duplicates.archive import Archive
-from whorl.duplicates.gathering import FILES_SCHEME, duplicates_among, duplicates_in, seconds_of
+from whorl.duplicates.gathering import FILES_SCHEME, duplicates_among, duplicates_in
+from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import ask_pairs
 from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.batch import Hashed, Parts, hashed
@@ -99,17 +101,6 @@ def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
                 assert found.documents == len(now)
         with duplicates_in(store.engine, ask_pairs("jaccard", 90, 100), folder=tmp_path / "state") as found:
             assert set(ids(found.pairs())) == set(true_pairs(now, "jaccard", 90))
-
-
-def test_dates_of_fields() -> None:
-    """
-    A date as queries write it, seconds, or the first of several; anything else is none.
-    """
-    assert seconds_of("1970-01-02") == 86_400
-    assert seconds_of(("1970-01-01T00:00:10Z", "2000-01-01")) == 10
-    assert seconds_of(12) == 12
-    none: tuple[object, ...] = ("yesterday-ish", None, (), [])
-    assert [seconds_of(each) for each in none] == [None] * 4
 
 
 def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
@@ -257,4 +248,47 @@ def test_a_search_ends_with_its_time() -> None:
     for most in (5, len(DOCUMENTS)):
         found = duplicates_among(documents(most), question, workers=1)
         with new_request() as request, pytest.raises(StoppedError), found:
+            pass
+
+
+def test_only_within_a_part(tmp_path: Path) -> None:
+    """
+    Documents of other parts are no duplicates, however equal; within each one all is as if it were alone.
+    """
+    languages = {each.id: ("de", "en", "")[at % 3] for at, each in enumerate(DOCUMENTS)}
+    parted = [
+        replace(each, properties={"lang": languages[each.id]} if languages[each.id] else {}) for each in DOCUMENTS
+    ]
+    every = true_pairs(DOCUMENTS, "jaccard", 80)
+    pairs = {pair: share for pair, share in every.items() if len({languages[each] for each in pair}) == 1}
+    assert pairs
+    question = ask_pairs("jaccard", 80, 100)
+    for folder in (None, tmp_path / "state", tmp_path / "state"):
+        with duplicates_among(parted, question, within="lang", folder=folder) as found:
+            assert set(ids(found.pairs())) == set(pairs)
+        with duplicates_among(parted, question, within="lang", links_suffice=True) as found:
+            assert {frozenset(m.id for m in each.members) for each in found.clusters()} == true_components(pairs)
+    moved = [replace(each, properties={"lang": "de"}) for each in DOCUMENTS]
+    with duplicates_among(moved, question, within="lang", folder=tmp_path / "state") as found:
+        assert set(ids(found.pairs())) == set(true_pairs(DOCUMENTS, "jaccard", 80))
+    with (
+        pytest.raises(ParameterError, match="within lang"),
+        duplicates_among(parted, question, folder=tmp_path / "state"),
+    ):
+        pass
+
+
+def test_a_state_keeps_to_what_decides(tmp_path: Path) -> None:
+    """
+    What earlier documents are worth by another column would be no measure for new ones.
+    """
+    documents = [replace(each, properties={"quality": at}) for at, each in enumerate(DOCUMENTS[:9])]
+    question = ask_pairs("jaccard", 80, 95)
+    with duplicates_among(documents, question, keep=Keep("largest", "quality"), folder=tmp_path / "state") as found:
+        assert sorted(each.worth for each in found.members(range(9)).values()) == list(range(9))  # type: ignore[type-var]
+    for keep in (Keep("smallest", "quality"), Keep("first")):
+        with (
+            pytest.raises(ParameterError, match="name another folder"),
+            duplicates_among(documents, question, keep=keep, folder=tmp_path / "state"),
+        ):
             pass

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from whorl.cli.options import require_writable, written_file
+from whorl.cli.options import ID_COLUMN, TEXT_COLUMN, require_writable, written_file
 from whorl.errors import ParameterError, WhorlError
 
 if TYPE_CHECKING:
     from whorl.duplicates.gathering import Progress
+    from whorl.duplicates.keep import Keep
     from whorl.duplicates.question import PairQuestion
+    from whorl.duplicates.reading import Reading
     from whorl.duplicates.result import Duplicates
     from whorl.fingerprint.scheme import Scheme
     from whorl.ingest.files import Problem
-    from whorl.model import Document
+    from whorl.ingest.rows.columns import Columns
 
 #: Share of the documents that may be lost before the command fails.
 _MOST_LOST = 0.01
+#: What is counted while something is done.
+_COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
+_MEGABYTE = 1_000_000
 _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
 
 
@@ -69,8 +72,10 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
 @click.option("--new", "only_new", is_flag=True, help="With --state: only what involves a document that is new.")
 @click.option(
     "--keep",
-    type=click.Choice(["first", "longest", "newest"]),
-    help="Which of each complete cluster to keep; the others go into the delete list.",
+    "keep_named",
+    metavar="WHICH",
+    help="Which of each complete cluster to keep: first, longest, newest, oldest, or newest:COLUMN, oldest:COLUMN, "
+    "largest:COLUMN, smallest:COLUMN. The others go into the delete list.",
 )
 @click.option(
     "--delete-list",
@@ -78,14 +83,20 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     metavar="FILE",
     help="With --keep: a file for the ids of the others, one a line. Nothing is ever deleted.",
 )
-@click.option(
-    "--date", "date_field", metavar="FIELD", help="With --keep newest: the field of the date. Of files: when changed."
-)
+@click.option("--date", "date_field", metavar="FIELD", help="--keep newest --date FIELD is --keep newest:FIELD.")
 @click.option(
     "--reference",
     multiple=True,
     metavar="SET",
     help="Files or folders that PATHs are compared with: not among each other, and never listed for deletion.",
+)
+@TEXT_COLUMN
+@ID_COLUMN
+@click.option(
+    "--within-column",
+    "within",
+    metavar="COLUMN",
+    help="Compare only documents that have the same in this column, a language or a source for instance.",
 )
 @click.option(
     "--shingle",
@@ -114,10 +125,13 @@ def duplicates(
     output: str | None,
     state: Path | None,
     only_new: bool,
-    keep: str | None,
+    keep_named: str | None,
     delete_list: Path | None,
     date_field: str | None,
     reference: tuple[str, ...],
+    text_column: str | None,
+    id_column: str | None,
+    within: str | None,
     shingle: int | None,
     strict: bool,
     workers: int | None,
@@ -133,22 +147,31 @@ def duplicates(
     more than one in a hundred documents, or a whole file of many, could not be read.
     """
     from whorl.duplicates import ask_pairs, duplicates_among
+    from whorl.duplicates.keep import Keep
+    from whorl.duplicates.reading import Reading
     from whorl.fingerprint.scheme import Scheme
+    from whorl.ingest.rows.columns import Columns
 
     if paths and store is not None:
         raise ParameterError("name PATHs or a --store, not both")
     if only_new and state is None:
         raise ParameterError("--new says what is new beside what a --state FOLDER holds; name one")
+    keep = None if keep_named is None else Keep.named(keep_named)
     if (keep is None) != (delete_list is None):
         raise ParameterError(
             "--keep and --delete-list go together: one says which to keep, the other where to list the rest"
         )
-    if date_field is not None and keep != "newest":
-        raise ParameterError("--date goes with --keep newest")
-    if keep == "newest" and date_field is None and not paths:
+    if date_field is not None:
+        if keep != Keep("newest"):
+            raise ParameterError("--date goes with --keep newest")
+        keep = Keep("newest", date_field)
+    if keep is not None and keep.needs_worths and not keep.column and not paths:
         raise ParameterError(
-            "--keep newest needs the field of the date where documents come from a store: --date FIELD"
+            f"--keep {keep} needs the field of the date where documents come from a store: --keep {keep}:FIELD"
         )
+    for option, value in (("--within-column", within), ("--text-column", text_column), ("--id-column", id_column)):
+        if value is not None and not paths:
+            raise ParameterError(f"{option} is of the rows in PATHs; name these")
     if reference and not paths:
         raise ParameterError("--reference is what PATHs are compared with; name these")
     if reference and state is not None:
@@ -158,12 +181,14 @@ def duplicates(
     if complete and not wants_clusters:
         raise ParameterError("--complete is about clusters; leave --pairs away")
     question = ask_pairs(metric, threshold, recall)
+    columns = Columns(text_column or "text", id_column)
     if engine == "spark":
         local = {
-            "--state": state, "--keep": keep, "--store": store, "--workers": workers, "--reference": reference or None
+            "--state": state, "--keep": keep, "--store": store, "--workers": workers, "--reference": reference or None,
+            "--within-column": within,
         }  # fmt: skip
         kinds = {"wants_clusters": wants_clusters, "complete": complete, "strict": strict}
-        _on_spark(paths, question, form, output, local, Scheme(shingle_size=shingle or 5), **kinds)
+        _on_spark(paths, question, form, output, local, Scheme(shingle_size=shingle or 5), columns, **kinds)
         return
     if form == "parquet":
         raise ParameterError("parquet is what --engine spark writes; here it is json, csv or table")
@@ -177,9 +202,16 @@ def duplicates(
     links_suffice = wants_clusters and not complete and keep is None
     # What came before is the reference of what is new.
     only_new = only_new or bool(reference)
-    reading = _Reading(date_field, is_newest_kept=keep == "newest", lasts=state is not None)
+    reading = Reading(
+        paths,
+        reference=reference,
+        columns=columns,
+        keep=keep or Keep("first"),
+        within=within,
+        lasts=state is not None,
+    )
     has_begun = False
-    with _progress() as tell:
+    with _progress(reading) as tell:
 
         def progress(doing: str, count: int) -> None:
             nonlocal has_begun
@@ -188,19 +220,21 @@ def duplicates(
 
         if paths:
             search = duplicates_among(
-                reading.documents(paths, reference),
+                reading.documents(),
                 question,
                 scheme=Scheme(shingle_size=shingle or 5),
-                reference=reading.reference(reference) if reference else (),
+                reference=reading.reference() if reference else (),
                 folder=state,
                 dates=reading.date,
+                keep=keep or Keep("first"),
+                within=within,
                 links_suffice=links_suffice,
                 workers=workers or 1,
                 on_repeated=reading.note_repeated,
                 progress=progress,
             )
         else:
-            search = _in_store(store, question, state, date_field, shingle, links_suffice, progress)
+            search = _in_store(store, question, state, keep or Keep("first"), shingle, links_suffice, progress)
         try:
             with search as found:
                 progress("", 0)
@@ -221,7 +255,7 @@ def duplicates(
             raise
     _tell(found, reading.problems)
     is_lost = _is_too_much_lost(reading.problems, reading.count, strict=strict)
-    if is_lost or (paths and not (found.documents and all(map(os.path.exists, (*paths, *reference))))):
+    if is_lost or (paths and not found.documents):
         sys.exit(1)
 
 
@@ -232,6 +266,7 @@ def _on_spark(
     output: str | None,
     local: Mapping[str, object],
     scheme: Scheme,
+    columns: Columns,
     *,
     wants_clusters: bool,
     complete: bool,
@@ -246,7 +281,15 @@ def _on_spark(
     from whorl.ingest.files import Problem
 
     done = run(
-        paths, question, output=output, clusters=wants_clusters, complete=complete, form=form or "json", scheme=scheme
+        paths,
+        question,
+        output=output,
+        clusters=wants_clusters,
+        complete=complete,
+        form=form or "json",
+        scheme=scheme,
+        id_column=columns.id_column,
+        text_column=columns.text,
     )
     for line in summary_lines(done, output, clusters=wants_clusters):
         click.echo(line, err=True)
@@ -254,105 +297,12 @@ def _on_spark(
         sys.exit(1)
 
 
-class _Reading:
-    """The documents of PATHs as they are read, and what is to be told of them.
-
-    Args:
-        date_field: The field of the date, None for when a file was changed.
-        is_newest_kept: Whether dates decide, so that there have to be some.
-        lasts: Whether a state keeps them for another run, which may need them.
-    """
-
-    def __init__(self, date_field: str | None, *, is_newest_kept: bool, lasts: bool) -> None:
-        self.problems: list[Problem] = []
-        self.count = 0
-        self._date_field, self._needs_dates, self._lasts = date_field, is_newest_kept, lasts
-        self._fields: set[str] = set()
-
-    def reference(self, named: Sequence[str]) -> Iterator[Document]:
-        """Yield what PATHs are compared with; ids of lines are told apart from those of PATHs by their file's name."""
-        for file, document in self._read(named, set()):
-            is_file = document.id == file.as_posix()
-            yield document if is_file else replace(document, id=f"{file.as_posix()}:{document.id}")
-
-    def documents(self, paths: Sequence[str], reference: Sequence[str]) -> Iterator[Document]:
-        """Yield the documents to look through; no file of the reference is among them.
-
-        Raises:
-            ParameterError: The newest are to be kept, and none has a date.
-        """
-        from whorl.ingest.files import files_under
-
-        known = {_identity(file) for file in files_under(map(Path, reference), lambda problem: None)}
-        is_dated = not self._needs_dates
-        for _, document in self._read(paths, known):
-            if not is_dated:
-                self._fields.update(document.properties)
-                is_dated = self.date(document) is not None
-            yield document
-        if not is_dated and self.count:
-            raise ParameterError(
-                f"no document has a date in the field {self._date_field!r}, so nobody knows which is the newest; "
-                + self._advice()
-            )
-
-    def _read(self, named: Sequence[str], left_out: Set[tuple[int, int]]) -> Iterator[tuple[Path, Document]]:
-        from whorl.ingest.files import documents_in, files_under
-
-        for file in files_under(map(Path, named), self.problems.append):
-            if left_out and _identity(file) in left_out:
-                continue
-            for document in documents_in(file, self.problems.append, tables_are_text=False):
-                self.count += 1
-                yield file, document
-
-    def date(self, document: Document) -> float | None:
-        """Return when a document was made or changed, in seconds since 1970; None where nobody knows.
-
-        Raises:
-            ParameterError: Dates decide, and a line of a file has none of its own.
-        """
-        from whorl.duplicates.gathering import seconds_of
-
-        if self._date_field is not None:
-            return seconds_of(document.properties.get(self._date_field))
-        if not (self._needs_dates or self._lasts):
-            return None
-        try:
-            return os.stat(document.id).st_mtime
-        except (OSError, ValueError):
-            if not self._needs_dates:
-                return None
-            self._fields.update(document.properties)
-            raise ParameterError(
-                f"{document.id!r} is one of several documents in a file, and has no date of its own; " + self._advice()
-            ) from None
-
-    def _advice(self) -> str:
-        there = f", of {', '.join(sorted(self._fields)[:20])}" if self._fields else ""
-        return f"name the field of the date (--date FIELD{there}), or --keep first or longest"
-
-    def note_repeated(self, document_id: str) -> None:
-        """Remember to tell of an id that came again."""
-        from whorl.ingest.files import Problem
-
-        self.problems.append(Problem(document_id, "this id came before; the last document of it counts", 0))
-
-
-def _identity(file: Path) -> tuple[int, int]:
-    try:
-        status = file.stat()
-    except OSError:
-        return -1, -1
-    return status.st_dev, status.st_ino
-
-
 @contextmanager
 def _in_store(
     store: str | None,
     question: PairQuestion,
     state: Path | None,
-    date_field: str | None,
+    keep: Keep,
     shingle: int | None,
     links_suffice: bool,
     progress: Progress,
@@ -375,7 +325,7 @@ def _in_store(
             question,
             origin=f"the store {origin}",
             folder=state,
-            date_field=date_field,
+            keep=keep,
             links_suffice=links_suffice,
             progress=progress,
         ) as found:
@@ -397,7 +347,7 @@ def _write(
     click.echo(f"{told}, of {counted(found.documents, 'document')} in all", err=True)
 
 
-def _list(found: Duplicates, keep: str, delete_list: Path, *, only_new: bool) -> None:
+def _list(found: Duplicates, keep: Keep, delete_list: Path, *, only_new: bool) -> None:
     from whorl.duplicates import superfluous
     from whorl.wire.text import counted
 
@@ -446,16 +396,19 @@ def _is_too_much_lost(problems: Sequence[Problem], count: int, *, strict: bool) 
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
+def _progress(reading: Reading) -> Iterator[Progress]:
     """Show what is being done on a terminal, nothing elsewhere."""
     from whorl.cli.render.console import progress_bar
 
-    with progress_bar() as bar:
-        task = bar.add_task("reading", total=None)
+    with progress_bar("{task.fields[unit]}") as bar:
+        task = bar.add_task("reading", total=None, unit="documents")
 
         def tell(doing: str, count: int) -> None:
-            if doing:
-                bar.update(task, description=doing, completed=count)
+            read, size = (part // _MEGABYTE for part in reading.share)
+            if doing == "reading" and size:
+                bar.update(task, description=f"reading {count:,} documents", completed=read, total=size, unit="MB")
+            elif doing:
+                bar.update(task, description=doing, completed=count, total=None, unit=_COUNTED.get(doing, ""))
             else:
                 bar.stop()
 

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 
 import click
 
-from whorl.cli.options import STORE
+from whorl.cli.options import ID_COLUMN, STORE, TEXT_COLUMN
 from whorl.cli.render.console import problem_lines, progress_bar
 from whorl.errors import DocumentError, WhorlError
-from whorl.ingest.files import Problem, documents_in, files_under
+from whorl.ingest.files import Problem, documents_in
+from whorl.ingest.places import places
+from whorl.ingest.rows.columns import Columns
 from whorl.model import Document, Indexed
 from whorl.opening import open_store
 from whorl.wire.text import counted
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @STORE
+@TEXT_COLUMN
+@ID_COLUMN
 @click.option("--batch", default=256, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
 @click.option("--all", "again", is_flag=True, help="Also what is there unchanged, as after a change of the schema.")
-def index(paths: tuple[Path, ...], store: str | None, batch: int, again: bool) -> None:
+def index(
+    paths: tuple[str, ...], store: str | None, text_column: str | None, id_column: str | None, batch: int, again: bool
+) -> None:
     """Put files and folders into a store.
 
     Reads text, Markdown, HTML, e-mail (.eml), JSON lines (.jsonl, .ndjson: one {"id", "text", …} a line, further keys
-    become fields) and, with whorl[files], PDF, DOCX, PPTX and XLSX. A file's id is its path as given. What is there
-    unchanged is left alone, so an interrupted run is completed by running it again; a document of the same id is
-    replaced.
+    become fields), with whorl[files] PDF, DOCX, PPTX and XLSX, with whorl[data] Parquet, Arrow and web archives, and
+    with --text-column the rows of CSV and TSV. PATHs are files, folders, patterns ('data/*.parquet'), - for standard
+    input, or addresses that fsspec knows (s3://…). A file's id is its path as given.
+
+    What is there unchanged is left alone, so an interrupted run is completed by running it again; a document of the
+    same id is replaced.
     """
     problems: list[Problem] = []
+    columns = Columns(text_column or "text", id_column)
     with open_store(store) as opened:
         done = Indexed()
 
@@ -41,11 +49,15 @@ def index(paths: tuple[Path, ...], store: str | None, batch: int, again: bool) -
         def refused(document: Document, error: DocumentError) -> None:
             problems.append(Problem(document.id, str(error)))
 
-        files = list(files_under(paths, problems.append))
+        files = [place.file for place in places(paths, problems.append)]
         try:
             with progress_bar("files") as bar:
                 read = bar.track(files, total=len(files), description="indexing")
-                documents = (document for file in read for document in documents_in(file, problems.append))
+                documents = (
+                    document
+                    for file in read
+                    for document in documents_in(file, problems.append, columns, tables_are_text=text_column is None)
+                )
                 opened.index(documents, batch=batch, again=again, progress=note, on_refused=refused)
         except (WhorlError, KeyboardInterrupt):
             click.echo(f"stopped: {_told(done)}. Run the same command again to complete it.")
@@ -56,7 +68,7 @@ def index(paths: tuple[Path, ...], store: str | None, batch: int, again: bool) -
             for line in problem_lines(problems, "could not be stored"):
                 click.echo(line, err=True)
     is_empty = problems and not (done.stored or done.unchanged)
-    if is_empty or not all(map(os.path.exists, paths)):
+    if is_empty or any(each.documents is None for each in problems):
         sys.exit(1)
 
 

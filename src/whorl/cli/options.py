@@ -42,6 +42,14 @@ ROWS = click.option("--rows", default=10, show_default=True, type=click.IntRange
 START = click.option(
     "--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000), help="Hits to leave out."
 )
+TEXT_COLUMN = click.option(
+    "--text-column", metavar="COLUMN", help="The column, or key, of the texts in rows.  [default: text]"
+)
+ID_COLUMN = click.option(
+    "--id-column",
+    metavar="COLUMN",
+    help="That of the ids; '' for none. Rows without one are known by file and place.  [default: id, if there is one]",
+)
 EXPLAIN = click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
 
 

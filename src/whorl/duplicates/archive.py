@@ -71,14 +71,15 @@ class Entry:
         digest: Of what it was made from: while that is the same, nothing has to be done.
         sketch: Its sketch.
         name: What people know it by, or "".
-        date: Seconds since 1970 when it was made or changed, or None.
+        worth: What it is worth to be kept, or None; by default the moment when it was changed, which the database
+            calls its date.
     """
 
     id: str
     digest: bytes
     sketch: Sketch
     name: str = ""
-    date: float | None = None
+    worth: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,7 +220,7 @@ class Archive:
         """Return the ids of documents that are kept under the same digests, and note that they were seen.
 
         Args:
-            documents: Ids and digests; names and dates, which may be others now.
+            documents: Ids and digests; names and worths, which may be others now.
         """
         digests = {document_id: digest for document_id, digest, _, _ in documents}
         found = {
@@ -231,7 +232,7 @@ class Archive:
             scan = self._scan()
             self._database.executemany(
                 "UPDATE document SET scan = ?, name = ?, date = ? WHERE id = ?",
-                [(scan, name, date, document_id) for document_id, _, name, date in documents if document_id in found],
+                [(scan, name, worth, document_id) for document_id, _, name, worth in documents if document_id in found],
             )
         return found
 
@@ -258,7 +259,7 @@ class Archive:
         for each, own in hashes.items():
             places[each] = (sketches[each].size, start, own.size, sketch_key(sketches[each]))
             start += own.size
-        rows = [(entry.id, entry.name, entry.date, entry.digest, *places[id(entry.sketch)], scan) for entry in entries]
+        rows = [(entry.id, entry.name, entry.worth, entry.digest, *places[id(entry.sketch)], scan) for entry in entries]
         ids = [entry.id for entry in entries]
         repeated = [
             row[0] for row in self._by_id("SELECT id, scan FROM document WHERE id IN ({})", ids) if row[1] == scan
@@ -341,7 +342,7 @@ class Archive:
         return int(self._one("SELECT count(*) FROM document")[0])
 
     def known(self, numbers: Collection[int]) -> dict[int, tuple[str, str, float | None]]:
-        """Return id, name and date of documents, by their numbers."""
+        """Return id, name and worth of documents, by their numbers."""
         found = self._by_id("SELECT number, id, name, date FROM document WHERE number IN ({})", list(numbers))
         return {row[0]: (row[1], row[2], row[3]) for row in found}
 

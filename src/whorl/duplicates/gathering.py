@@ -8,7 +8,6 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
@@ -17,17 +16,17 @@ import numpy.typing as npt
 
 from whorl.context import require_time
 from whorl.duplicates.archive import Archive, Entry, sketch_digest
+from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.result import Duplicates
 from whorl.duplicates.search import find_pairs, first_of_equals
 from whorl.duplicates.whole_text import ReadHashes, settled, told_apart
 from whorl.engine.protocol import Engine, Scanned
 from whorl.errors import NoSketchesError, ParameterError
-from whorl.fingerprint.batch import hashed
+from whorl.fingerprint.batch import Hashed, hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document
-from whorl.planning.dates import DateError, read_date
 
 #: Of documents that are in no store whole sets of hashes are kept, up to so many shingles: those are compared exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
@@ -50,6 +49,8 @@ def duplicates_among(
     reference: Iterable[Document] = (),
     folder: Path | None = None,
     dates: Callable[[Document], float | None] = lambda document: None,
+    keep: Keep = Keep("first"),  # noqa: B008 - frozen
+    within: str | None = None,
     links_suffice: bool = False,
     workers: int | None = None,
     on_repeated: Callable[[str], None] = lambda document_id: None,
@@ -66,6 +67,8 @@ def duplicates_among(
         folder: Where what is learned of them stays, so that another run goes on from there: a run that was stopped is
             completed, and further documents are compared with all that came before. None for a temporary one.
         dates: Seconds since 1970 when a document was made or changed, None where nobody knows.
+        keep: What decides which document of a cluster is kept; its column is a property.
+        within: A property that has to be the same in documents that are compared; those that lack it are, too.
         links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
         workers: As in `fingerprint.bulk.signatures_of`.
         on_repeated: Called with an id that comes again in this run.
@@ -77,14 +80,24 @@ def duplicates_among(
     """
     if folder is not None and reference:
         raise ParameterError("a reference keeps no state: put it into the folder by a run of its own")
+
+    def worth_of(document: Document) -> float | None:
+        if keep.column:
+            return keep.worth(document.properties.get(keep.column))
+        date = dates(document)
+        return keep.worth(date) if keep.is_by_date else date
+
     with ExitStack() as opened:
-        archive = opened.enter_context(_archive(opened, folder, f"files, under {scheme.name}", FILES_SCHEME))
+        origin = f"files, under {scheme.name}" + (f", within {within}" if within else "")
+        if keep.column or keep.by == "oldest":
+            origin += f", with what decides on the {keep}"
+        archive = opened.enter_context(_archive(opened, folder, origin, FILES_SCHEME))
         archive.begin_reading()
         _ask(archive, question, links_suffice=links_suffice)
-        _gather(archive, reference, scheme, dates, workers, on_repeated, progress)
+        _gather(archive, reference, scheme, worth_of, within, workers, on_repeated, progress)
         if folder is None:
             archive.take_as_compared()
-        _gather(archive, documents, scheme, dates, workers, on_repeated, progress)
+        _gather(archive, documents, scheme, worth_of, within, workers, on_repeated, progress)
         yield _found(archive, question, scheme, None, links_suffice=links_suffice, progress=progress)
 
 
@@ -95,7 +108,7 @@ def duplicates_in(
     *,
     origin: str = "a store",
     folder: Path | None = None,
-    date_field: str | None = None,
+    keep: Keep = Keep("first"),  # noqa: B008 - frozen
     links_suffice: bool = False,
     progress: Progress = lambda doing, count: None,
 ) -> Iterator[Duplicates]:
@@ -106,14 +119,14 @@ def duplicates_in(
         question: What is to be found.
         origin: What to call the store.
         folder: As in `duplicates_among`; what is gone from the store is forgotten.
-        date_field: The field that says when a document was made or changed, where dates are wanted.
+        keep: What decides which document of a cluster is kept; its column is a field.
         links_suffice: As in `duplicates_among`.
         progress: As in `duplicates_among`.
 
     Raises:
         NoSketchesError: The documents of the store have none.
         StoreError: The folder cannot be used.
-        ParameterError: The folder is of something else, or no document has a date in the field.
+        ParameterError: The folder is of something else, or no document has a value in the field that decides.
     """
     scheme = engine.sketch_scheme
     if scheme is None and engine.count():
@@ -122,25 +135,26 @@ def duplicates_in(
         archive = opened.enter_context(
             _archive(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
         )
-        without, is_dated, fields = 0, False, set[str]()
-        # What was read without its dates would go without them.
-        for portion in engine.scan(archive.begin_scan(anew=date_field is not None)):
-            dates = _dates(engine, portion, date_field, fields)
-            is_dated = is_dated or any(date is not None for date in dates.values())
+        without, is_worth, fields = 0, False, set[str]()
+        # What was read without what it is worth would go without it.
+        for portion in engine.scan(archive.begin_scan(anew=bool(keep.column))):
+            worths = _worths(engine, portion, keep, fields)
+            is_worth = is_worth or any(worth is not None for worth in worths.values())
             entries = [
-                Entry(document_id, sketch_digest(sketch), sketch, name, dates.get(document_id))
+                Entry(document_id, sketch_digest(sketch), sketch, name, worths.get(document_id))
                 for document_id, name, sketch in portion.documents
                 if sketch is not None
             ]
             without += len(portion.documents) - len(entries)
-            same = archive.unchanged([(entry.id, entry.digest, entry.name, entry.date) for entry in entries])
+            same = archive.unchanged([(entry.id, entry.digest, entry.name, entry.worth) for entry in entries])
             archive.put([entry for entry in entries if entry.id not in same], portion.mark)
             require_time()
             progress("reading", archive.count())
         archive.end_scan()
-        if date_field is not None and archive.count() and not is_dated:
+        if keep.column and archive.count() and not is_worth:
+            kind = "date" if keep.is_by_date else "number"
             raise ParameterError(
-                f"no document of {origin} has a date in the field {date_field!r}; name the field of the date"
+                f"no document of {origin} has a {kind} in the field {keep.column!r}; name the field of the {kind}"
                 + (f", of {', '.join(sorted(fields)[:20])}" if fields else "")
             )
 
@@ -154,30 +168,13 @@ def duplicates_in(
         yield found
 
 
-def _dates(engine: Engine, portion: Scanned, field: str | None, fields: set[str]) -> dict[str, float | None]:
-    """Return the dates of some documents, and note which fields they have."""
-    if field is None:
+def _worths(engine: Engine, portion: Scanned, keep: Keep, fields: set[str]) -> dict[str, float | None]:
+    """Return what some documents are worth, and note which fields they have."""
+    if not keep.column:
         return {}
     stored = engine.documents([document_id for document_id, _, _ in portion.documents])
     fields.update(name for each in stored.values() for name in each.properties)
-    return {document_id: seconds_of(each.properties.get(field)) for document_id, each in stored.items()}
-
-
-def seconds_of(value: object) -> float | None:
-    """Return the moment of a field's value, or of the first of several, in seconds since 1970; None if it is none.
-
-    Args:
-        value: A date as queries write it, or a number of seconds; in a list or tuple or alone.
-    """
-    first = value[0] if isinstance(value, list | tuple) and value else value
-    if isinstance(first, int | float):
-        return float(first)
-    if not isinstance(first, str):
-        return None
-    try:
-        return read_date(first, datetime.now(UTC)).first / 1000
-    except DateError:
-        return None
+    return {document_id: keep.worth(each.properties.get(keep.column)) for document_id, each in stored.items()}
 
 
 def _archive(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> Archive:
@@ -192,13 +189,14 @@ def _gather(
     archive: Archive,
     documents: Iterable[Document],
     scheme: Scheme,
-    dates: Callable[[Document], float | None],
+    worths: Callable[[Document], float | None],
+    within: str | None,
     workers: int | None,
     on_repeated: Callable[[str], None],
     progress: Progress,
 ) -> None:
     """Put documents into an archive, except those that are in it unchanged."""
-    waiting: deque[tuple[str, str, float | None, bytes, Sketch | None]] = deque()
+    waiting: deque[tuple[str, str, float | None, bytes, str, Sketch | None]] = deque()
     fresh: dict[str, Entry] = {}
     known_texts = _KnownTexts()
     empty = Sketch(archive.scheme, 0, np.empty(0, np.uint64))
@@ -211,24 +209,25 @@ def _gather(
     def texts() -> Iterator[str]:
         while some := list(islice(remaining, _AT_ONCE)):
             require_time()
-            digests = [_digest(each.text) for each in some]
-            moments = [dates(each) for each in some]
+            parts = [_part(each, within) for each in some]
+            digests = [_digest(each.text, part) for each, part in zip(some, parts, strict=True)]
+            values = [worths(each) for each in some]
             # What came before in this run and is still to be put is not known by what the archive has under its id.
             ahead = {document_id for document_id, *_ in waiting} | fresh.keys()
             known = [
-                (each.id, digest, each.name, moment)
-                for each, digest, moment in zip(some, digests, moments, strict=True)
+                (each.id, digest, each.name, worth)
+                for each, digest, worth in zip(some, digests, values, strict=True)
                 if each.id not in ahead
             ]
             same = set() if is_empty else archive.unchanged(known)
-            for document, digest, moment in zip(some, digests, moments, strict=True):
+            for document, digest, part, worth in zip(some, digests, parts, values, strict=True):
                 if document.id in same:
                     continue
                 # Too many would wait behind a text that waits for others to be read with.
                 sketch = known_texts.get(digest) if len(waiting) < _MOST_WAITING else None
                 if sketch is None and has_few_words.match(document.text):
                     sketch = empty
-                waiting.append((document.id, document.name, moment, digest, sketch))
+                waiting.append((document.id, document.name, worth, digest, part, sketch))
                 if sketch is None:
                     yield document.text
             take_known()
@@ -239,19 +238,19 @@ def _gather(
 
     def take(sketch: Sketch) -> None:
         nonlocal seen
-        document_id, name, moment, digest, _ = waiting.popleft()
+        document_id, name, worth, digest, _, _ = waiting.popleft()
         sketch = known_texts.get(digest, sketch)
         known_texts[digest] = sketch
         if document_id in fresh:
             on_repeated(document_id)
-        fresh[document_id] = Entry(document_id, digest, sketch, name, moment)
+        fresh[document_id] = Entry(document_id, digest, sketch, name, worth)
         if len(fresh) == _AT_ONCE:
             seen += _put(archive, fresh, on_repeated)
             progress("reading", seen)
 
     for each in hashed(texts(), scheme, workers=workers):
         take_known()
-        take(each.sketch(archive.scheme))
+        take(_apart(each, waiting[0][-2]).sketch(archive.scheme))
     take_known()
     seen += _put(archive, fresh, on_repeated)
     progress("reading", seen)
@@ -271,8 +270,22 @@ class _KnownTexts(dict[bytes, Sketch]):
                 self._hashes -= self.pop(oldest).hashes.size + _HASHES_OF_A_TEXT
 
 
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+def _part(document: Document, within: str | None) -> str:
+    """Return which part of a collection a document is in: what stands in a property, "" for all without it."""
+    value = None if within is None else document.properties.get(within)
+    return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _apart(hashed: Hashed, part: str) -> Hashed:
+    """Return hashes that documents of other parts do not have: each the same bits turned round in all of them."""
+    if not part:
+        return hashed
+    turned = np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()))
+    return hashed._replace(hashes=np.sort(hashed.hashes ^ turned))
+
+
+def _digest(text: str, part: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16, key=part.encode()[-64:]).digest()
 
 
 def _put(archive: Archive, fresh: dict[str, Entry], on_repeated: Callable[[str], None]) -> int:

@@ -13,13 +13,12 @@ import numpy.typing as npt
 from whorl.arrays import chunks
 from whorl.duplicates.archive import Archive, Archived
 from whorl.duplicates.clusters import Components, complete_labels, grouped
+from whorl.duplicates.keep import Keep
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Shares
 
-#: Which member of a cluster can be kept.
-KEPT = ("first", "longest", "newest")
 #: Pairs, or members of clusters, of which ids and names are looked up at once.
 _TOLD_AT_ONCE = 4096
 
@@ -32,14 +31,14 @@ class Member:
         id: What it is known by.
         name: What people know it by, or "".
         size: Its distinct shingles.
-        date: Seconds since 1970 when it was made or changed, None where that is not known.
+        worth: What it is worth to be kept, the larger the better; None where that is not known.
         stays: Whether it is of those that the others are compared with, and so is never superfluous.
     """
 
     id: str
     name: str
     size: int
-    date: float | None = None
+    worth: float | None = None
     stays: bool = False
 
 
@@ -248,40 +247,40 @@ class Duplicates:
         }
 
 
-def superfluous(clusters: Iterable[Cluster], keep: str) -> Iterator[Member]:
+def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:
     """Yield all members of clusters but the one of each that is to be kept, or those that stay anyway.
 
     Args:
         clusters: Complete ones, so that each member is a duplicate of the one that is kept.
-        keep: "first", "longest" (with most distinct shingles) or "newest"; of several such, the first.
+        keep: Which one that is.
 
     Raises:
-        ParameterError: There is no such choice; or the newest is to be kept, and no member of a cluster has a date.
+        ParameterError: There is no such choice; or nobody knows what any member of a cluster is worth.
     """
-    if keep not in KEPT:
-        raise ParameterError(f"keep must be {', '.join(map(repr, KEPT[:-1]))} or {KEPT[-1]!r}, got {keep!r}")
-    return _superfluous(clusters, keep)
+    return _superfluous(clusters, Keep.named(keep) if isinstance(keep, str) else keep)
 
 
-def _superfluous(clusters: Iterable[Cluster], keep: str) -> Iterator[Member]:
+def _superfluous(clusters: Iterable[Cluster], keep: Keep) -> Iterator[Member]:
     for cluster in clusters:
         members = cluster.members
-        if any(member.stays for member in members):
-            yield from (member for member in members if not member.stays)
-            continue
-        if keep == "newest" and all(member.date is None for member in members):
-            raise ParameterError(
-                f"nobody knows which is the newest of {members[0].id!r} and {len(members) - 1} more, none of which "
-                "has a date; name the field that has one (--date FIELD), or keep the first or the longest"
-            )
-        worths = [_worth(member, keep) for member in members]
-        kept = worths.index(max(worths))
-        yield from (member for at, member in enumerate(members) if at != kept)
+        kept = principal(members, keep)
+        yield from (member for at, member in enumerate(members) if at != kept and not member.stays)
 
 
-def _worth(member: Member, keep: str) -> float:
-    if keep == "longest":
-        return member.size
-    if keep == "newest" and member.date is not None:
-        return member.date
-    return -math.inf
+def principal(members: Sequence[Member], keep: Keep) -> int:
+    """Return the place of the member that is kept: the first of those that stay anyway, if any does.
+
+    Raises:
+        ParameterError: Nobody knows what any of them is worth.
+    """
+    staying = next((at for at, member in enumerate(members) if member.stays), None)
+    if staying is not None or keep.by == "first":
+        return staying or 0
+    if keep.needs_worths and all(member.worth is None for member in members):
+        raise ParameterError(
+            f"nobody knows which is the {keep.by} of {members[0].id!r} and {len(members) - 1} more; name another "
+            f"column (--keep {keep.by}:COLUMN), or keep the first or the longest"
+        )
+    worths = [member.size if keep.by == "longest" else member.worth for member in members]
+    known = [-math.inf if worth is None else worth for worth in worths]
+    return known.index(max(known))

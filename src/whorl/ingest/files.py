@@ -1,4 +1,4 @@
-"""Files and folders to documents: text, Markdown, files of many documents (`records`), and what `extraction` reads.
+"""Files and folders to documents: text, Markdown, files of many rows (`rows`), and what `extraction` reads.
 
 A file that cannot be read is a problem to be told at the end, never the end of the run.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePath
@@ -17,7 +17,9 @@ from typing import IO, TYPE_CHECKING
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.formats import format_of
-from whorl.ingest.records import UnreadRecordsError, records_in
+from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.formats import format_of as format_of_rows
+from whorl.ingest.rows.row import File
 
 if TYPE_CHECKING:
     from whorl.ingest.extraction.reader import Reader
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 #: A file of so many bytes is within every limit that can be set: most are, and need no settings.
 _SMALL_BYTES = 1_000_000
+#: Rows after which is told how far a file is read.
+_TOLD_EVERY = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +68,12 @@ def files_under(paths: Iterable[Path], on_problem: Callable[[Problem], None]) ->
                     on_problem(Problem(str(path), "this is neither a file nor a folder"))
                 elif (status.st_dev, status.st_ino) not in read:
                     read.add((status.st_dev, status.st_ino))
-                    waiting += sorted((each for each in path.iterdir() if not each.name.startswith(".")), reverse=True)
+                    names = without_notes({each.name for each in path.iterdir()})
+                    waiting += [path / name for name in sorted(names, reverse=True) if not name.startswith(".")]
             except FileNotFoundError:
                 is_link = path.is_symlink()
                 on_problem(
-                    Problem(str(path), "this link leads nowhere")
+                    Problem(str(path), "this link leads nowhere", None if path == named else 1)
                     if is_link
                     else Problem(str(path), "there is no such file or folder", None)
                 )
@@ -76,34 +81,58 @@ def files_under(paths: Iterable[Path], on_problem: Callable[[Problem], None]) ->
                 on_problem(Problem(str(path), error.strerror or str(error), None))
 
 
+def without_notes(names: Set[str]) -> Set[str]:
+    """Return the names in a folder without those of files that other programs keep beside their data.
+
+    Spark marks a folder that is complete; Hugging Face's data sets on disk describe themselves.
+    """
+    notes = {"_SUCCESS", "_metadata", "_common_metadata"}
+    if {"state.json", "dataset_info.json"} <= names:
+        notes |= {"state.json", "dataset_info.json", *(name for name in names if name.startswith("cache-"))}
+    return names - notes - {"dataset_dict.json"}
+
+
 def documents_in(
-    file: Path, on_problem: Callable[[Problem], None], *, tables_are_text: bool = True
+    file: File,
+    on_problem: Callable[[Problem], None],
+    columns: Columns = Columns(),  # noqa: B008 - frozen
+    *,
+    tables_are_text: bool = True,
+    at_byte: Callable[[int], None] = lambda position: None,
 ) -> Iterator[Document]:
-    """Yield the documents of a file: those of one that has many (`records`), else the file, under its path as its id.
+    """Yield the documents of a file: those of one that has many rows, else the file, under its path as its id.
 
     Args:
         file: What to read.
         on_problem: Called with what gave no document.
-        tables_are_text: Whether CSV, TSV and a JSON array of anything but documents are one document each, as a search
+        columns: What stands in rows.
+        tables_are_text: Whether CSV, TSV and a JSON array of anything but objects are one document each, as a search
             wants it; who compares documents means the rows.
+        at_byte: Called now and then with how far the file is read.
     """
     from whorl.model import Document  # here, because the text of one file takes no documents
 
+    name = PurePath(file.name)
     try:
         with file.open("rb") as opened:
-            records = records_in(opened, file, lambda: _bytes(opened), as_text=tables_are_text)
-            if records is None:
-                opened.seek(0)
-                yield Document(id=file.as_posix(), text=file_text(_bytes(opened), file), name=file.name)
+            form = format_of_rows(opened, name, columns, file_text, as_text=tables_are_text)
+            if form is None:
+                yield Document(id=file.as_posix(), text=file_text(_bytes(opened), name), name=file.name)
                 return
-            for place, found in records:
-                if isinstance(found, DocumentError):
-                    on_problem(Problem(f"{file}, {place}", str(found)))
+            for row in form.rows(opened, columns):
+                if row.number % _TOLD_EVERY == 0 and not opened.closed:
+                    at_byte(opened.tell())
+                try:
+                    if isinstance(row.values, DocumentError):
+                        raise row.values
+                    document = columns.document(row.values, f"{file.as_posix()}:{row.number}")
+                except DocumentError as error:
+                    on_problem(Problem(f"{file}, {row.place}", str(error)))
                 else:
-                    yield found
+                    yield document
     except OSError as error:
         on_problem(Problem(str(file), error.strerror or str(error)))
-    except UnreadRecordsError as error:
+    except UnreadRowsError as error:
         on_problem(Problem(str(file), str(error), None))
     except DocumentError as error:
         on_problem(Problem(str(file), str(error)))
@@ -146,7 +175,8 @@ def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
 
 
 def _bytes(opened: IO[bytes]) -> bytes:
-    size = os.fstat(opened.fileno()).st_size
+    size = opened.seek(0, os.SEEK_END)
+    opened.seek(0)
     if size > _SMALL_BYTES:
         _reader(os.getpid()).require_size(size)
     return opened.read()

@@ -15,7 +15,7 @@ from anyio import to_thread
 from starlette.exceptions import HTTPException
 
 from whorl.errors import DocumentError, WhorlError
-from whorl.ingest.json_lines import json_document
+from whorl.ingest.rows.lines import json_document
 from whorl.model import Document, Indexed
 from whorl.service.middleware.admission import Room
 from whorl.service.middleware.bodies import BodyMemory

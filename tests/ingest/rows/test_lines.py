@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.json_lines import documents_of_lines, json_document
+from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.lines import JsonArray, JsonLines, json_document
+from whorl.ingest.rows.row import Added, Decide, Row
 
 
 def test_of_a_repeated_key_the_last_counts() -> None:
@@ -83,14 +86,17 @@ def test_a_bad_line_costs_no_other(line: bytes, reason: str) -> None:
     """
     The lines before and after are documents; the error names the cause, and is not as long as the line.
     """
+    with pytest.raises(DocumentError) as raised:
+        json_document(line)
+    assert reason in str(raised.value)
+    assert len(str(raised.value)) < 300
     lines = [b'{"id": "before", "text": "t"}', b"", line, b'{"id": "after", "text": "t"}']
-    before, wrong, after = documents_of_lines(lines)
-    assert (before, after) == ((1, Document("before", "t")), (4, Document("after", "t")))
-    number, error = wrong
-    assert number == 3
-    assert isinstance(error, DocumentError)
-    assert reason in str(error)
-    assert len(str(error)) < 300
+    before, wrong, after = rows_of(b"\n".join(lines))
+    assert [(each.number, each.values) for each in (before, after)] == [
+        (1, {"id": "before", "text": "t"}),
+        (4, {"id": "after", "text": "t"}),
+    ]
+    assert (wrong.number, wrong.place) == (3, "line 3")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
@@ -98,11 +104,61 @@ def test_lines_of_another_encoding(encoding: str) -> None:
     """
     One error for all of them, which names it; a mark of UTF-8 is none.
     """
-    lines = '{"id": "a", "text": "é"}\n'.encode(encoding).splitlines(keepends=True)
-    with pytest.raises(DocumentError, match=f"JSON lines are UTF-8, and this is {encoding}"):
-        list(documents_of_lines(lines))
-    marked = '{"id": "a", "text": "é"}\n'.encode("utf-8-sig")
-    assert list(documents_of_lines([marked])) == [(1, Document("a", "é"))]
+    line = '{"id": "a", "text": "é"}\n'
+    with pytest.raises(UnreadRowsError, match=f"JSON lines are UTF-8, and this is {encoding}"):
+        rows_of(line.encode(encoding))
+    assert rows_of(line.encode("utf-8-sig")) == [Row(1, "line 1", {"id": "a", "text": "é"})]
+
+
+def test_a_line_without_end_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    It is not kept in memory, and the next one is read.
+    """
+    monkeypatch.setattr("whorl.ingest.rows.lines.MOST_BYTES", 40)
+    long, after = rows_of(b'{"text": "' + b"x" * 1000 + b'"}\n{"text": "after"}\n')
+    assert isinstance(long.values, DocumentError)
+    assert "at most 40 bytes" in str(long.values)
+    assert (after.number, after.values) == (2, {"text": "after"})
+    with pytest.raises(UnreadRowsError, match="make JSON lines of it"):
+        list(JsonArray().rows(io.BytesIO(b"[" + b"1, " * 40 + b"1]"), Columns()))
+
+
+def test_lines_that_stay_are_what_they_were() -> None:
+    """
+    To the byte, but for what ends them; columns are added behind, and what is broken does not stay.
+    """
+    lines = b'{"id": 1,   "text":"\\u00e9", "meta": {"a": [1]}}\r\nbroken\n\n{"id": 2, "text": "two"}'
+    assert rewritten(lines, lambda rows: [{} for _ in rows]) == (
+        b'{"id": 1,   "text":"\\u00e9", "meta": {"a": [1]}}\n{"id": 2, "text": "two"}\n'
+    )
+    assert rewritten(lines, lambda rows: [{} if row.number == 4 else None for row in rows]).count(b"\n") == 1
+    added = rewritten(lines, lambda rows: [{"text": str(row.number)} for row in rows], {"text": str}).splitlines()
+    assert [json.loads(line) for line in added] == [
+        {"id": 1, "text": "1", "meta": {"a": [1]}},
+        {"id": 2, "text": "4"},
+    ]
+
+
+def test_an_array_stays_one() -> None:
+    """
+    Of the objects that stay.
+    """
+    out = io.BytesIO()
+    array = io.BytesIO(b'[{"text": "a"}, 3, {"text": "b"}, {"text": "c"}]')
+    JsonArray().rewrite(
+        array, out, Columns(), lambda rows: [{"n": row.number} if row.number != 3 else None for row in rows], {"n": str}
+    )
+    assert json.loads(out.getvalue()) == [{"text": "a", "n": 1}, {"text": "c", "n": 4}]
+
+
+def rows_of(lines: bytes) -> list[Row]:
+    return list(JsonLines().rows(io.BytesIO(lines), Columns()))
+
+
+def rewritten(lines: bytes, decide: Decide, added: Added | None = None) -> bytes:
+    out = io.BytesIO()
+    JsonLines().rewrite(io.BytesIO(lines), out, Columns(), decide, added or {})
+    return out.getvalue()
 
 
 VALUES = st.text(max_size=5) | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.floats(-1e9, 1e9)

@@ -1,0 +1,138 @@
+"""Which format a file of many rows has; and those that are refused by name.
+
+What a file is, its first bytes tell, and its name where they do not.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import PurePath
+from typing import IO
+
+from whorl.errors import DocumentError
+from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.lines import JsonArray, JsonLines, is_row
+from whorl.ingest.rows.packing import Packed, packing_of, unpacked
+from whorl.ingest.rows.row import Extract, File, Format
+from whorl.ingest.rows.table import Table
+
+_JSON_LINES = frozenset({".jsonl", ".ndjson"})
+_TABLES = frozenset({".csv", ".tsv", ".tab"})
+#: How formats begin that are known and not read, and what they are called.
+_NOT_READ = (
+    (b"ORC", "ORC"),
+    (b"Obj\x01", "Avro"),
+    (b"FEA1", "Feather of before 2020"),
+    (b"SQLite format 3", "a database of SQLite"),
+    (b"PARE", "encrypted Parquet"),
+)
+_PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
+#: Bytes of the longest first line that is looked at to tell whether the file is JSON lines.
+_FIRST_LINE = 1_000_000
+_HEAD = 64
+_MARK = b"\xef\xbb\xbf"
+_ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
+
+
+def format_of(
+    opened: IO[bytes], file: PurePath, columns: Columns, extract: Extract, *, as_text: bool = False
+) -> Format | None:
+    """Return the format of a file that holds many rows; None for one that is a document itself.
+
+    Args:
+        opened: The file; at its beginning, where it is again when this returns.
+        file: Its name.
+        columns: What stands in its rows.
+        extract: Makes text of pages.
+        as_text: Whether tables, and arrays of other things than objects, are documents themselves.
+
+    Raises:
+        UnreadRowsError: The file is of a format that is known and not read.
+    """
+    try:
+        opened.seek(0)
+        head = opened.read(_HEAD)
+        if module := packing_of(head):
+            return _in_packed(opened, PurePath(file.stem), module, columns, extract)
+        opened.seek(0)
+        return _plain(opened, head, file, columns, extract, as_text=as_text)
+    finally:
+        opened.seek(0)
+
+
+def column_names(file: File, columns: Columns, extract: Extract) -> list[str]:
+    """Return the names of the columns of the first row that can be read; none of a file that has no rows.
+
+    Raises:
+        UnreadRowsError: The file cannot be read.
+        OSError: The same.
+    """
+    with file.open("rb") as opened:
+        form = format_of(opened, PurePath(file.name), columns, extract)
+        rows = () if form is None else form.rows(opened, replace(columns, further=None))
+        return next((list(row.values) for row in rows if not isinstance(row.values, DocumentError)), [])
+
+
+def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: Columns, extract: Extract) -> Format:
+    """Return the format of a compressed file, from the name and the beginning of what is in it."""
+    with unpacked(opened, module) as stream:
+        start = io.BytesIO(stream.read(_FIRST_LINE))
+    head = start.read(_HEAD)
+    start.seek(0)
+    if head.startswith(_WARC) and module == "gzip":
+        return _warc(extract, is_packed=True)
+    inner = None
+    if not head.startswith((_PARQUET, _ARROW)):
+        # These are read from their ends.
+        inner = _plain(start, head, file, columns, extract, as_text=False)
+    if inner is None:
+        raise UnreadRowsError(
+            "this is compressed, and of such files JSON, tables, Arrow's streams and web archives are read; unpack it"
+        )
+    return Packed(inner, module)
+
+
+def _plain(
+    opened: IO[bytes], head: bytes, file: PurePath, columns: Columns, extract: Extract, *, as_text: bool
+) -> Format | None:
+    """Return the format of what begins so."""
+    suffix = file.suffix.lower()
+    for mark, name in _NOT_READ:
+        if head.startswith(mark):
+            raise UnreadRowsError(f"this is {name}, which is not read; make Parquet or JSON lines of it")
+    if head.startswith((_PARQUET, _ARROW, _ARROW_STREAM)):
+        _require("pyarrow", "Parquet" if head.startswith(_PARQUET) else "Arrow")
+        from whorl.ingest.rows.arrow import Arrow, Parquet
+
+        return Parquet() if head.startswith(_PARQUET) else Arrow(is_stream=head.startswith(_ARROW_STREAM))
+    if head.startswith(_WARC):
+        return _warc(extract, is_packed=False)
+    if suffix in _JSON_LINES or (head.removeprefix(_MARK).startswith(b"{") and is_row(_first_line(opened), columns)):
+        return JsonLines()
+    if suffix in _TABLES and not as_text:
+        return Table()
+    start = head.removeprefix(_MARK).split()
+    if suffix == ".json" and start and start[0].startswith(b"[") and (_ARRAY.match(head) or not as_text):
+        return JsonArray()
+    return None
+
+
+def _first_line(opened: IO[bytes]) -> bytes:
+    line = opened.readline(_FIRST_LINE)
+    opened.seek(0)
+    return line
+
+
+def _warc(extract: Extract, *, is_packed: bool) -> Format:
+    _require("warcio", "WARC")
+    from whorl.ingest.rows.warc import Warc
+
+    return Warc(extract, is_packed=is_packed)
+
+
+def _require(library: str, name: str) -> None:
+    if find_spec(library) is None:
+        raise UnreadRowsError(f"reading {name} needs more: pip install 'whorl[data]'")

@@ -1,0 +1,148 @@
+"""JSON lines and JSON arrays: an object for each row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import IO, TYPE_CHECKING
+
+from whorl.errors import DocumentError
+from whorl.ingest.extraction.decoding import announced
+from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.row import AT_ONCE, MOST_BYTES, Added, Decide, Row
+
+if TYPE_CHECKING:
+    from whorl.model import Document
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class JsonLines:
+    """An object a line, in UTF-8."""
+
+    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
+        for number, line in _lines(opened):
+            yield _row(number, line)
+
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+        lines = _lines(opened)
+        while some := list(islice(lines, AT_ONCE)):
+            rows = [_row(*each) for each in some]
+            for row, (_, line), more in zip(rows, some, decide(rows), strict=True):
+                if more is None or isinstance(row.values, DocumentError) or isinstance(line, DocumentError):
+                    continue
+                # A line to which nothing is added stays as it is.
+                kept = _line({**row.values, **more}) if added else line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n")
+                out.write(kept + b"\n")
+
+
+class JsonArray:
+    """An array of objects, which is read as a whole."""
+
+    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
+        for number, value in enumerate(_array(opened), start=1):
+            yield _value_row(number, value)
+
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+        rows = [_value_row(number, value) for number, value in enumerate(_array(opened), start=1)]
+        kept = [
+            {**row.values, **more}
+            for row, more in zip(rows, decide(rows), strict=True)
+            if more is not None and not isinstance(row.values, DocumentError)
+        ]
+        out.write(b"[\n" + b",\n".join(map(_line, kept)) + b"\n]\n")
+
+
+def json_document(line: bytes) -> Document:
+    """Return the document of one JSON line; what is not id, text or name becomes a property.
+
+    Raises:
+        DocumentError: No JSON, no object, or one without an id and a text.
+    """
+    told = _object(_json(line))
+    if "id" not in told or "text" not in told:
+        raise DocumentError('a line is an object with at least "id" and "text"')
+    if told["id"] is None:
+        raise DocumentError("id must be text, got None")
+    return Columns(id="id").document(told, "")
+
+
+def is_row(line: bytes, columns: Columns) -> bool:
+    """Return whether a line of JSON is an object that has a text."""
+    try:
+        columns.require(_object(_json(line)))
+    except DocumentError:
+        return False
+    return True
+
+
+def _array(opened: IO[bytes]) -> list[object]:
+    raw = opened.read(MOST_BYTES + 1)
+    if len(raw) > MOST_BYTES:
+        raise UnreadRowsError(f"a JSON array is read up to {MOST_BYTES:,} bytes; make JSON lines of it")
+    try:
+        told = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise UnreadRowsError(f"this is not JSON: {error}") from None
+    if not isinstance(told, list) or not told or not isinstance(told[0], dict):
+        raise UnreadRowsError('a JSON array has documents in it, objects with at least "id" and "text"')
+    return told
+
+
+def _lines(opened: IO[bytes]) -> Iterator[tuple[int, bytes | DocumentError]]:
+    """Yield the number of each line that is not empty, and the line, unless it is longer than any that is read."""
+    number = 0
+    while line := opened.readline(MOST_BYTES):
+        number += 1
+        if number == 1 and (encoding := announced(line)) not in (None, "utf-8-sig"):
+            raise UnreadRowsError(f"JSON lines are UTF-8, and this is {encoding}")
+        if len(line) == MOST_BYTES and not line.endswith(b"\n"):
+            while (rest := opened.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
+                pass
+            yield number, DocumentError(f"a line has at most {MOST_BYTES:,} bytes")
+        elif line.strip():
+            yield number, line
+
+
+def _row(number: int, line: bytes | DocumentError) -> Row:
+    try:
+        return _value_row(number, _json(line) if isinstance(line, bytes) else line, "line")
+    except DocumentError as error:
+        return Row(number, f"line {number}", error)
+
+
+def _value_row(number: int, value: object, of: str = "document") -> Row:
+    try:
+        return Row(number, f"{of} {number}", _object(value))
+    except DocumentError as error:
+        return Row(number, f"{of} {number}", error)
+
+
+def _json(line: bytes) -> object:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DocumentError(f"this is not JSON: {error.msg}, at character {error.colno}") from None
+    except RecursionError:
+        raise DocumentError("this is nested too deep to be read") from None
+    except ValueError as error:
+        # No UTF-8, or a number of thousands of digits.
+        raise DocumentError(str(error)) from None
+
+
+def _object(value: object) -> dict[str, object]:
+    if isinstance(value, DocumentError):
+        raise value
+    if not isinstance(value, dict):
+        raise DocumentError('a line is an object with at least "id" and "text"')
+    return value
+
+
+def _line(values: object) -> bytes:
+    # Halves of surrogate pairs are no UTF-8, and are escaped as they came.
+    told = json.dumps(values, ensure_ascii=False)
+    try:
+        return told.encode()
+    except UnicodeEncodeError:
+        return json.dumps(values).encode()

@@ -1,0 +1,78 @@
+"""Rows of files that hold many, and what a format of such files does: read them, and write those that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import IO, Any, Protocol, TypeAlias
+
+from whorl.errors import DocumentError
+from whorl.ingest.rows.columns import Columns
+
+#: Rows that are read, or decided about, at once.
+AT_ONCE = 512
+#: Bytes of a row that is still read: one that has no end would fill the memory.
+MOST_BYTES = 100_000_000
+
+
+class File(Protocol):
+    """A file to read, wherever it is; a `Path` is one."""
+
+    @property
+    def name(self) -> str:
+        """Its name, without the folders."""
+
+    def as_posix(self) -> str:
+        """Return what it is known by."""
+
+    def open(self, mode: Any) -> Any:
+        """Open it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a file.
+
+    Args:
+        number: Its place, from 1 on.
+        place: The same in words, such as "line 17".
+        values: What stands in its columns, or why that cannot be read.
+    """
+
+    number: int
+    place: str
+    values: Mapping[str, object] | DocumentError
+
+
+#: Takes the bytes of a page, and a name that tells what they are where they do not; returns its text.
+Extract: TypeAlias = Callable[[bytes, PurePath], str]
+#: The columns that can be added to rows: their names and types.
+Added: TypeAlias = Mapping[str, type[str] | type[bool] | type[float]]
+#: Takes some rows, and returns for each what stands in its added columns, or None where the row is left out.
+Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
+
+
+class Format(Protocol):
+    """A format of files that hold many rows."""
+
+    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
+        """Yield the rows of a file, with the columns that are wanted of it.
+
+        Raises:
+            UnreadRowsError: The file cannot be read, or not to its end, or lacks a column.
+        """
+
+    def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
+        """Write the rows that stay, in the same format and with all their columns.
+
+        Args:
+            opened: The file that is read.
+            out: Where to write.
+            columns: What `decide` wants to know of rows.
+            decide: Which rows stay.
+            added: The columns that it adds; those of the same names are replaced.
+
+        Raises:
+            UnreadRowsError: As of `rows`.
+        """

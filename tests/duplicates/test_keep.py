@@ -1,0 +1,52 @@
+"""Which document of a cluster is kept, in words, and what decides it."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl.duplicates.keep import Keep, seconds_of
+from whorl.errors import ParameterError
+
+
+def test_choices_as_people_type_them() -> None:
+    """
+    A column stands behind a colon, and may hold one itself.
+    """
+    assert Keep.named("first") == Keep("first")
+    assert Keep.named("largest:quality:v2") == Keep("largest", "quality:v2")
+    assert str(Keep.named("oldest:made")) == "oldest:made"
+    assert str(Keep.named("newest")) == "newest"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("best", "first, longest"), ("", "first, longest"), ("largest", "largest:COLUMN"), ("first:made", "no column")],
+)
+def test_choices_that_there_are_not(words: str, told: str) -> None:
+    """
+    Each is told what would work.
+    """
+    with pytest.raises(ParameterError, match=told):
+        Keep.named(words)
+
+
+def test_dates_of_fields() -> None:
+    """
+    A date as queries write it, seconds, or the first of several; anything else is none.
+    """
+    assert seconds_of("1970-01-02") == 86_400
+    assert seconds_of(("1970-01-01T00:00:10Z", "2000-01-01")) == 10
+    assert seconds_of("1970-01-01T00:00:10.5+00:00") == 10.5
+    assert seconds_of(12) == 12
+    none: tuple[object, ...] = ("yesterday-ish", None, (), [])
+    assert [seconds_of(each) for each in none] == [None] * 4
+
+
+def test_what_a_value_is_worth() -> None:
+    """
+    The larger the better, whatever is sought; numbers may be written as text, as they are in CSV.
+    """
+    assert Keep("largest", "q").worth("0.75") == Keep("largest", "q").worth((0.75, 2)) == 0.75
+    assert Keep("smallest", "q").worth(3) == -3
+    assert Keep("oldest", "d").worth("1970-01-02") == -86_400
+    assert [Keep("largest", "q").worth(value) for value in ("", "good", None, float("nan"), "inf")] == [None] * 5

@@ -1,0 +1,112 @@
+"""Parquet and Arrow: types that stay, memory that is bounded, values that cannot be read."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from whorl.errors import DocumentError
+from whorl.ingest.rows.arrow import Arrow, Parquet
+from whorl.ingest.rows.columns import Columns, UnreadRowsError
+
+SCHEMA = pa.schema(
+    [
+        pa.field("text", pa.large_string(), nullable=False),
+        pa.field("when", pa.timestamp("ns", "UTC")),
+        pa.field("lang", pa.dictionary(pa.int8(), pa.string())),
+        pa.field("tags", pa.list_(pa.struct([("a", pa.int16())]))),
+    ],
+    metadata={"of": "somebody"},
+)
+TABLE = pa.table(
+    {
+        "text": [f"text {at}" for at in range(3000)],
+        "when": pa.array(
+            [at * 10**18 for at in range(3000 % 9)] + [None] * (3000 - 3000 % 9), SCHEMA.field("when").type
+        ),
+        "lang": pa.array(["de", "en", None] * 1000).dictionary_encode().cast(SCHEMA.field("lang").type),
+        "tags": [[{"a": 1}, {"a": None}], None, []] * 1000,
+    },
+    schema=SCHEMA,
+)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "none"])
+def test_types_stay(compression: str) -> None:
+    """
+    Schema, metadata and compression are those of the input, and so are all values of the rows that stay.
+    """
+    source, out = io.BytesIO(), io.BytesIO()
+    pq.write_table(TABLE, source, compression=compression, row_group_size=700)
+    source.seek(0)
+    columns = Columns(further=frozenset())
+    Parquet().rewrite(source, out, columns, lambda rows: [{} if row.number % 2 else None for row in rows], {})
+    written = pq.ParquetFile(io.BytesIO(out.getvalue()))
+    assert written.schema_arrow.equals(pq.ParquetFile(source).schema_arrow, check_metadata=True)
+    assert written.metadata.row_group(0).column(0).compression == {"none": "UNCOMPRESSED"}.get(
+        compression, compression.upper()
+    )
+    assert written.metadata.num_row_groups == 1
+    assert written.read().to_pylist() == TABLE.to_pylist()[::2]
+
+
+def test_columns_are_added_behind() -> None:
+    """
+    One of the same name is replaced; what the metadata said of the columns is gone.
+    """
+    source, out = io.BytesIO(), io.BytesIO()
+    with pa.ipc.new_stream(source, SCHEMA) as writer:
+        writer.write_table(TABLE)
+    source.seek(0)
+    Arrow(is_stream=True).rewrite(
+        source, out, Columns(), lambda rows: [{"lang": str(row.number)} for row in rows], {"lang": str}
+    )
+    table = pa.ipc.open_stream(io.BytesIO(out.getvalue())).read_all()
+    assert (table.schema.names, table.schema.metadata) == (["text", "when", "tags", "lang"], None)
+    assert table["lang"].to_pylist() == [str(at) for at in range(1, 3001)]
+
+
+def test_a_value_that_is_no_text_costs_its_row() -> None:
+    """
+    Bytes that somebody called text.
+    """
+    broken = pa.array([b"fine", b"\xff\xfe", b"fine"]).view(pa.string())
+    source = io.BytesIO()
+    pq.write_table(pa.table({"text": broken}), source)
+    source.seek(0)
+    rows = [row.values for row in Parquet().rows(source, Columns())]
+    assert rows[0] == rows[2] == {"text": "fine"}
+    assert isinstance(rows[1], DocumentError)
+
+
+def test_a_file_that_is_broken_within() -> None:
+    """
+    What comes before is read, and the rest is told once.
+    """
+    source = io.BytesIO()
+    pq.write_table(TABLE, source, row_group_size=600, compression="zstd", use_dictionary=False)
+    at = pq.ParquetFile(source).metadata.row_group(4).column(0).data_page_offset
+    raw = bytearray(source.getvalue())
+    raw[at : at + 60] = b"\xff" * 60
+    seen: list[int] = []
+    with pytest.raises(UnreadRowsError, match="this Parquet cannot be read, or not to its end"):
+        seen.extend(row.number for row in Parquet().rows(io.BytesIO(bytes(raw)), Columns(further=frozenset())))
+
+
+def test_a_large_group_takes_little_memory() -> None:
+    """
+    The rows of one group of 60 MB are read with less than a quarter of that.
+    """
+    source = io.BytesIO()
+    table = pa.table({"text": [f"{at} " * 400 for at in range(30_000)]})
+    pq.write_table(table, source, use_dictionary=False, compression="none", data_page_size=1 << 16)
+    size = table.nbytes
+    del table
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in Parquet().rows(source, Columns()):
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert size > 50_000_000
+    assert most < size / 4

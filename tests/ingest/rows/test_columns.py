@@ -1,0 +1,67 @@
+"""Which columns of a row make its document."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import pytest
+
+from whorl import Document
+from whorl.errors import DocumentError
+from whorl.ingest.rows.columns import Columns, UnreadRowsError
+
+ROW = {"id": 7, "text": b"some text", "name": "N", "made": datetime.date(2020, 5, 1), "quality": decimal.Decimal("0.5")}
+
+
+def test_a_row_becomes_a_document() -> None:
+    """
+    Whole numbers are ids, bytes are UTF-8, dates are as ISO 8601 has them; every other column is a property.
+    """
+    made = Columns().document(ROW, "file:1")
+    assert made == Document("7", "some text", "N", {"made": "2020-05-01", "quality": 0.5})
+    assert Columns(id="").document({**ROW, "id": None}, "file:1").id == "file:1"
+    assert Columns().document({"text": "t", "id": None}, "file:1") == Document("file:1", "t")
+
+
+def test_columns_that_do_not_matter_may_hold_anything() -> None:
+    """
+    Only those that are asked for become properties.
+    """
+    row = {**ROW, "name": {"a": 1}, "meta": {"b": [{}]}, "": 3}
+    assert Columns(further=frozenset({"made"})).document(row, "x") == Document(
+        "7", "some text", "", {"made": "2020-05-01"}
+    )
+    with pytest.raises(DocumentError):
+        Columns().document(row, "x")
+
+
+def test_columns_of_other_names() -> None:
+    """
+    One may be the name, too.
+    """
+    columns = Columns(text="body", id="url", name="title", further=frozenset({"title"}))
+    row = {"body": "b", "url": "u", "title": "t", "text": 1, "id": 2}
+    assert columns.document(row, "") == Document("u", "b", "t", {"title": "t"})
+    assert columns.wanted(list(row)) == ["body", "url", "title"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "told"),
+    [
+        (Columns(), {"id": 1, "body": "x"}, "no column 'text'.*--text-column.*'id', 'body'"),
+        (Columns(id="url"), {"id": 1, "text": "x"}, "no column 'url'.*--id-column"),
+        (Columns(), {"text": None}, "text must be text, got None"),
+        (Columns(), {"text": b"\xff"}, "no UTF-8"),
+        (Columns(), {"text": "x", "id": 1.5}, "id must be text, got 1.5"),
+    ],
+)
+def test_rows_that_are_no_documents(columns: Columns, row: dict[str, object], told: str) -> None:
+    """
+    Each is told with what would work.
+    """
+    with pytest.raises(DocumentError, match=told):
+        columns.document(row, "x")
+    if "no column" in told:
+        with pytest.raises(UnreadRowsError, match=told):
+            columns.wanted(list(row))

@@ -1,0 +1,226 @@
+"""Files of many documents, by what is in them; and those that are refused by name."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from tests.ingest.test_files import read
+from whorl import Document
+from whorl.errors import DocumentError
+from whorl.ingest.files import Problem, documents_in, file_text
+from whorl.ingest.rows.columns import Columns
+from whorl.ingest.rows.formats import format_of
+from whorl.ingest.rows.row import Format, Row
+
+DOCUMENTS = [Document("a", "one two", properties={"year": 2020}), Document("b", "three")]
+LINES = b'{"id": "a", "text": "one two", "year": 2020}\n{"id": "b", "text": "three"}\n'
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson.packed", "train.json", "part-0001"])
+def test_json_lines_by_their_content(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
+    """
+    Plain or compressed, whatever their name.
+    """
+    (tmp_path / name).write_bytes(pack(LINES))
+    assert read(tmp_path) == (DOCUMENTS, [])
+
+
+def test_an_array_of_documents(tmp_path: Path) -> None:
+    """
+    Each object is a document; what is none is told with its number.
+    """
+    (tmp_path / "a.json").write_bytes(
+        b'\xef\xbb\xbf [{"id": "a", "text": "one two", "year": 2020}, 3, {"id": "b", "text": "three"}]'
+    )
+    documents, problems = read(tmp_path)
+    assert documents == DOCUMENTS
+    told = 'a line is an object with at least "id" and "text"'
+    assert problems == [Problem(f"{tmp_path / 'a.json'}, document 2", told)]
+
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "text": "one two", "year": 2020, "meta": {"by": ["x"]}},
+    {"id": "b", "text": "three", "year": 2021, "meta": {"by": []}},
+    {"id": "c", "text": "föur", "year": None, "meta": None},
+]
+
+
+def arrow_of(new: Callable[[io.BytesIO, pa.Schema], Any]) -> bytes:
+    out, table = io.BytesIO(), pa.Table.from_pylist(ROWS)
+    with new(out, table.schema) as writer:
+        writer.write_table(table)
+    return out.getvalue()
+
+
+def lines_of(*rows: object) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+MADE = {
+    "parquet": arrow_of(pq.ParquetWriter),
+    "arrow": arrow_of(pa.ipc.new_file),
+    "stream": arrow_of(pa.ipc.new_stream),
+    "stream.gz": gzip.compress(arrow_of(pa.ipc.new_stream)),
+    "jsonl": lines_of(*ROWS),
+    "jsonl.gz": gzip.compress(lines_of(*ROWS)),
+    "jsonl.zst": zstandard.compress(lines_of(*ROWS[:1])) + zstandard.compress(lines_of(*ROWS[1:])),
+    "jsonl.bz2": bz2.compress(lines_of(*ROWS)),
+    "jsonl.xz": lzma.compress(lines_of(*ROWS)),
+    "json": json.dumps(ROWS).encode(),
+    "csv": 'id,text,year\na,"one two",2020\nb,three,2021\nc,föur,\n'.encode(),
+    "tsv": "id\ttext\tyear\r\na\tone two\t2020\r\nb\tthree\t2021\r\nc\tföur\t\r\n".encode(),
+    "csv.zst": zstandard.compress("id;text;year\na;one two;2020\nb;three;2021\nc;föur;\n".encode()),
+}
+TEXTS = [("a", "one two"), ("b", "three"), ("c", "föur")]
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
+    """
+    By their content, whatever the name, where the content tells; other columns do not matter unless they are asked for.
+    """
+    file = tmp_path / f"rows.{kind}"
+    file.write_bytes(MADE[kind])
+    for columns in (Columns(further=frozenset()), Columns(further=frozenset({"year"}), id="id")):
+        problems: list[Problem] = []
+        found = list(documents_in(file, problems.append, columns, tables_are_text=False))
+        assert ([(each.id, each.text) for each in found], problems) == (TEXTS, [])
+    assert str(found[0].properties["year"][0]) == "2020"  # type: ignore[index]
+    places = [
+        each.id
+        for each in documents_in(file, problems.append, Columns(id="", further=frozenset()), tables_are_text=False)
+    ]
+    first = 2 if "sv" in kind else 1
+    assert places == [f"{file}:{first + at}" for at in range(3)]
+    if not any(each in kind for each in ("sv", "json")):
+        file.rename(tmp_path / "part-0")
+        assert len(list(documents_in(tmp_path / "part-0", problems.append, Columns(further=frozenset())))) == 3
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_column_that_is_not_there(tmp_path: Path, kind: str) -> None:
+    """
+    It is named, with those that there are.
+    """
+    file = tmp_path / f"rows.{kind}"
+    file.write_bytes(MADE[kind])
+    for columns in (Columns(text="content"), Columns(id="url")):
+        problems: list[Problem] = []
+        assert list(documents_in(file, problems.append, columns, tables_are_text=False)) == []
+        assert "'year'" in problems[0].reason
+        assert "-column)" in problems[0].reason
+
+
+@pytest.mark.parametrize("more", [{}, {"cluster": "x", "is_principal": True, "similarity": 0.5}])
+@pytest.mark.parametrize("kind", MADE)
+def test_rows_that_stay_in_every_format(kind: str, more: dict[str, Any]) -> None:
+    """
+    Format, order and other columns are what they were; columns can be added.
+    """
+    added = {name: type(value) for name, value in more.items()}
+
+    def decide(rows: Sequence[Row]) -> list[dict[str, Any] | None]:
+        return [None if isinstance(row.values, DocumentError) or row.values["id"] == "b" else more for row in rows]
+
+    opened, out = io.BytesIO(MADE[kind]), io.BytesIO()
+    form_in(opened, kind).rewrite(opened, out, Columns(further=frozenset()), decide, added)
+    again = io.BytesIO(out.getvalue())
+    rows = [row.values for row in form_in(again, kind).rows(again, Columns())]
+    wanted: list[dict[str, Any]] = [{**row, **more} for row in ROWS if row["id"] != "b"]
+    if "sv" in kind:
+        wanted = [{key: text(value) for key, value in row.items() if key != "meta"} for row in wanted]
+    assert rows == wanted
+
+
+def form_in(opened: io.BytesIO, kind: str) -> Format:
+    form = format_of(opened, PurePath(f"rows.{kind}"), Columns(), file_text)
+    assert form is not None
+    return form
+
+
+def text(value: object) -> str:
+    return "" if value is None else str(value).lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.json", b'["one text", "another"]', '"id" and "text"'),
+        ("a.json", b"[]", '"id" and "text"'),
+        ("a.json", b'[{"id": "a", "text"', "not JSON"),
+        ("a.json", b"[" * 100_000, "not JSON"),
+        ("a.bin", b"PAR1\x15\x04\x15\x10", "Parquet"),
+        ("a.parquet", MADE["parquet"][:-20], "Parquet"),
+        ("a.arrow", b"ARROW1\0\0\xff\xff", "Arrow"),
+        ("a.parquet.gz", gzip.compress(MADE["parquet"]), "unpack it"),
+        ("a.orc", b"ORC\x08\x03", "ORC"),
+        ("a.avro", b"Obj\x01\x04", "Avro"),
+        ("a.csv", b"", "no column 'text'"),
+        ("a.csv", b'id,"text', "the first line"),
+        ("a.txt.gz", gzip.compress(b"some plain text"), "unpack it"),
+        ("a.jsonl", LINES.decode().encode("utf-16"), "UTF-8"),
+    ],
+)
+def test_what_is_refused_by_name(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+    """
+    Nothing of it is taken for one document; how many are lost nobody knows.
+    """
+    (tmp_path / name).write_bytes(content)
+    problems: list[Problem] = []
+    assert list(documents_in(tmp_path / name, problems.append, tables_are_text=False)) == []
+    assert [(told in each.reason, each.documents) for each in problems] == [(True, None)]
+
+
+def test_libraries_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What to install is told.
+    """
+    monkeypatch.setattr("whorl.ingest.rows.formats.find_spec", lambda name: None)
+    for name, content in (("a", MADE["parquet"]), ("b", MADE["arrow"]), ("c", b"WARC/1.0\r\n")):
+        (tmp_path / name).write_bytes(content)
+    documents, problems = read(tmp_path)
+    assert documents == []
+    assert [("pip install 'whorl[data]'" in each.reason, each.documents) for each in problems] == [(True, None)] * 3
+
+
+def test_what_is_searched_as_a_text(tmp_path: Path) -> None:
+    """
+    To search, a table or an array of numbers is a text as any other, and so is an object that is no document.
+    """
+    for name, content in (
+        ("a.csv", "x,y\n1,2\n"),
+        ("b.json", "[1, 2]"),
+        ("c.json", '{"a": 1}\n'),
+        ("d.json", "[broken"),
+    ):
+        (tmp_path / name).write_text(content)
+    documents, problems = read(tmp_path)
+    assert [each.text for each in documents] == ["x,y\n1,2\n", "[1, 2]", '{"a": 1}\n', "[broken"]
+    assert problems == []
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
+def test_a_compressed_file_that_was_cut(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    """
+    What comes before the end is read, and the rest is told, once.
+    """
+    many = "".join(json.dumps({"id": str(at), "text": f"text {at * at}"}) + "\n" for at in range(2_000)).encode()
+    packed = pack(many)
+    (tmp_path / "a.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    documents, (problem,) = read(tmp_path)
+    assert len(documents) < 2_000
+    assert "cannot be unpacked to its end" in problem.reason
+    assert problem.documents is None

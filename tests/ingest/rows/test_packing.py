@@ -1,0 +1,45 @@
+"""Compressed files: frames one after the other, cut ones, and what is in them."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+import zstandard
+
+from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.lines import JsonLines
+from whorl.ingest.rows.packing import Packed, packing_of, unpacked
+
+TEXT = b"".join(b"%d\n" % (at * at) for at in range(100_000))
+
+
+def test_frames_of_zstandard() -> None:
+    """
+    Several are one stream; one that was cut is told, wherever the cut is.
+    """
+    packed = zstandard.compress(TEXT[:1000]) + zstandard.compress(TEXT[1000:])
+    with unpacked(io.BytesIO(packed), "zstandard") as stream:
+        assert stream.read() == TEXT
+    for cut in (len(packed) - 1, len(packed) // 2, 2):
+        with (
+            pytest.raises(UnreadRowsError, match="cannot be unpacked to its end"),
+            unpacked(io.BytesIO(packed[:cut]), "zstandard") as stream,
+        ):
+            stream.read()
+    with pytest.raises(UnreadRowsError), unpacked(io.BytesIO(packed + b"garbage"), "zstandard") as stream:
+        stream.read()
+
+
+@pytest.mark.parametrize("module", ["gzip", "bz2", "lzma", "zstandard"])
+def test_what_is_packed_again_is_known_again(module: str) -> None:
+    """
+    With the rows that were in it.
+    """
+    empty = __import__(module).compress(b'{"text": "a"}\n')
+    out = io.BytesIO()
+    assert packing_of(empty) == module
+    Packed(JsonLines(), module).rewrite(io.BytesIO(empty), out, Columns(), lambda rows: [{} for _ in rows], {})
+    assert packing_of(out.getvalue()) == module
+    rows = Packed(JsonLines(), module).rows(io.BytesIO(out.getvalue()), Columns())
+    assert [row.values for row in rows] == [{"text": "a"}]
