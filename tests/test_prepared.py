@@ -244,6 +244,16 @@ def test_calibrated_hits_score_their_percentage(store: Store) -> None:
     assert of_source == 1 + sum(5 * (56 - number) >= 4 * 56 for number in range(1, COPIES + 1))
 
 
+@pytest.mark.parametrize(
+    ("query", "total"), [("whole_0.01", COPIES + 1), ("whole_0.009_0.95", COPIES + 1), ("whole_1", 1)]
+)
+def test_one_percent_of_a_calibrated_fingerprint_is_one_percent(store: Store, query: str, total: int) -> None:
+    """
+    What the query has as a fraction is not read as one again.
+    """
+    assert store.search(f"FINGERPRINT:{query}", calibrated=True).total == total
+
+
 def test_a_similar_search_is_made_ready_once(store: Store, engine: Watched) -> None:
     """
     Its filter is read and its source fetched, then its plan is told; each page looks for candidates and nothing else.

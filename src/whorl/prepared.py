@@ -15,7 +15,7 @@ from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import shared_tokens
-from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.model import Order, Page
 from whorl.planning.bind import bind
 from whorl.planning.build import (
@@ -41,7 +41,7 @@ from whorl.planning.options import Conventions
 from whorl.planning.resolve import resolve
 from whorl.similar.hits import Similar, SimilarPlan, Verified
 from whorl.similar.measured import Measured, measure
-from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, Question, ask
+from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, Question
 from whorl.similar.search import SimilarSearch, choose, find_similar, look_ups, search_for, verify
 from whorl.similar.sources import Sources
 
@@ -261,7 +261,8 @@ class PreparedQuery:
     def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
         """Return the search that a calibrated FINGERPRINT stands for, or why there is none."""
         overlap, probability = clause.overlap or DEFAULT_THRESHOLD, clause.probability or DEFAULT_RECALL
-        question = ask(self._metric or Metric.JACCARD, overlap * 100, probability * 100)
+        # Fractions already, of which a hundredfold up to 1 would be read as another fraction.
+        question = Question(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
         key = (clause.reference, question)
         if key not in self._searches:
             try:

@@ -220,6 +220,16 @@ def test_the_sliders_rewrite_the_query(page: Page) -> None:
     page.wait_for_url("**/#search?q=FINGERPRINT%3Aminutes_0.01_99+AND+NOT+rent")
 
 
+def test_one_percent_goes_on_as_one_percent(page: Page) -> None:
+    """
+    The way from a hit to documents like it takes the sliders along; a bare 1 would be all of the text.
+    """
+    ask(page, "FINGERPRINT:minutes_0.01_90")
+    page.get_by_role("link", name="Find documents like lease.txt").click()
+    expect(page.get_by_label("Query")).to_have_value("FINGERPRINT:lease_0.01_90")
+    expect(hits(page).filter(has=page.get_by_role("link", name="Find documents like minutes"))).to_have_count(1)
+
+
 def test_the_metric_changes_what_is_found(page: Page) -> None:
     """
     A quarter of the minutes is in the lease, and much less of both together.

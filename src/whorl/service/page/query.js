@@ -42,7 +42,8 @@ export function quoted(id) {
   return /^[A-Za-z0-9./:@#$+-]+$/.test(id) ? id : `"${id.replace(/["\\]/g, "\\$&")}"`;
 }
 
-const literal = (reference, threshold, recall) => `FINGERPRINT:${reference}_${written(threshold)}_${written(recall)}`;
+/** Return a FINGERPRINT: of a reference as a query holds it, with two percentages. */
+export const literal = (reference, threshold, recall) => `FINGERPRINT:${reference}_${written(threshold)}_${written(recall)}`;
 
 /** Return a percentage as queries and the service read it: a number up to 1 is a fraction, so one percent is 0.01. */
 export const written = (percent) => (percent <= 1 ? String(percent / 100) : String(percent));

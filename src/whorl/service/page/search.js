@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { byId, element, fill, settled, showValue, warn } from "./dom.js";
 import { counted, percent, shareOf, whole } from "./format.js";
 import { showProblem } from "./problem.js";
-import { SOURCE, quoted, read, withNumbers, withReference } from "./query.js";
+import { SOURCE, literal, quoted, read, withNumbers, withReference } from "./query.js";
 import { own, watchSource } from "./source.js";
 
 const ROWS = 25;
@@ -246,7 +246,7 @@ function links(hit, source, isOwn, isSource) {
     made.push(element("a", { href: `#compare?${sides}`, "aria-label": `Compare with ${label}` }, "Compare"));
   }
   if (!isSource) {
-    const query = `FINGERPRINT:${quoted(hit.id)}_${threshold()}_${recall()}`;
+    const query = literal(quoted(hit.id), threshold(), recall());
     const told = { "aria-label": `Find documents like ${label}` };
     made.push(element("a", { href: `#search?${new URLSearchParams({ q: query })}`, ...told }, "Find similar"));
   }
