@@ -131,11 +131,11 @@ def test_what_the_settings_say_arrives(folder: Path) -> None:
     Names of fields, limits of queries and of rows.
     """
     (folder / "whorl.toml").write_text('[names]\nSITE = "kind"\n', encoding="utf-8")
-    settings = Settings.load({"WHORL_MAX_ROWS": "3", "WHORL_MAX_QUERY_CLAUSES": "1"})
+    settings = Settings.load({"WHORL_MAX_ROWS": "100", "WHORL_MAX_QUERY_CLAUSES": "1"})
     with open_store("here", settings) as store:
         store.index([Document("a", "one", "", {"kind": "x"})])
-        assert [hit.id for hit in store.search("SITE:x", rows=3).hits] == ["a"]
-        with pytest.raises(ParameterError, match="rows must be 0 to 3, got 4"):
-            store.search("one", rows=4)
+        assert [hit.id for hit in store.search("SITE:x", rows=100).hits] == ["a"]
+        with pytest.raises(ParameterError, match="rows must be 0 to 100, got 101"):
+            store.search("one", rows=101)
         with pytest.raises(UnsupportedQueryError, match="at most 1 words"):
             store.search("one two")

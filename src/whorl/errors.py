@@ -23,7 +23,20 @@ A message says what was given, what is allowed and what to do.
 from __future__ import annotations
 
 import copyreg
+import re
 from dataclasses import dataclass
+
+#: What may be a user and a password, also where characters in them break the address.
+_LOGIN = re.compile("//.*@", re.DOTALL)
+
+
+def without_login(address: str) -> str:
+    """Return an address as messages show it, without user and password.
+
+    >>> without_login("https://reader:secret@host/solr/texts")
+    'https://host/solr/texts'
+    """
+    return _LOGIN.sub("//", address)
 
 
 @dataclass(frozen=True, slots=True)

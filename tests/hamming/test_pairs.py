@@ -48,6 +48,19 @@ def test_streamed_pairs_come_once(route: str) -> None:  # noqa: F811
     assert told[-1] == 1
 
 
+@pytest.mark.parametrize("count", [0, 1, 60])
+@pytest.mark.parametrize("distance", [0, 3])
+def test_progress_reaches_the_whole_of_little(route: str, count: int, distance: int) -> None:  # noqa: F811
+    """
+    Also where there is nothing to compare, or all is compared with all.
+    """
+    told = list[float]()
+    for _ in stream_pairs(skewed(count), distance, told.append):
+        pass
+    assert told == sorted(told)
+    assert told[-1] == 1
+
+
 @pytest.mark.parametrize(
     "bad", [np.array([-1]), np.array([1.0]), np.zeros((2, 2), np.uint64), np.array([True]), b"12345678"]
 )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from decimal import Decimal
 
 import pytest
+from lark import Lark
 
 from tests.query.trees import A, B, C, D, Pairs, clauses
+from whorl.errors import QueryError
 from whorl.query import ast
 from whorl.query.ast import And, Boost, Everything, Fingerprint, Node, Not, Or, Phrase, Term
-from whorl.query.parser import parse, unparse
+from whorl.query.parser import build_grammars, parse, unparse
 
 TERMS: Pairs = [
     ("word", Term("word")),
@@ -227,6 +230,23 @@ SPANS = [
 @pytest.mark.parametrize(("query", "parts"), SPANS)
 def test_spans_cover_what_was_typed(query: str, parts: list[str]) -> None:
     assert [query[node.span.start : node.span.end] for node in ast.walk(parse(query))] == parts
+
+
+def test_grammars_are_built_before_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Nothing is left to be built when the first query comes, in either reading.
+    """
+    build_grammars()
+
+    def built(*_: object, **__: object) -> None:
+        raise AssertionError("somebody waits for this")
+
+    monkeypatch.setattr(Lark, "open", built)
+    monkeypatch.setattr("lark.lexer.Scanner", built)
+    for query, _ in GOLDEN:
+        for is_strict in (False, True):
+            with suppress(QueryError):
+                parse(query, strict=is_strict)
 
 
 def test_threads_share_the_parser() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.options import ID_COLUMN, TEXT_COLUMN, require_writable, written_file
-from whorl.errors import ParameterError, WhorlError
+from whorl.errors import ParameterError, WhorlError, without_login
 
 if TYPE_CHECKING:
     from whorl.duplicates.gathering import Progress
@@ -312,7 +311,7 @@ def _in_store(
     from whorl.settings.settings import Settings
 
     settings = Settings.load()
-    origin = re.sub("//.*@", "//", store or settings.store, flags=re.DOTALL)
+    origin = without_login(store or settings.store)
     with open_store(store, settings, create=False) as opened:
         scheme = opened.engine.scheme
         if shingle not in (None, scheme.shingle_size):

@@ -120,7 +120,7 @@ def stream_pairs(codes: CodesLike, distance: int, progress: Progress | None = No
     Args:
         codes: As in `find_pairs`.
         distance: As in `find_pairs`.
-        progress: Is told how much is done.
+        progress: Is told how much is done, 1 at the end.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())
@@ -143,6 +143,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int, progres
     codes[codes.size - PADDING :] = 0
     count = codes.size - PADDING
     if not distance or count < 2:
+        progress(1.0)
         return
     # Blocks are cut from the bits that tell the codes apart.
     free = int(np.bitwise_or.reduce(codes[:count]) ^ np.bitwise_and.reduce(codes[:count]))
@@ -152,6 +153,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int, progres
     blocks = costs.blocks(1 << count.bit_length(), bits, distance) if depth else 0
     if not blocks:
         yield from _pairs_in_runs(codes, 0, differing, distance, count, [], progress)
+        progress(1.0)
         return
     masks = blocks_of(free, blocks)
     scratch = np.empty(count if compiled else 0, np.uint64)

@@ -7,6 +7,7 @@ import math
 import uvicorn
 from starlette.types import ASGIApp
 
+from whorl.query.parser import build_grammars
 from whorl.service.logs import configuration
 from whorl.settings.settings import Settings
 
@@ -23,6 +24,8 @@ def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
         host: To listen on.
         port: To listen on, 0 for a free one, which the log tells.
     """
+    # Nobody waits for that later.
+    build_grammars()
     uvicorn.run(
         app,
         host=host,

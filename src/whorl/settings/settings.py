@@ -20,7 +20,7 @@ import platformdirs
 
 from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.transport import Link
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, without_login
 from whorl.ingest.extraction.reader import Limits
 from whorl.query import ast
 from whorl.query.limits import MAX_CLAUSES, MAX_LENGTH, QueryLimits
@@ -28,6 +28,8 @@ from whorl.settings.kinds import Address, Fields, File, Flag, Folder, Kind, Logi
 
 #: Hits on a page that no setting raises.
 MAX_ROWS = 10_000
+#: Who asks for no number of rows gets up to so many.
+_LEAST_MAX_ROWS = 100
 #: What every variable's name begins with, and the one that is not in the file because it names it.
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: The variables of whorl's own tests and benchmarks, which are set beside those of the settings.
@@ -278,7 +280,9 @@ class Settings:
         REQUEST, "max_query_clauses", Whole(1, MAX_CLAUSES), MAX_CLAUSES,
         "words, phrases and fingerprints of a query; more is 400",
     )  # fmt: skip
-    max_rows: int = setting(REQUEST, "max_rows", Whole(1, MAX_ROWS), MAX_ROWS, "hits on a page; more is 400")
+    max_rows: int = setting(
+        REQUEST, "max_rows", Whole(_LEAST_MAX_ROWS, MAX_ROWS), MAX_ROWS, "hits on a page; more is 400"
+    )
     request_timeout_seconds: float = setting(
         REQUEST, "request_timeout", Seconds(), 60.0,
         "how long a request may wait and take once its body is there; longer is 503. The body itself may take as long, "
@@ -342,7 +346,7 @@ class Settings:
         )
 
     def __str__(self) -> str:
-        return f"Settings(store={_without_login(self.store)!r}, …)"
+        return f"Settings(store={without_login(self.store)!r}, …)"
 
     __repr__ = __str__
 
@@ -372,10 +376,6 @@ def all_settings() -> tuple[Setting, ...]:
 
 def _by_attribute() -> dict[str, Setting]:
     return {each.name: each.metadata["setting"] for each in fields(Settings)}
-
-
-def _without_login(store: str) -> str:
-    return re.sub("//.*@", "//", store, flags=re.DOTALL)
 
 
 def _require_known(environ: Mapping[str, str]) -> None:

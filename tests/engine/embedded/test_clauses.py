@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
+from tantivy import Query
 
 from tests import plain_clauses
 from tests.engine.embedded.store_process import SCHEME
@@ -206,6 +208,27 @@ def test_look_ups_of_a_query_are_bounded(filled, test: Test) -> None:
             ask(many(test, MOST_LOOK_UPS + 1), start=0, rows=9)
         named = as_typed(test.pattern) if isinstance(test, Like) else e.value.query
         assert named in e.value.message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "count"), [((ANY, "a"), MOST_LOOK_UPS + 1), ((ANY, "a", *[ONE] * 6, "b"), 40), ((ANY, "a" * 250), 40)]
+)
+def test_nothing_is_looked_up_before_all_is_counted(
+    filled, pattern: Pattern, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Automata take some milliseconds each, and one for which letters may begin anywhere has hundreds of states.
+    """
+    engine = filled(Document("a", "bar", properties={"v": "xa123456b"}))
+    assert engine.search(many(Like("v", pattern), 2), start=0, rows=9).total == (ONE in pattern)
+
+    def built(*_: object) -> None:
+        raise AssertionError("an automaton was built")
+
+    monkeypatch.setattr(clauses, "Query", SimpleNamespace(**{**vars(Query), "regex_query": built}))
+    for ask in (engine.search, engine.explain):
+        with pytest.raises(UnsupportedQueryError):
+            ask(many(Like("v", pattern), count), start=0, rows=9)
 
 
 @pytest.mark.slow

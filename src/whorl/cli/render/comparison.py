@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from whorl.cli.render.console import share_bar
-from whorl.errors import EngineError, ParameterError, StoreError
+from whorl.errors import EngineError, ParameterError, StoreError, without_login
 from whorl.fingerprint.passages import Comparison, Size
 from whorl.fingerprint.scheme import Scheme
 from whorl.ingest.files import source_text
@@ -85,7 +85,7 @@ def _stored(name: str, opened: Store, store: str | None) -> str:
     text = opened.text(name)
     if text is None:
         # A password in the address is not shown.
-        place = re.sub("//.*@", "//", store or Settings.load().store, flags=re.DOTALL)
+        place = without_login(store or Settings.load().store)
         raise ParameterError(
             f"{name!r} is {_no_file(name)}, and the store {place} has no document of that id, or none with a text; "
             "name a file, an id (whorl search '*' lists some), or another --store"

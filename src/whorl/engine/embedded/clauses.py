@@ -20,6 +20,7 @@ from whorl.engine.terms import (
     OWN_FIELDS,
     between,
     compiled,
+    doublings,
     expression,
     of_words,
     place,
@@ -58,6 +59,8 @@ MOST_STATES = 8192
 MOST_TERMS = 100_000
 #: Longer expressions take long to compile, and come to more states than tantivy allows.
 _LONGEST_EXPRESSION = 4000
+#: Where its states are doubled more often, an expression comes to more of them than tantivy allows, mostly.
+_MOST_DOUBLINGS = 4
 #: Look-ups of a query that are not tried alone before, since they take a few tenths of a second at most.
 _FEW_LOOK_UPS = 4
 
@@ -67,7 +70,7 @@ class ClauseQueries:
 
     Args:
         profile: How texts are split into words.
-        contents: None where the queries will not be run.
+        contents: None where the queries will not be run: look-ups are counted then, and none is built.
     """
 
     def __init__(self, profile: str, contents: Contents | None) -> None:
@@ -172,14 +175,14 @@ class ClauseQueries:
 
     def _near(self, test: Near) -> Query:
         fields = _fields(test.field)
-        found = _any(
-            self._looked_up(
-                Query.fuzzy_term_query(SCHEMA, place(field)[0], term(field, test.word), distance=test.edits),
-                describe_test(test),
-                4 * len(test.word),
-            )
-            for field in fields
-        )
+
+        def near(field: str) -> Query:
+            def made(_: Contents) -> Query:
+                return Query.fuzzy_term_query(SCHEMA, place(field)[0], term(field, test.word), distance=test.edits)
+
+            return self._looked_up(made, describe_test(test), 4 * len(test.word))
+
+        found = _any(map(near, fields))
         names = set() if self._contents is None else self._contents.names()
         # An edit in what a term begins with would lead to another field.
         shared = [field for field in fields if field not in OWN_FIELDS]
@@ -196,9 +199,8 @@ class ClauseQueries:
     def _like(self, place: tuple[str, str], pattern: Pattern) -> Query:
         wanted, what = expression(pattern), as_typed(pattern)
         literal = pattern[0] if pattern and isinstance(pattern[0], str) else ""
-        return self._matching(
-            place, wanted, literal, lambda text: bool(compiled(pattern).fullmatch(text)), what, len(wanted)
-        )
+        size = len(wanted) << min(doublings(pattern), _MOST_DOUBLINGS)
+        return self._matching(place, wanted, literal, lambda text: bool(compiled(pattern).fullmatch(text)), what, size)
 
     def _between(self, place: tuple[str, str], low: str | None, high: str | None, test: Between) -> Query:
         def fits(text: str) -> bool:
@@ -227,17 +229,20 @@ class ClauseQueries:
             size: How large it is.
         """
         field, beginning = place
-        if wanted and len(wanted) <= _LONGEST_EXPRESSION:
-            # tantivy takes no expressions of over 1,000 states; then the terms are looked at here.
-            with suppress(ValueError):
-                query = Query.regex_query(SCHEMA, field, expression((beginning,)) + wanted)
-                return self._looked_up(query, what, size)
-        return self._looked_up(self._listed(field, beginning, literal, fits, what), what, size)
 
-    def _listed(self, field: str, beginning: str, literal: str, fits: Callable[[str], bool], what: str) -> Query:
-        if self._contents is None:
-            return Query.empty_query()
-        terms = self._contents.terms(field, beginning + literal, MOST_TERMS - self._terms)
+        def found(contents: Contents) -> Query:
+            if wanted and len(wanted) <= _LONGEST_EXPRESSION:
+                # tantivy takes no expressions of over 1,000 states; then the terms are looked at here.
+                with suppress(ValueError):
+                    return Query.regex_query(SCHEMA, field, expression((beginning,)) + wanted)
+            return self._listed(contents, field, beginning, literal, fits, what)
+
+        return self._looked_up(found, what, size)
+
+    def _listed(
+        self, contents: Contents, field: str, beginning: str, literal: str, fits: Callable[[str], bool], what: str
+    ) -> Query:
+        terms = contents.terms(field, beginning + literal, MOST_TERMS - self._terms)
         self._terms += len(terms)
         if self._terms > MOST_TERMS:
             raise _unsupported(what, f"more than {MOST_TERMS:,} words or values would have to be compared with it")
@@ -248,15 +253,18 @@ class ClauseQueries:
                 fitting.append(each)
         return Query.term_set_query(SCHEMA, field, fitting)
 
-    def _looked_up(self, query: Query, what: str, size: int) -> Query:
-        """Count a query that finds many terms, and see that there is time for it."""
+    def _looked_up(self, found: Callable[[Contents], Query], what: str, size: int) -> Query:
+        """Count a query that finds many terms, and make it; see that there is time for it."""
         self._look_ups += 1
         self._states += size
         if self._look_ups > MOST_LOOK_UPS:
             raise _unsupported(what, f"a query has at most {MOST_LOOK_UPS} patterns, fuzzy words and ranges")
         if self._states > MOST_STATES:
             raise _unsupported(what, "the patterns, fuzzy words and ranges of this query are too long together")
-        if self._contents is not None and self._look_ups > _FEW_LOOK_UPS:
+        if self._contents is None:
+            return Query.empty_query()
+        query = found(self._contents)
+        if self._look_ups > _FEW_LOOK_UPS:
             self._contents.rehearse(query)
         return query
 

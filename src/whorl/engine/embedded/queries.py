@@ -64,6 +64,9 @@ def translate(plan: BoundPlan, profile: str, contents: Contents | None) -> Trans
         profile: How texts are split into words.
         contents: What is looked at where tantivy has no query for a clause; None where the query will not be run.
     """
+    if contents is not None:
+        # What is too much is refused before anything is looked up: automata take some milliseconds each.
+        _Translator(profile, None).part(plan.root)
     translator = _Translator(profile, contents)
     part = translator.part(plan.root)
     warnings = tuple(dict.fromkeys((*plan.warnings, *translator.warnings)))

@@ -24,7 +24,14 @@ from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLE
 
 from whorl.context import seconds_left, trace
 from whorl.engine.opensearch.fields import Json
-from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError, SchemaError
+from whorl.errors import (
+    EngineError,
+    EngineResponseError,
+    EngineUnavailableError,
+    ParameterError,
+    SchemaError,
+    without_login,
+)
 from whorl.fingerprint.hashing import well_formed
 
 #: A cluster takes no longer id.
@@ -35,7 +42,6 @@ RESULT_WINDOW = 10_000
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
-_CREDENTIALS = re.compile("//.*@", re.DOTALL)
 _PASSING = frozenset({429, 502, 503, 504})
 _Answered = TypeVar("_Answered")
 
@@ -77,7 +83,7 @@ class IndexClient:
     """
 
     def __init__(self, url: str, access: Access = Access()) -> None:
-        shown = _CREDENTIALS.sub("//", url)
+        shown = without_login(url)
         try:
             parts = urlsplit(url)
             scheme, path = _SCHEMES.fullmatch(parts.scheme), parts.path.strip("/")

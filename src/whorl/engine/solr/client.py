@@ -25,11 +25,9 @@ from requests.structures import CaseInsensitiveDict
 from whorl.context import seconds_left, trace
 from whorl.engine.solr.answer import Answer, Selected, reading, strange
 from whorl.engine.solr.transport import Link, distrust, session
-from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError
+from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError, without_login
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-#: What may be a user and a password, also where characters in them break the address.
-_CREDENTIALS = re.compile("//.*@", re.DOTALL)
 #: The cursor's mark to begin with.
 BEGINNING = "*"
 _Answered = TypeVar("_Answered")
@@ -292,7 +290,7 @@ def json_bytes(body: object) -> bytes:
 
 def _address(url: str) -> SplitResult:
     """Return the parts of a collection's URL, or raise ParameterError with a message that shows no password."""
-    shown = _CREDENTIALS.sub("//", url)
+    shown = without_login(url)
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -312,7 +310,7 @@ def _response_error(url: str, response: requests.Response) -> EngineError:
     status = response.status_code
     detail = _detail(response)
     if response.is_redirect:
-        to = _CREDENTIALS.sub("//", response.headers["Location"])
+        to = without_login(response.headers["Location"])
         return EngineResponseError(
             f"{url} answers {status}, to be asked at {to} instead; name the address that answers itself",
             status=status,
