@@ -52,6 +52,24 @@ def test_pairs_in_every_format(lines: Path) -> None:
     assert table[1].split()[:3] == ["100.0%", "100.0%", "100.0%"]
 
 
+def test_a_file_is_no_duplicate_of_itself(tmp_path: Path) -> None:
+    """
+    Whatever path or link leads to it: else its only copy would be listed. A hard link is a copy that may go.
+    """
+    folder, listed = tmp_path / "files", tmp_path / "list"
+    folder.mkdir()
+    (folder / "text.txt").write_text(" ".join(map(str, range(20))))
+    (folder / "a link.txt").symlink_to("text.txt")
+    (folder / "another").symlink_to(folder)
+    keep = ("--keep", "first", "--delete-list", listed)
+    for paths in ((folder,), (folder / "text.txt", os.path.relpath(folder / "text.txt")), (folder, folder)):
+        assert run(*paths, *keep).exit_code == 0
+        assert listed.read_text() == ""
+    (folder / "zoo.txt").hardlink_to(folder / "text.txt")
+    run(folder, *keep)
+    assert listed.read_text() == f"{folder}/zoo.txt\n"
+
+
 def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
     """
     Clusters are what pairs hold together; the name of the file says the format.

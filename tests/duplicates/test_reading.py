@@ -37,13 +37,13 @@ def test_progress_goes_to_its_end(tmp_path: Path) -> None:
 
 def test_a_reference_has_ids_of_its_own(tmp_path: Path) -> None:
     """
-    Behind its file's name, once; a file that is in both is the reference's.
+    Behind its file's name, once; a file that is in both is the reference's, and one that is named twice is read once.
     """
     reference = written(tmp_path / "r.jsonl", {"id": "1", "text": "a"}, {"text": "b"})
     looked_at = written(tmp_path / "p.jsonl", {"id": "1", "text": "c"})
     reading = Reading([str(tmp_path), looked_at], reference=[reference])
     assert [each.id for each in reading.reference()] == [f"{reference}:1", f"{reference}:2"]
-    assert [each.id for each in reading.documents()] == ["1", "1"]
+    assert [each.id for each in reading.documents()] == ["1"]
 
 
 def test_only_what_is_needed_becomes_a_property(tmp_path: Path) -> None:

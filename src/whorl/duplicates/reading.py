@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from whorl.duplicates.keep import Keep
@@ -45,10 +45,10 @@ class Reading:
         self._keep, self._lasts = keep, lasts
         needed = frozenset(filter(None, (keep.column, within)))
         self.columns = replace(columns, further=needed)
-        self._reference = list(places(reference, self.problems.append))
-        known = {place.identity for place in self._reference}
+        known = set[object]()
+        self._reference = list(_once(places(reference, self.problems.append), known))
         #: What is looked through; a file that is in the reference too counts as that.
-        self.places = [place for place in places(named, self.problems.append) if place.identity not in known]
+        self.places = list(_once(places(named, self.problems.append), known))
         self._bytes = sum(place.size for place in [*self._reference, *self.places])
         self._done = self._at = 0
 
@@ -133,3 +133,14 @@ class Reading:
     def note_repeated(self, document_id: str) -> None:
         """Remember to tell of an id that came again."""
         self.problems.append(Problem(document_id, "this id came before; the last document of it counts", 0))
+
+
+def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
+    """Yield the files that are not known yet, and note them.
+
+    By another path or a link a file is no duplicate of itself, whose only copy would be listed for deletion.
+    """
+    for place in named:
+        if (identity := place.identity) not in known:
+            known.add(identity)
+            yield place

@@ -40,13 +40,13 @@ class Place:
 
     @property
     def identity(self) -> object:
-        """Equal for one file under several names."""
+        """Equal for one file under several paths and links; hard links are files of their own."""
         if isinstance(self.file, Path):
             try:
                 status = self.file.stat()
             except OSError:
                 return str(self.file)
-            return status.st_dev, status.st_ino
+            return (status.st_dev, status.st_ino) if status.st_nlink == 1 else os.path.realpath(self.file)
         return self.file.as_posix()
 
     @property
