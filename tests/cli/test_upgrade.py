@@ -83,11 +83,27 @@ def test_an_interrupted_upgrade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert_upgraded(folder)
 
 
+@pytest.mark.parametrize("named", [".", "../link"])
+def test_a_store_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    """
+    The working folder, or a link, which goes on leading to the store.
+    """
+    folder = tmp_path / "store"
+    made_before(folder, DOCUMENTS)
+    (tmp_path / "link").symlink_to("store")
+    monkeypatch.chdir(folder)
+    assert run(Path(named)).exit_code == 0
+    assert_upgraded(folder)
+    with open_store(tmp_path / "link", create=False) as store:
+        assert store.count() == len(DOCUMENTS)
+
+
 def test_what_cannot_be_upgraded(tmp_path: Path) -> None:
     """
     No store, a damaged one, one of another version, and one whose old folder is in the way: each says so.
     """
-    assert "there is no store at" in run(tmp_path / "nothing").stderr
+    for path in (tmp_path / "nothing", Path("/")):
+        assert "there is no store at" in run(path).stderr
     folder = tmp_path / "store"
     made_before(folder, DOCUMENTS)
     (tmp_path / "store.old").mkdir()

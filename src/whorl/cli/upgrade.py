@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -21,7 +22,9 @@ def upgrade(folder: Path) -> None:
     Its documents are put into a new folder beside it, which then takes its place. What is interrupted is completed by
     running it again. The old folder stays under another name until you delete it; nobody may write to it meanwhile.
     """
-    fresh, old = (folder.with_name(folder.name + ending) for ending in (".upgraded", ".old"))
+    # Where a link leads to: the link stays, and so does the disk.
+    folder = Path(os.path.realpath(folder))
+    fresh, old = (Path(f"{folder}{ending}") for ending in (".upgraded", ".old"))
     if not folder.exists() and old.exists() and fresh.exists():
         # Stopped between the two renames.
         fresh.rename(folder)
