@@ -84,3 +84,32 @@ def test_what_is_kept_is_named_by_its_sources(tmp_path: Path, monkeypatch: pytes
             file.write("# changed\n")
         digests.add(jit._sources_digest())
     assert len(digests) == 3
+
+
+def test_what_others_compiled_is_not_kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Nobody may have to wait on another processor or for another numba; where nothing can be kept, nothing is missing.
+    """
+    import numba
+
+    from whorl.fingerprint.compiled import jit
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "_KEPT", [])
+
+    def doubled(number: int) -> int:
+        return 2 * number
+
+    compiled = jit.kept(doubled)
+    assert not jit.is_kept(__name__)
+    assert compiled(2) == 4
+    assert jit.is_kept(__name__)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(type(compiled.targetdescr.target_context.codegen()), "magic_tuple", lambda _: ("another",))
+        assert not jit.is_kept(__name__)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(compiled._cache._cache_file, "_version", "0.1")
+        assert not jit.is_kept(__name__)
+    with pytest.warns(RuntimeWarning, match="cannot be kept"):
+        jit.keep_nothing(OSError("no room"))
+    assert jit.is_kept(__name__)

@@ -61,9 +61,20 @@ def kept(function: Callable[..., Any]) -> Any:
 
 
 def is_kept(package: str) -> bool:
-    """Return whether what the loops of a package's modules compile to is on disk, if it can be kept there at all."""
+    """Return whether what the loops of a package's modules compile to is on disk, if it can be kept there at all.
+
+    What another version of numba compiled, or one for another processor, is not what they compile to here.
+    """
     own = [each for each in _KEPT if each.py_func.__module__.startswith(package)]
-    return all(any(Path(each.stats.cache_path).glob(f"*{each.py_func.__qualname__}*.nbi")) for each in own)
+    return all(map(_is_on_disk, own))
+
+
+def _is_on_disk(function: Any) -> bool:
+    if isinstance(function._cache, NullCache):
+        return True
+    # numba tells it nowhere; a key is a signature, the processor, and what was compiled.
+    processor = function.targetdescr.target_context.codegen().magic_tuple()
+    return any(key[1] == processor for key in function._cache._cache_file._load_index())
 
 
 def warn_of_cache(problem: Exception) -> None:
