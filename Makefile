@@ -6,7 +6,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE =
 #: Processes that tests are shared out to.
 WORKERS ?= 2
-.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing fuzz prove-identity screenshots clean
+.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million fuzz prove-identity screenshots clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -104,6 +104,11 @@ bench-uploads: .venv/developing ## Uploads and deletes of one document each, int
 
 bench-indexing: .venv/developing benchmarks/data/main.jsonl ## Time and bytes that an embedded store takes of a document (about a minute)
 	$(BIN)/python benchmarks/indexing.py
+
+bench-million: .venv/developing ## A million documents of real text in every engine, with faults (hours; goes on where it was stopped)
+	$(BIN)/python benchmarks/million.py
+	$(BIN)/python benchmarks/million.py --faults --engines embedded,solr
+	$(BIN)/python benchmarks/million.py --report
 
 fuzz: .venv/developing ## Put 221,100 queries, right and wrong, through both readings of the parser (about 10 minutes)
 	$(BIN)/python -m tests.query.fuzz_queries benchmarks/results/fuzz.txt

@@ -220,8 +220,8 @@ def udhr_documents(archives: Sequence[Path]) -> Iterator[Document]:
     yield from sorted(documents)
 
 
-def rfc_documents(archives: Sequence[Path]) -> Iterator[Document]:
-    """Yield every fourth RFC, by number, named after the title that the package has beside it."""
+def rfc_documents(archives: Sequence[Path], step: int = RFC_STEP) -> Iterator[Document]:
+    """Yield every so manyth RFC, by number, named after the title that the package has beside it."""
     texts: dict[int, tuple[str, bytes]] = {}
     titles: dict[int, str] = {}
     for archive in archives:
@@ -231,7 +231,7 @@ def rfc_documents(archives: Sequence[Path]) -> Iterator[Document]:
             else:
                 # Unpacked only when chosen: all of them at once are 380 MB.
                 texts[int(match[1])] = (match[0], content)
-    for number in sorted(texts)[::RFC_STEP]:
+    for number in sorted(texts)[::step]:
         name = f"RFC {number}: {titles[number]}" if number in titles else f"RFC {number}"
         yield Document(f"rfc:{number}", name, _unpack(*texts[number]))
 

@@ -65,12 +65,22 @@ def shingle_sets(texts: Iterable[str], definition: str) -> Iterator[Hashes]:
         return
     split, known = SPLIT[definition], dict[str, int]()
     for text in texts:
-        words = np.array([known.setdefault(word, len(known) + 1) for word in split(text)], np.uint64)
-        count = max(0, words.size - SHINGLE + 1)
-        hashes = np.zeros(count, np.uint64)
-        for at in range(SHINGLE):
-            hashes = _mixed(hashes ^ _mixed(words[at : at + count]))
-        yield np.unique(hashes)
+        yield shingles_of(split(text), known)
+
+
+def shingles_of(words: Iterable[str], known: dict[str, int]) -> Hashes:
+    """Return the 64-bit hashes of the distinct shingles of some words, ascending.
+
+    Args:
+        words: In their order.
+        known: The numbers that words have, to which new ones are added; the same for all texts that are compared.
+    """
+    numbers = np.array([known.setdefault(word, len(known) + 1) for word in words], np.uint64)
+    count = max(0, numbers.size - SHINGLE + 1)
+    hashes = np.zeros(count, np.uint64)
+    for at in range(SHINGLE):
+        hashes = _mixed(hashes ^ _mixed(numbers[at : at + count]))
+    return np.unique(hashes)
 
 
 def _mixed(numbers: Hashes) -> Hashes:

@@ -59,22 +59,28 @@ def indexed(store: Store, some: Sequence[Document]) -> Iterable[Line]:
     yield "largest memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "MB"
 
 
-def sizes(folder: Path, text_bytes: int, count: int) -> Iterable[Line]:
-    """Yield the bytes of a closed store by what they hold, of a document and of the text."""
+def parts(folder: Path) -> dict[str, int]:
+    """Return the bytes of a closed store by what they hold."""
     connection = sqlite3.connect(folder / "records.db")
     columns = [row[1] for row in connection.execute("PRAGMA table_info(document)")]
-    parts = {
-        f"records: {column}": connection.execute(f"SELECT sum(length({column})) FROM document").fetchone()[0]
+    found = {
+        f"records: {column}": int(connection.execute(f"SELECT sum(length({column})) FROM document").fetchone()[0])
         for column in ("head", "minima", "sketch", "content")
         if column in columns
     }
     connection.close()
-    parts["records: the rest"] = (folder / "records.db").stat().st_size - sum(parts.values())
+    found["records: the rest"] = (folder / "records.db").stat().st_size - sum(found.values())
     for file in sorted((folder / "index").rglob("*")):
         if file.is_file():
             what = f"index: {file.parent.name} {file.suffix or 'meta'}"
-            parts[what] = parts.get(what, 0) + file.stat().st_size
-    for what, size in {**parts, "all": sum(parts.values())}.items():
+            found[what] = found.get(what, 0) + file.stat().st_size
+    return found
+
+
+def sizes(folder: Path, text_bytes: int, count: int) -> Iterable[Line]:
+    """Yield the bytes of a closed store by what they hold, of a document and of the text."""
+    found = parts(folder)
+    for what, size in {**found, "all": sum(found.values())}.items():
         yield what, size / count, "bytes a document"
         yield what, 100 * size / text_bytes, "% of the text"
 

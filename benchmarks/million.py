@@ -1,0 +1,373 @@
+"""A million documents of real text: what it takes to put them in, to keep them and to ask for them.
+
+    python benchmarks/million.py [--documents 1000000] [--engines embedded,solr,solr-sketch,solr-backfill,cloud]
+        [--folder FOLDER] [--out FILE.csv]
+    python benchmarks/million.py --faults [--engines embedded,solr] ...
+    python benchmarks/million.py --report [--out FILE.csv]
+
+The documents are those of `million_texts.py`, which writes them first where they are not there. A store grows to ten
+thousand, a hundred thousand, and all of them, and at each size is measured
+
+- *indexing*: the process of `whorl index`, from its start to its end. Documents a second, processor time, the most
+  memory, of the server as well. Of the last tenth (and not at the first size) the queries are asked meanwhile.
+- *bytes*: the files of the store, as a share of the text in UTF-8, by what they hold.
+- *queries*: two hundred sources, each asked about once with a page of ten hits, for the times; and once with one of
+  ten thousand, to be held against all shingles of all documents (`million_truth.py`): recall and precision of all pairs
+  together, and the mean recall of the sources that have any.
+- *duplicates*: the process of `whorl duplicates` at 80 %.
+
+Each step's figures are appended to the file of results when it has ended, and steps that are there are not taken again:
+run it again to go on, delete lines to measure anew. Stores stay in the folder, but for a cloud, which begins empty.
+
+--faults: kill -9 of who writes, and of Solr, in the midst of it (`million_faults.py`). --report: tables in Markdown,
+and how the figures grow as exponents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import million_faults
+import million_texts
+from corpus import DEFAULT_DIRECTORY
+from duplicates_processes import WHORL, say
+from duplicates_scaling import growth
+from million_stores import ENGINES, Place, place, ran
+from million_truth import Truth, truth_of
+from whorl import Store, open_store
+from whorl.engine.solr.client import SolrClient
+
+HERE = Path(__file__).resolve().parent
+SIZES = (10_000, 100_000)
+#: The page on which all hits are.
+MOST_ROWS = 10_000
+#: Documents that somebody else than whorl sends to Solr at once.
+_AT_ONCE = 256
+
+Row = tuple[str, int, str, float, str]
+
+
+class Figures:
+    """The file of results: engine, documents, what, value, unit."""
+
+    HEAD = ("engine", "documents", "what", "value", "unit")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.rows: list[Row] = []
+        if path.exists():
+            with path.open(newline="", encoding="utf-8") as file:
+                for row in islice(csv.reader(file), 1, None):
+                    self.rows.append((row[0], int(row[1]), row[2], float(row[3]), row[4]))
+
+    def has(self, engine: str, documents: int, step: str) -> bool:
+        """Return whether a step was taken, by the beginning of what it tells."""
+        return any(row[:2] == (engine, documents) and row[2].startswith(step) for row in self.rows)
+
+    def add(self, engine: str, documents: int, told: Sequence[tuple[str, float, str]]) -> None:
+        """Append what a step tells."""
+        is_new = not self._path.exists()
+        rows = [(engine, documents, what, value, unit) for what, value, unit in told]
+        with self._path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if is_new:
+                writer.writerow(self.HEAD)
+            writer.writerows([*row[:3], f"{row[3]:.6g}", row[4]] for row in rows)
+        self.rows += rows
+        for row in rows:
+            print(*row[:3], f"{row[3]:.4g}", row[4], sep="  ", flush=True)
+
+
+class Question(NamedTuple):
+    """A kind of question about a source.
+
+    Args:
+        ask: Returns the ids of a page of so many rows.
+        metric: Of the threshold, "" where nothing is promised.
+        percent: The threshold.
+        needs_minhash: Whether the store has to have MINHASH tokens.
+    """
+
+    ask: Callable[[Store, str, int], list[str]]
+    metric: str = ""
+    percent: int = 0
+    needs_minhash: bool = False
+
+
+def _similar(metric: str, percent: int) -> Question:
+    def ask(store: Store, source: str, rows: int) -> list[str]:
+        return [found.hit.id for found in store.similar(source, metric=metric, threshold=percent, rows=rows).found]
+
+    return Question(ask, metric, percent)
+
+
+def _stock(suffix: str, percent: int = 0) -> Question:
+    def ask(store: Store, source: str, rows: int) -> list[str]:
+        quoted = re.sub(r'[\\"_]', r"\\\g<0>", source)
+        return [hit.id for hit in store.search(f'FINGERPRINT:"{quoted}"{suffix}', rows=rows).hits]
+
+    return Question(ask, "jaccard" if percent else "", percent, needs_minhash=True)
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "similar 50": _similar("jaccard", 50),
+    "similar 80": _similar("jaccard", 80),
+    "contains 50": _similar("a_in_b", 50),
+    "FINGERPRINT:id": _stock(""),
+    "FINGERPRINT:id_50": _stock("_50", 50),
+    "FINGERPRINT:id_80": _stock("_80", 80),
+    "FINGERPRINT:id_80_90": _stock("_80_90", 80),
+}
+#: What is asked while documents are indexed, in turns.
+MEANWHILE = ("similar 50", "FINGERPRINT:id_50")
+
+
+def questions(engine: str) -> dict[str, Question]:
+    """Return what an engine can be asked."""
+    return {
+        name: question for name, question in QUESTIONS.items() if engine != "solr-sketch" or not question.needs_minhash
+    }
+
+
+def portion(documents: Path, first: int, end: int) -> Path:
+    """Write some of the documents to a file of their own."""
+    path = documents.with_name(f"portion-{first}-{end}.jsonl")
+    with documents.open("rb") as lines, path.open("wb") as file:
+        file.writelines(islice(lines, first, end))
+    return path
+
+
+def percentiles(what: str, seconds: Sequence[float]) -> list[tuple[str, float, str]]:
+    """Return the median and the 99th percentile of times."""
+    return [(f"{what}: p{at}", 1000 * float(np.percentile(seconds, at)), "ms") for at in (50, 99)]
+
+
+def index(
+    where: Place,
+    documents: Path,
+    first: int,
+    end: int,
+    meanwhile: Callable[[], object] | None = None,
+) -> list[tuple[str, float, str]]:
+    """Index some of the documents in a process of its own, and return what that took."""
+    path = portion(documents, first, end)
+    try:
+        server = where.server_seconds()
+        command = [*WHORL, "index", str(path), "--store", where.url]
+        took = ran(command, meanwhile) if meanwhile else ran(command)
+        count = end - first
+        told = [
+            ("documents", count / took.wall, "a second"),
+            ("whorl", 1000 * took.cpu / count, "ms CPU a document"),
+            ("memory", took.peak, "MB"),
+            ("memory without files", took.anonymous, "MB"),
+        ]
+        if where.server is not None:
+            told.append(("server", 1000 * (where.server_seconds() - server) / count, "ms CPU a document"))
+        return told
+    finally:
+        path.unlink()
+
+
+class Asker:
+    """Asks about one source after the other, and keeps the times."""
+
+    def __init__(self, store: Store, sources: Sequence[str], names: Sequence[str]) -> None:
+        self._store, self._sources, self._names = store, sources, names
+        self.seconds: dict[str, list[float]] = {name: [] for name in names}
+        self.cpu: dict[str, list[float]] = {name: [] for name in names}
+        self._turn = 0
+
+    def ask(self) -> None:
+        """Ask the next question about the next source."""
+        turn, which = divmod(self._turn, len(self._names))
+        name = self._names[which]
+        begun, cpu = time.perf_counter(), time.process_time()
+        QUESTIONS[name].ask(self._store, self._sources[turn % len(self._sources)], 10)
+        self.seconds[name].append(time.perf_counter() - begun)
+        self.cpu[name].append(time.process_time() - cpu)
+        self._turn += 1
+
+    def ask_all(self) -> None:
+        """Ask every question about every source."""
+        for _ in range(len(self._names) * len(self._sources)):
+            self.ask()
+
+
+def asked(store: Store, engine: str, truth: Truth, size: int) -> Iterator[tuple[str, float, str]]:
+    """Yield what the questions take, and how right the answers are."""
+    sources, several = [truth.ids[place] for place in truth.sources.tolist()], questions(engine)
+    # What is made ready once is made ready here.
+    Asker(store, sources[-3:], list(several)).ask_all()
+    asker = Asker(store, sources, list(several))
+    asker.ask_all()
+    for name, question in several.items():
+        yield from percentiles(name, asker.seconds[name])
+        yield f"{name}: CPU p50", 1000 * float(np.median(asker.cpu[name])), "ms"
+        if not question.metric:
+            continue
+        good = found = true = 0
+        recalls = []
+        for number, source in enumerate(sources):
+            answer = set(question.ask(store, source, MOST_ROWS)) - {source}
+            right = truth.right(number, question.metric, question.percent, size)
+            good, found, true = good + len(answer & right), found + len(answer), true + len(right)
+            if right:
+                recalls.append(len(answer & right) / len(right))
+        yield f"{name}: true hits", true, "pairs"
+        yield f"{name}: recall", 100 * good / true if true else 100, "%"
+        yield f"{name}: mean recall", 100 * float(np.mean(recalls)) if recalls else 100, "%"
+        yield f"{name}: precision", 100 * good / found if found else 100, "%"
+
+
+def duplicates(where: Place, truth: Truth, size: int, folder: Path) -> list[tuple[str, float, str]]:
+    """Find all duplicates of a store in a process of its own, and return what that took."""
+    out = folder / "clusters.jsonl"
+    took = ran([*WHORL, "duplicates", "--store", where.url, "--threshold", "80", "-o", str(out)])
+    label: dict[str, int] = {}
+    with out.open(encoding="utf-8") as lines:
+        clusters = 0
+        for number, line in enumerate(lines):
+            label.update((member["id"], number) for member in json.loads(line)["members"])
+            clusters = number + 1
+    pairs = [
+        (truth.ids[int(place)], other)
+        for number, place in enumerate(truth.sources)
+        for other in truth.right(number, "jaccard", 80, size)
+    ]
+    together = sum(a in label and label[a] == label.get(b) for a, b in pairs)
+    out.unlink()
+    return [
+        ("duplicates: wall", took.wall, "s"),
+        ("duplicates: CPU", took.cpu, "s"),
+        ("duplicates: memory", took.peak, "MB"),
+        ("duplicates: clusters", clusters, "clusters"),
+        ("duplicates: in clusters", len(label), "documents"),
+        ("duplicates: recall of the sources' pairs", 100 * together / len(pairs) if pairs else 100, "%"),
+    ]
+
+
+def measure(engine: str, documents: Path, truth: Truth, sizes: Sequence[int], figures: Figures) -> None:
+    """Let the store of an engine grow, and measure it at each size."""
+    folder = documents.parent
+    with place(engine, folder) as where:
+        for before, size in zip((0, *sizes), sizes, strict=False):
+            if not figures.has(engine, size, "indexing"):
+                begins = size - (size // 10 if before else 0)
+                told = index(where, documents, before, begins)
+                if before:
+                    with open_store(where.url) as store:
+                        sources = [truth.ids[at] for at in truth.sources.tolist()]
+                        asker = Asker(store, sources, [name for name in MEANWHILE if name in questions(engine)])
+                        index(where, documents, begins, size, asker.ask)
+                    for name, seconds in asker.seconds.items():
+                        told += percentiles(f"{name} meanwhile", seconds)
+                figures.add(engine, size, [(f"indexing: {what}", value, unit) for what, value, unit in told])
+            if not figures.has(engine, size, "bytes"):
+                text_bytes, held = int(truth.text_bytes[:size].sum()), where.bytes()
+                told = [(what, 100 * value / text_bytes, "% of the text") for what, value in held.items()]
+                told += [("all", 100 * sum(held.values()) / text_bytes, "% of the text"),
+                         ("all", sum(held.values()) / size, "a document"),
+                         ("text", text_bytes / size, "a document")]  # fmt: skip
+                figures.add(engine, size, [(f"bytes: {what}", value, unit) for what, value, unit in told])
+            if not figures.has(engine, size, "similar"):
+                with open_store(where.url) as store:
+                    count = store.count()
+                    if count != size:
+                        raise SystemExit(f"{where.url} has {count:,} documents, not {size:,}")
+                    figures.add(engine, size, list(asked(store, engine, truth, size)))
+            if not figures.has(engine, size, "duplicates"):
+                figures.add(engine, size, duplicates(where, truth, size, folder))
+
+
+def backfill(documents: Path, size: int, figures: Figures) -> None:
+    """Send documents to a Solr as anybody would, and give them sketches afterwards."""
+    engine = "solr-backfill"
+    if figures.has(engine, size, "backfill"):
+        return
+    with place(engine, documents.parent) as where, closing(SolrClient(where.url)) as client:
+        begun, server = time.perf_counter(), where.server_seconds()
+        with documents.open(encoding="utf-8") as lines:
+            remaining = map(json.loads, islice(lines, size))
+            while some := list(islice(remaining, _AT_ONCE)):
+                client.post("update", [{"id": each["id"], "content": each["text"]} for each in some])
+        client.post("update", {"commit": {}})
+        plain = size / (time.perf_counter() - begun)
+        plain_server = 1000 * (where.server_seconds() - server) / size
+        server = where.server_seconds()
+        took = ran([*WHORL, "solr", "backfill", where.url])
+        figures.add(engine, size, [
+            ("plain: documents", plain, "a second"),
+            ("plain: server", plain_server, "ms CPU a document"),
+            ("backfill: documents", size / took.wall, "a second"),
+            ("backfill: whorl", 1000 * took.cpu / size, "ms CPU a document"),
+            ("backfill: server", 1000 * (where.server_seconds() - server) / size, "ms CPU a document"),
+            ("backfill: memory", took.peak, "MB"),
+        ])  # fmt: skip
+
+
+def report(figures: Figures) -> Iterator[str]:
+    """Yield a table of each engine in Markdown: what, at each size, and the exponent of its growth."""
+    for engine in dict.fromkeys(row[0] for row in figures.rows):
+        own = [row for row in figures.rows if row[0] == engine]
+        sizes = sorted({row[1] for row in own})
+        yield f"\n## {engine}\n\n| | {' | '.join(f'{size:,}' for size in sizes)} | exponent |"
+        yield "|" + "---|" * (len(sizes) + 2)
+        for what, unit in dict.fromkeys((row[2], row[4]) for row in own):
+            values = {row[1]: row[3] for row in own if (row[2], row[4]) == (what, unit)}
+            told = [f"{values[size]:,.3g}" if size in values else "" for size in sizes]
+            grows = len(values) > 1 and min(values.values()) > 0
+            exponent = f"{growth(list(values), list(values.values())):.2f}" if grows else ""
+            yield f"| {what}, {unit} | {' | '.join(told)} | {exponent} |"
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--engines", default=",".join(ENGINES))
+    parser.add_argument("--folder", type=Path, default=DEFAULT_DIRECTORY / "million", help="for documents and stores")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "million.csv")
+    parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--report", action="store_true")
+    asked_for = parser.parse_args()
+    figures = Figures(asked_for.out)
+    if asked_for.report:
+        print(*report(figures), sep="\n")
+        return
+    engines = asked_for.engines.split(",")
+    if unknown := set(engines) - set(ENGINES):
+        parser.error(f"no engine {min(unknown)!r}; there are {', '.join(ENGINES)}")
+    documents = asked_for.folder / "documents.jsonl"
+    if not documents.exists():
+        million_texts.main([str(documents)])
+    count = asked_for.documents
+    truth = truth_of(documents, asked_for.folder / "truth.npz", lambda done: say(f"truth: {done:,} documents"))
+    if count > len(truth.ids):
+        sys.exit(f"there are {len(truth.ids):,} documents, not {count:,}")
+    if asked_for.faults:
+        for engine in engines:
+            if not figures.has(engine, count, "faults"):
+                figures.add(engine, count, million_faults.faults(engine, documents, count))
+        return
+    for engine in engines:
+        if engine == "solr-backfill":
+            backfill(documents, count, figures)
+        else:
+            measure(engine, documents, truth, [*(size for size in SIZES if size < count), count], figures)
+
+
+if __name__ == "__main__":
+    main()

