@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -117,3 +118,24 @@ def test_what_cannot_be_upgraded(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     assert "use the version that made it" in run(folder).stderr
+
+
+@pytest.mark.parametrize("is_parent_locked", [False, True])
+def test_a_store_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_parent_locked: bool) -> None:
+    """
+    It is left as it is, and upgraded beside it; where nothing can be made there, that is said.
+    """
+    folder = tmp_path / "store"
+    made_before(folder, DOCUMENTS)
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    if is_parent_locked:
+        real = os.access
+        monkeypatch.setattr("os.access", lambda file, mode: file != tmp_path and real(file, mode))
+        assert f"{tmp_path} may not be written to; see who owns it" in " ".join(run(folder).stderr.split())
+        assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
+        assert [each.name for each in tmp_path.iterdir()] == ["store"]
+        return
+    assert run(folder).exit_code == 0
+    assert_upgraded(folder)
+    old = folder.with_name("store.old")
+    assert {each.name: each.read_bytes() for each in old.iterdir()} == before

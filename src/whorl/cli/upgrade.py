@@ -33,6 +33,11 @@ def upgrade(folder: Path) -> None:
         open_store(folder, create=False).close()
         click.echo(f"{folder} is a store of this version already; nothing to do")
         return
+    if not os.access(folder.absolute().parent, os.W_OK):
+        raise StoreError(
+            f"{folder} is upgraded into a folder beside it, and {folder.absolute().parent} may not be written to; "
+            "see who owns it"
+        )
     if old.exists():
         raise StoreError(f"{old} is in the way; move it, and run the same command again")
     with open_store(fresh) as store, progress_bar("documents") as bar:

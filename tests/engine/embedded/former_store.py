@@ -21,6 +21,7 @@ def made_before(folder: Path, documents: Sequence[Document]) -> None:
     connection = sqlite3.connect(folder / "records.db")
     connection.executescript(
         """
+        PRAGMA journal_mode = WAL;
         CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
         CREATE TABLE document (
             number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,

@@ -51,7 +51,10 @@ def former_documents(path: Path) -> Iterator[Document]:
 def _opened(path: Path) -> sqlite3.Connection:
     if not (path / RECORDS).is_file():
         raise StoreError(f"there is no store at {path}")
-    return sqlite3.connect(path / RECORDS)
+    # Nothing is written here. Without a log beside it nobody else writes either, and SQLite need not make one.
+    is_quiet = not (path / f"{RECORDS}-wal").exists()
+    uri = f"{(path / RECORDS).absolute().as_uri()}?mode=ro{'&immutable=1' * is_quiet}"
+    return sqlite3.connect(uri, uri=True)
 
 
 def _unsealed(path: Path, label: str, sealed: bytes) -> bytes:
