@@ -44,11 +44,11 @@ from whorl.fingerprint.statistics.hypergeometric import (
     SLACK,
     Counts,
     Floats,
+    Tails,
     draws_to_meet,
     min_should_match_for,
     reaches,
     require_probability,
-    upper_tail,
 )
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_threshold, sizes_for
 from whorl.fingerprint.statistics.verify import judge_overlaps
@@ -307,10 +307,10 @@ def _imprecision(plan: SketchPlan, sizes: Counts, drawn: Counts) -> Floats:
     The law is one of whole numbers: with m tokens no min-should-match may give just the wanted recall, while a few
     tokens fewer often do. The price is the chance to be found 10 points below the threshold plus the recall in excess.
     """
-    at_threshold = _overlaps(plan, sizes, plan.threshold)
-    minima = min_should_match_for(plan.source_size, at_threshold, drawn, plan.first_recall)
-    overlaps = np.stack([at_threshold, _overlaps(plan, sizes, plan.threshold - _POINTS_BELOW)])
-    recalls, unwanted = upper_tail(plan.source_size, overlaps, drawn, minima)
+    overlaps = [_overlaps(plan, sizes, plan.threshold), _overlaps(plan, sizes, plan.threshold - _POINTS_BELOW)]
+    laws = Tails(plan.source_size, np.concatenate(overlaps), np.tile(drawn, 2))
+    minima = laws.largest_least(plan.first_recall)[: drawn.size]
+    recalls, unwanted = laws.from_least(np.tile(minima, 2)).reshape(2, -1)
     return np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
 
 
@@ -332,9 +332,10 @@ def _branches(plan: SketchPlan, groups: Sequence[_Group], counts: Sequence[int])
     """Yield the branches of groups, each of which asks its number of tokens."""
     size = plan.source_size
     needed = [plan.overlap_at(group.smallest) for group in groups]
+    laws = Tails(size, needed, counts)
     # Best effort where no minimum holds the recall: one token.
-    minima = np.maximum(1, min_should_match_for(size, needed, counts, plan.first_recall))
-    recalls = upper_tail(size, needed, counts, minima)
+    minima = np.maximum(1, laws.largest_least(plan.first_recall))
+    recalls = laws.from_least(minima)
     for group, count, minimum, recall in zip(groups, counts, minima.tolist(), recalls.tolist(), strict=True):
         promised = recall >= float(plan.recall) - SLACK
         second = plan.second_recall

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.hypergeometric import (
+    Tails,
     binomial_upper_tail,
     draws_to_meet,
     least_good_for,
@@ -187,3 +188,17 @@ def test_impossible_chances() -> None:
         binomial_upper_tail(5, 1.5, 1)
     with pytest.raises(ParameterError, match="recall must be a fraction above 0 and at most 1, got 0"):
         min_should_match_for(5, 2, 2, Fraction(0))
+
+
+@given(st.lists(draws(), min_size=1, max_size=4), st.integers(-1, 301), st.fractions(Fraction(1, 1000), 1))
+def test_a_table_of_tails_says_what_each_law_says(
+    laws: list[tuple[int, int, int]], least: int, recall: Fraction
+) -> None:
+    """
+    Laws of any sizes side by side: each has the tails and the minimum that it has alone.
+    """
+    columns = [np.array(column) for column in zip(*laws, strict=True)]
+    table = Tails(*columns)
+    assert table.largest_least(recall).tolist() == min_should_match_for(*columns, recall).tolist()
+    expected = [float(plain_upper_tail(*law, least)) for law in laws]
+    assert table.from_least([least] * len(laws)).tolist() == pytest.approx(expected, rel=1e-10, abs=1e-15)

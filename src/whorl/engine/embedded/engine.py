@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
+from typing import Self, TypeVar
 
 from tantivy import Query
 
@@ -56,6 +56,7 @@ from whorl.planning.fields import Fields
 COMMIT_EVERY = 2048
 _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
 _DEFAULT_SCHEME = Scheme()
+_Answer = TypeVar("_Answer")
 
 
 class EmbeddedEngine:
@@ -428,9 +429,15 @@ class EmbeddedEngine:
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         """Run a bound plan, and return its hits with their sketches."""
-        page = self.search(plan, start=start, rows=rows)
-        sketches = self._records.sketches([hit.id for hit in page.hits])
-        return Candidates(page.total, tuple((hit, sketches.get(hit.id)) for hit in page.hits), page.warnings)
+
+        def found() -> Candidates:
+            total, some, warnings = self._found(plan, start, rows)
+            known = self._records.candidates([each for each, _ in some])
+            self._require_gone([each for each, _ in some if each not in known])
+            hits = ((Hit(each, known[each][0], score), known[each][1]) for each, score in some if each in known)
+            return Candidates(total - len(some) + len(known), tuple(hits), warnings)
+
+        return self._mended(found)
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""
@@ -455,22 +462,26 @@ class EmbeddedEngine:
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan."""
+        return self._mended(lambda: self._page(plan, start, rows, order))
+
+    def _mended(self, search: Callable[[], _Answer]) -> _Answer:
+        """Return what a search finds, for which the index is made again where it is broken."""
         self._require_usable()
         # First another process may just have put a sound index in place; then this one has to.
         for mend in (self.refresh, self._rebuild):
             try:
-                return self._page(plan, start, rows, order)
+                return search()
             except IndexBrokenError:
                 mend()
         try:
-            return self._page(plan, start, rows, order)
+            return search()
         except IndexBrokenError as error:
             raise StoreError(self._index_failure(error)) from error
 
     def _page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
         # All of them where there is an order: the index knows none of values.
         first, most = (0, self._records.count()) if order else (start, rows)
-        total, found, warnings = (self._counted if is_countable(plan.root) else self._matching)(plan, first, most)
+        total, found, warnings = self._found(plan, first, most)
         if order:
             ids = [document_id for document_id, _ in found]
             found = sort_hits(found, self._heads(ids), order)[start : start + rows]
@@ -480,8 +491,12 @@ class EmbeddedEngine:
         hits = tuple(Hit(each, names[each], score) for each, score in found if each in names)
         return Page(total - len(found) + len(hits), hits, warnings)
 
+    def _found(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
+        """Return how many documents match, ids and scores of a page of them, and warnings."""
+        return (self._counted if is_countable(plan.root) else self._matching)(plan, start, rows)
+
     def _counted(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
-        """Return how many documents have enough tokens, ids and scores of some of them, and warnings."""
+        """Do so where the plan asks for nothing but tokens."""
         counted = count(plan.root, self._index.tokens())
         numbers = best(counted, start, rows, self._records.ids)
         missing = [each.number for each in numbers if not each.id]
@@ -490,7 +505,7 @@ class EmbeddedEngine:
         return counted.numbers.size - len(missing), found, plan.warnings
 
     def _matching(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
-        """Do the same for documents that match a plan of any kind."""
+        """Do so for a plan of any kind."""
         contents = Contents(self._index, self._records, self._words)
         translation = translate(plan, self._scheme.profile, contents)
         contents.require_time_for_all()

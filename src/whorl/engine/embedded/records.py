@@ -324,6 +324,13 @@ class Records:
         """Return sketches by id, of those documents that exist."""
         return {each: self._sketch(number, each, sketch) for number, each, sketch in self._by_id("sketch", ids)}
 
+    def candidates(self, ids: Iterable[str]) -> dict[str, tuple[str, Sketch]]:
+        """Return names and sketches by id, of those documents that exist."""
+        return {
+            each: (self._head(number, each, head)[0].name, self._sketch(number, each, sketch))
+            for number, each, head, sketch in self._by_id("head, sketch", ids)
+        }
+
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return ids, names and sketches of the documents whose ids come next, by code point."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
@@ -340,17 +347,16 @@ class Records:
                 self.refuse(f"{name} of {found} is not what was stored")
         return found
 
-    def _by_id(self, column: str, ids: Iterable[str]) -> Iterator[tuple[int, str, bytes]]:
-        return self._some(column, "id", [each for each in ids if each == well_formed(each)])
+    def _by_id(self, columns: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+        return self._some(columns, "id", [each for each in ids if each == well_formed(each)])
 
-    def _some(self, column: str, key: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple[int, str, bytes]]:
-        """Yield numbers, ids and a column of the documents of some numbers or ids."""
+    def _some(self, columns: str, key: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield numbers, ids and some columns of the documents of some numbers or ids."""
         for at in range(0, len(values), _CHUNK):
             require_time()
             chunk = values[at : at + _CHUNK]
             marks = ", ".join("?" * len(chunk))
-            rows = self._read(f"SELECT number, id, {column} FROM document WHERE {key} IN ({marks})", chunk)
-            yield from ((number, document_id, value) for number, document_id, value in rows)
+            yield from self._read(f"SELECT number, id, {columns} FROM document WHERE {key} IN ({marks})", chunk)
 
     def _read(self, statement: str, values: Sequence[str | int] = ()) -> list[tuple[Any, ...]]:
         with self._reading, _failures(self._path), self._unchanged():

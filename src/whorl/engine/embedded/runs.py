@@ -229,7 +229,7 @@ class Postings:
         """
         shape = self._shape
         buckets = (tokens >> np.uint64(shape.rest_bits)).view(np.int64)
-        starts, ends = self._place_of(buckets), self._place_of(buckets + 1)
+        starts, ends = self._place_of(np.concatenate([buckets, buckets + 1])).reshape(2, -1)
         self._require_sound(buckets, buckets + 1, starts, ends)
         counts = ends - starts
         owners = np.repeat(np.arange(tokens.size), counts)

@@ -95,6 +95,51 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
     return tail
 
 
+class Tails:
+    """All upper tails of some hypergeometric laws, in one table: what is asked of the same laws is made once.
+
+    Args:
+        population: 0 to 2**40; this and the next two are whole numbers and broadcast to shape (laws,).
+        good: 0 to population.
+        drawn: 0 to population; the table has about nine standard deviations of the widest law as columns, twice.
+
+    Raises:
+        ParameterError: An argument is outside its range.
+
+    >>> laws = Tails(10, 9, [5, 10])
+    >>> laws.largest_least(Fraction(1, 2)).tolist(), laws.from_least([5, 10]).round(9).tolist()
+    ([5, 9], [0.5, 0.0])
+    """
+
+    def __init__(self, population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike) -> None:
+        sizes, marked, taken = (part.ravel() for part in _whole(population, good, drawn))
+        _require_counts(sizes, marked, taken)
+        self._lowest = np.maximum(0, taken + marked - sizes)
+        n, k, m = (part.astype(np.float64) for part in (sizes, marked, taken))
+        middle = _likeliest(n, k, m)
+        terms = np.arange(_terms(np.maximum(np.minimum(k, m) - middle, middle), _spread(n, k, m)), dtype=np.float64)
+        tails = _around(n, k, m, middle, terms)
+        self._tails = tails / tails[:, -1:]
+        # Of the first column.
+        self._largest = (middle + terms.size).astype(np.int64)
+
+    def largest_least(self, recall: Fraction) -> Counts:
+        """Return of each law the largest c with P(X >= c) >= recall, 0 where none holds it; int64 of shape (laws,).
+
+        A recall of 1 gives the least number of good ones that can be drawn.
+        """
+        if recall == 1:
+            return self._lowest
+        return np.asarray(self._largest - (self._tails < float(recall) - SLACK).sum(axis=1))
+
+    def from_least(self, least: npt.ArrayLike) -> Floats:
+        """Return P(X >= least), a number for each law, right to 1e-15; float64 of shape (laws,)."""
+        columns = self._largest - np.asarray(least)
+        places = np.clip(columns, 0, self._tails.shape[1] - 1)
+        found = self._tails[np.arange(len(places)), places]
+        return np.where(columns < 0, 0.0, np.where(columns > places, 1.0, found))
+
+
 def min_should_match_for(
     population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, recall: Fraction
 ) -> Counts:
@@ -121,16 +166,12 @@ def min_should_match_for(
     if recall == 1:
         return np.asarray(np.maximum(0, taken + marked - sizes))
     n, k, m = (part.ravel().astype(np.float64) for part in (sizes, marked, taken))
-    # The likeliest number; from there to either side the terms fall.
-    middle = np.floor((k + 1) * (m + 1) / (n + 2))
+    middle = _likeliest(n, k, m)
     minima = np.empty_like(middle)
     for rows, terms in _portions(np.maximum(np.minimum(k, m) - middle, middle), _spread(n, k, m)):
-        size, marks, draws, at = n[rows], k[rows], m[rows], middle[rows]
-        above, below = _falling(size, marks, draws, at, terms), _falling(size, size - marks, draws, draws - at, terms)
-        weights = np.concatenate([above[:, ::-1], np.ones((len(above), 1)), below], axis=1)
-        tails = np.cumsum(weights, axis=1)
+        tails = _around(n[rows], k[rows], m[rows], middle[rows], terms)
         too_rare = tails < (float(recall) - SLACK) * tails[:, -1:]
-        minima[rows] = at + terms.size - too_rare.sum(axis=1)
+        minima[rows] = middle[rows] + terms.size - too_rare.sum(axis=1)
     return minima.astype(np.int64).reshape(sizes.shape)
 
 
@@ -233,6 +274,22 @@ def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     return result
 
 
+def _likeliest(n: Floats, k: Floats, m: Floats) -> Floats:
+    """Return the likeliest number of good ones; from there to either side the terms of the law fall."""
+    return np.asarray(np.floor((k + 1) * (m + 1) / (n + 2)))
+
+
+def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> Floats:
+    """Return upper tails as multiples of P(X = middle), from the one of middle + terms.size on downwards by ones.
+
+    Returns:
+        Array of shape (laws, 2 * terms.size + 1); the last column is the sum of all terms.
+    """
+    above, below = _falling(n, k, m, middle, terms), _falling(n, n - k, m, m - middle, terms)
+    weights = np.concatenate([above[:, ::-1], np.ones((len(above), 1)), below], axis=1)
+    return np.asarray(np.cumsum(weights, axis=1))
+
+
 def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Floats:
     """Return P(X = x + 1), P(X = x + 2), .. of Hypergeometric(n, k, m) as multiples of P(X = x)."""
     at = x[:, None] + terms
@@ -248,17 +305,22 @@ def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
 
 
 def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
-    """Cut rows so that a table of their terms stays small; return each portion with the numbers 0, 1, .. of its terms.
-
-    Nine standard deviations and some terms for skew bring a term under 1e-16 of the first.
-    """
+    """Cut rows so that a table of their terms stays small; return each portion with the numbers of its terms."""
     portions: list[tuple[slice, Floats]] = []
     if not left.size:
         return portions
-    terms = int(min(left.max(), math.ceil(9 * spread.max()) + 24))
+    terms = _terms(left, spread)
     rows = max(1, _CELLS // (terms + 1))
     numbers = np.arange(terms, dtype=np.float64)
     return [(slice(at, at + rows), numbers) for at in range(0, left.size, rows)]
+
+
+def _terms(left: Floats, spread: Floats) -> int:
+    """Return how many terms there are to one side, as far as they count.
+
+    Nine standard deviations and some terms for skew bring a term under 1e-16 of the first.
+    """
+    return int(min(left.max(initial=0), math.ceil(9 * spread.max(initial=0)) + 24))
 
 
 def _log_choices(n: Floats, x: Floats) -> Floats:
