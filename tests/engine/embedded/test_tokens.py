@@ -82,6 +82,8 @@ def test_whatever_is_written_is_there(
         index.replace({each: None if own is None else of(own) for each, own in changes.items()})
         assert found(index) == kept
         index.commit(number)
+        if number % 3 == 2:
+            index.finish()
         for each, own in changes.items():
             kept.pop(each, None)
             if own is not None:
@@ -103,6 +105,27 @@ def test_many_small_writes_make_few_runs(tmp_path: Path) -> None:
         index.commit(number)
     assert len(found(index)) == 100
     assert len(index.snapshot().runs) <= 6
+
+
+def test_a_large_write_ends_in_one_run(tmp_path: Path) -> None:
+    """
+    A small one after it merges no more than it has written a few times over.
+    """
+    index = made(tmp_path / "tokens")
+    for number in range(6):
+        index.replace({100 * number + each: of([number]) for each in range(100)})
+        index.commit(number)
+    assert len(index.snapshot().runs) > 2
+    index.finish()
+    index.wait()
+    assert [len(run) for run in index.snapshot().runs] == [600]
+    for number in range(3):
+        index.replace({1000 + number: of([number])})
+        index.commit(10 + number)
+        index.finish()
+        index.wait()
+    assert [len(run) for run in index.snapshot().runs] == [600, 3]
+    assert len(found(index)) == 603
 
 
 def test_runs_of_the_dead_are_cleared(tmp_path: Path) -> None:

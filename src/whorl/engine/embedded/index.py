@@ -140,7 +140,9 @@ class IndexWriter:
         self.pending = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Let go of the folder, as `WordWriter.close` does."""
+        """Let go of the folder, as `WordWriter.close` does; the tokens are merged beside it."""
+        with index_failures(self._folder):
+            self._tokens.finish()
         return self._words.close()
 
     def abandon(self) -> None:

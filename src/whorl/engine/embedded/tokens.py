@@ -1,7 +1,8 @@
 """The tokens of all documents: runs, from the oldest to the youngest, and one small file that names them.
 
 A write adds a run. Where documents stand in several runs, the youngest has the last word, and it may be that they are
-gone. Runs are merged as they grow: small ones within the write, large ones in a thread beside it. The file that names
+gone. Runs are merged as they grow: small ones within the write, large ones in a thread beside it; and once more at the
+end of a large write, since every look-up goes through all of them. The file that names
 them is replaced as a whole, and says how far in the journal they reach: whoever reads it sees one moment, and goes on
 seeing it in the files that he has open. What a crash leaves unnamed is deleted by the next writer.
 """
@@ -28,7 +29,9 @@ from whorl.engine.embedded.runs import Contents, Run, Tokens, entries_of, merged
 #: Runs of fewer than 64, 256, 1,024, … documents are merged when there are four.
 SMALLEST_RUN, FANOUT = 64, 4
 #: Documents of a run, at most.
-LARGEST_RUN = 1 << 17
+LARGEST_RUN = 1 << 19
+#: When a writer ends, the youngest runs become one, as long as that has so many times the documents that he wrote.
+GATHERED = 4
 #: More documents than these are merged in a thread, at about 20,000 a second.
 MOST_AT_ONCE = 8192
 #: Tokens that wait in memory to be written, at most.
@@ -85,6 +88,7 @@ class TokenIndex:
         self._idle.set()
         self._waiting: dict[int, DocumentTokens | None] = {}
         self._unnamed: list[Run] = []
+        self._written_now, self._gathering = 0, 0
 
     def snapshot(self) -> TokenSnapshot:
         """Return the tokens as they are now.
@@ -159,6 +163,7 @@ class TokenIndex:
     def replace(self, documents: Mapping[int, DocumentTokens | None]) -> None:
         """Take in documents by number, None for those that are gone; seen by nobody before `commit`."""
         self._waiting.update(documents)
+        self._written_now += len(documents)
         if sum(sum(kind.size for kind in each.kinds) for each in self._waiting.values() if each) > MOST_WAITING:
             self._flush()
 
@@ -172,7 +177,15 @@ class TokenIndex:
         with suppress(OSError):
             while self._merge(MOST_AT_ONCE):
                 pass
-        if self._idle.is_set() and self._to_merge(LARGEST_RUN):
+        self._start_merging()
+
+    def finish(self) -> None:
+        """After the last commit of a writer, put together what he has written in several runs."""
+        self._gathering, self._written_now = GATHERED * self._written_now, 0
+        self._start_merging()
+
+    def _start_merging(self) -> None:
+        if self._idle.is_set() and self._to_merge(LARGEST_RUN, self._gathering):
             self._idle.clear()
             try:
                 threading.Thread(target=self._merge_large, name="merges of whorl's tokens").start()
@@ -236,8 +249,13 @@ class TokenIndex:
         finally:
             os.close(folder)
 
-    def _to_merge(self, most: int) -> Sequence[Run]:
-        """Return neighbours that are to be one run of so many documents at most; none where all is well."""
+    def _to_merge(self, most: int, gathering: int = 0) -> Sequence[Run]:
+        """Return neighbours that are to be one run; none where all is well.
+
+        Args:
+            most: Documents of that run, at most.
+            gathering: How many the youngest runs may have together, to be merged whatever each has.
+        """
         snapshot = self.snapshot()
         begin = max((at for at, run in enumerate(snapshot.runs, 1) if run in self._busy), default=0)
         runs = snapshot.runs[begin:]
@@ -251,22 +269,25 @@ class TokenIndex:
             if count >= FANOUT and sum(sizes[-count:]) <= most:
                 return runs[-count:]
             bound *= FANOUT
-        return ()
+        together = np.cumsum(sizes[::-1])
+        count = int(np.searchsorted(together, min(most, gathering), side="right"))
+        return runs[-count:] if count > 1 else ()
 
     def _merge_large(self) -> None:
         try:
             # The runs stay apart then, and are as good; who finds one broken makes all again.
             with suppress(OSError, IndexBrokenError):
-                while self._merge(LARGEST_RUN):
+                while self._merge(LARGEST_RUN, self._gathering):
                     pass
         finally:
+            self._gathering = 0
             self._idle.set()
             self._on_merged()
 
-    def _merge(self, most: int) -> bool:
+    def _merge(self, most: int, gathering: int = 0) -> bool:
         """Put one run in the place of some, if there are any to merge, whatever is added behind them meanwhile."""
         with self._lock:
-            some = self._to_merge(most)
+            some = self._to_merge(most, gathering)
             self._busy.update(some)
             snapshot = self.snapshot()
         if not some:
