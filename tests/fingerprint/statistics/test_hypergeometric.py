@@ -197,8 +197,8 @@ def test_a_table_of_tails_says_what_each_law_says(
     """
     Laws of any sizes side by side: each has the tails and the minimum that it has alone.
     """
-    columns = [np.array(column) for column in zip(*laws, strict=True)]
-    table = Tails(*columns)
-    assert table.largest_least(recall).tolist() == min_should_match_for(*columns, recall).tolist()
+    population, good, drawn = (np.array(column) for column in zip(*laws, strict=True))
+    table = Tails(population, good, drawn)
+    assert table.largest_least(recall).tolist() == min_should_match_for(population, good, drawn, recall).tolist()
     expected = [float(plain_upper_tail(*law, least)) for law in laws]
     assert table.from_least([least] * len(laws)).tolist() == pytest.approx(expected, rel=1e-10, abs=1e-15)

@@ -129,7 +129,7 @@ class Tails:
         A recall of 1 gives the least number of good ones that can be drawn.
         """
         if recall == 1:
-            return self._lowest
+            return np.asarray(self._lowest)
         return np.asarray(self._largest - (self._tails < float(recall) - SLACK).sum(axis=1))
 
     def from_least(self, least: npt.ArrayLike) -> Floats:
