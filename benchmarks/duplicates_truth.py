@@ -65,25 +65,15 @@ def shingle_sets(texts: Iterable[str], definition: str) -> Iterator[Hashes]:
         return
     split, known = SPLIT[definition], dict[str, int]()
     for text in texts:
-        yield shingles_of(split(text), known)
+        words = np.array([known.setdefault(word, len(known) + 1) for word in split(text)], np.uint64)
+        count = max(0, words.size - SHINGLE + 1)
+        hashes = np.zeros(count, np.uint64)
+        for at in range(SHINGLE):
+            hashes = mixed(hashes ^ mixed(words[at : at + count]))
+        yield np.unique(hashes)
 
 
-def shingles_of(words: Iterable[str], known: dict[str, int]) -> Hashes:
-    """Return the 64-bit hashes of the distinct shingles of some words, ascending.
-
-    Args:
-        words: In their order.
-        known: The numbers that words have, to which new ones are added; the same for all texts that are compared.
-    """
-    numbers = np.array([known.setdefault(word, len(known) + 1) for word in words], np.uint64)
-    count = max(0, numbers.size - SHINGLE + 1)
-    hashes = np.zeros(count, np.uint64)
-    for at in range(SHINGLE):
-        hashes = _mixed(hashes ^ _mixed(numbers[at : at + count]))
-    return np.unique(hashes)
-
-
-def _mixed(numbers: Hashes) -> Hashes:
+def mixed(numbers: Hashes) -> Hashes:
     """Return other numbers for numbers, different ones for different ones (the last step of splitmix64)."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

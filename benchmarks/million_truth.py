@@ -17,11 +17,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from duplicates_truth import Hashes, Numbers, shingles_of
+from duplicates_truth import SHINGLE, Hashes, Numbers, mixed
+from whorl.engine.embedded.runs import spread
 from whorl.fingerprint.words.tokenizer import tokens
 
 #: Sources are drawn from the first so many documents, so that they are there at every size.
 FIRST, SOURCES, SEED = 10_000, 200, 7
+#: Documents that are counted at once, after these.
+AT_ONCE = 10_000
 #: Documents that share less of a source are not kept.
 LEAST = 0.5
 
@@ -88,39 +91,77 @@ def truth_of(path: Path, kept: Path, progress: Callable[[int], None] = lambda do
 
 def _counted(path: Path, progress: Callable[[int], None]) -> dict[str, npt.NDArray[np.int64]]:
     known: dict[str, int] = {}
-
-    def measured(some: Iterator[tuple[str, str]]) -> Iterator[tuple[int, Hashes]]:
-        for _, text in some:
-            yield len(text.encode()), shingles_of(tokens(text), known)
-
-    remaining = texts(path)
-    first = list(measured(islice(remaining, FIRST)))
-    sources = random.Random(SEED).sample(range(len(first)), min(SOURCES, len(first)))
-    # An inverted list: all shingles of the sources, each with the sources that have it.
-    everything = np.concatenate([first[place][1] for place in sources])
-    owners = np.repeat(np.arange(len(sources)), [first[place][1].size for place in sources])
-    order = np.argsort(everything, kind="stable")
-    everything, owners = everything[order], owners[order]
-    own_sizes = np.bincount(owners, minlength=len(sources))
-    text_bytes, sizes, pairs = [], [], []
-    for place, (size, hashes) in enumerate(chain(first, measured(remaining))):
-        text_bytes.append(size)
-        sizes.append(hashes.size)
-        begins, ends = np.searchsorted(everything, hashes), np.searchsorted(everything, hashes, side="right")
-        is_met = ends > begins
-        if is_met.any():
-            met = np.concatenate([owners[begin:end] for begin, end in zip(begins[is_met], ends[is_met], strict=True)])
-            shared = np.bincount(met, minlength=len(sources))
-            enough = np.flatnonzero((shared >= LEAST * own_sizes) & (own_sizes > 0))
-            pairs += [(source, place, int(shared[source])) for source in enough.tolist()]
-        if place % 100_000 == 0:
-            progress(place)
-    table = np.array(pairs, np.int64).reshape(-1, 3)
+    remaining = (text for _, text in texts(path))
+    text_bytes, sizes, pairs = list[Numbers](), list[Numbers](), list[Numbers]()
+    sources = inverted = None
+    done = 0
+    # The sources are among the first.
+    most = FIRST
+    while some := list(islice(remaining, most)):
+        places, hashes = shingles(some, known)
+        sizes.append(np.bincount(places, minlength=len(some)))
+        text_bytes.append(np.array([len(text.encode()) for text in some], np.int64))
+        if inverted is None:
+            sources = np.array(random.Random(SEED).sample(range(len(some)), min(SOURCES, len(some))), np.int64)
+            inverted = _Inverted(sources, places, hashes)
+        pairs.append(inverted.pairs(places, hashes) + np.array([[0], [done], [0]]))
+        done, most = done + len(some), AT_ONCE
+        if done % 100_000 == 0:
+            progress(done)
+    if sources is None:
+        raise SystemExit(f"{path} has no documents")
+    owners, others, shared = np.concatenate(pairs, axis=1)
     return {
-        "text_bytes": np.array(text_bytes, np.int64),
-        "sizes": np.array(sizes, np.int64),
-        "sources": np.array(sources, np.int64),
-        "owners": table[:, 0],
-        "places": table[:, 1],
-        "shared": table[:, 2],
-    }
+        "text_bytes": np.concatenate(text_bytes), "sizes": np.concatenate(sizes), "sources": sources,
+        "owners": owners, "places": others, "shared": shared,
+    }  # fmt: skip
+
+
+def shingles(some: Sequence[str], known: dict[str, int]) -> tuple[Numbers, Hashes]:
+    """Return the distinct shingles of texts: the place of each one's text, and 64 bits of a hash, both ascending.
+
+    Args:
+        some: The texts.
+        known: The numbers that words have, to which new ones are added; the same for all texts that are compared.
+    """
+    words = [[known.setdefault(word, len(known) + 1) for word in tokens(text)] for text in some]
+    numbers = np.array(list(chain.from_iterable(words)), np.uint64)
+    places = np.repeat(np.arange(len(some)), [len(each) for each in words])
+    count = max(0, numbers.size - SHINGLE + 1)
+    hashes = np.zeros(count, np.uint64)
+    for at in range(SHINGLE):
+        hashes = mixed(hashes ^ mixed(numbers[at : at + count]))
+    is_within = places[:count] == places[numbers.size - count :]
+    places, hashes = places[:count][is_within], hashes[is_within]
+    order = np.lexsort((hashes, places))
+    places, hashes = places[order], hashes[order]
+    is_first = np.ones(places.size, np.bool_)
+    is_first[1:] = (places[1:] != places[:-1]) | (hashes[1:] != hashes[:-1])
+    return places[is_first], hashes[is_first]
+
+
+class _Inverted:
+    """All shingles of the sources, each with the sources that have it.
+
+    Args:
+        sources: Their places.
+        places: Of the shingles of some texts, the sources among them.
+        hashes: The shingles.
+    """
+
+    def __init__(self, sources: Numbers, places: Numbers, hashes: Hashes) -> None:
+        own = [hashes[places == source] for source in sources]
+        self._sizes = np.array([each.size for each in own], np.int64)
+        everything, owners = np.concatenate(own), np.repeat(np.arange(sources.size), self._sizes)
+        order = np.argsort(everything, kind="stable")
+        self._hashes, self._owners = everything[order], owners[order]
+
+    def pairs(self, places: Numbers, hashes: Hashes) -> Numbers:
+        """Return which sources share enough with which texts: int64 array of shape (3, pairs), as in `Truth`."""
+        begins, ends = (np.searchsorted(self._hashes, hashes, side=side) for side in ("left", "right"))
+        at = np.flatnonzero(ends > begins)
+        owners = self._owners[spread(begins[at], (ends - begins)[at])]
+        found, shared = np.unique(owners << 32 | np.repeat(places[at], (ends - begins)[at]), return_counts=True)
+        sources = found >> 32
+        enough = shared >= LEAST * self._sizes[sources]
+        return np.stack([sources[enough], found[enough] & 0xFFFFFFFF, shared[enough]])

@@ -51,6 +51,7 @@ def test_the_truth_is_that_of_sets_of_shingles(tmp_path, monkeypatch):
     path.write_text("".join(json.dumps({"id": f"d{at}", "text": text}) + "\n" for at, text in enumerate(texts)))
     monkeypatch.setattr(million_truth, "FIRST", 30)
     monkeypatch.setattr(million_truth, "SOURCES", 10)
+    monkeypatch.setattr(million_truth, "AT_ONCE", 7)
     truth = million_truth.truth_of(path, tmp_path / "truth.npz")
     monkeypatch.setattr(million_truth, "_counted", None)
     assert million_truth.truth_of(path, tmp_path / "truth.npz").ids == truth.ids
