@@ -6,7 +6,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE =
 #: Processes that tests are shared out to.
 WORKERS ?= 2
-.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million fuzz prove-identity screenshots clean
+.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million bench-opensearch fuzz prove-identity prove-engines screenshots clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -110,11 +110,18 @@ bench-million: .venv/developing ## A million documents of real text in every eng
 	$(BIN)/python benchmarks/million.py --faults --engines embedded,solr
 	$(BIN)/python benchmarks/million.py --report
 
+bench-opensearch: .venv/developing benchmarks/data/main.jsonl ## Searches on OpenSearch beside Solr, embedded, bare requests, match and more_like_this (about 10 minutes)
+	$(BIN)/python benchmarks/opensearch.py
+
 fuzz: .venv/developing ## Put 221,100 queries, right and wrong, through both readings of the parser (about 10 minutes)
 	$(BIN)/python -m tests.query.fuzz_queries benchmarks/results/fuzz.txt
 
-prove-identity: .venv/developing benchmarks/data/main.jsonl ## Compare tokens made here with a real Solr's, for all corpora
-	$(BIN)/python benchmarks/identity.py benchmarks/data
+prove-identity: .venv/developing benchmarks/data/main.jsonl ## Compare tokens made here with a real Solr's and OpenSearch's, for all corpora
+	-$(BIN)/python benchmarks/identity.py benchmarks/data
+	$(BIN)/python benchmarks/identity_opensearch.py benchmarks/data
+
+prove-engines: .venv/developing benchmarks/data/main.jsonl ## Ask Solr, OpenSearch and the embedded engine the same 1,000 queries about 13,000 real documents (about 15 minutes)
+	$(BIN)/python benchmarks/same_answers.py
 
 screenshots: .venv/developing ## Take the pictures of the page in docs/images (needs Chromium)
 	$(BIN)/python tools/page_screenshots.py

@@ -3,13 +3,14 @@
     python benchmarks/opensearch.py [CORPUS.jsonl] [--documents 2000] [--sources 20] [--rounds 5] [--url URL]
 
 The documents are those of the corpus, and of each source copies that keep its first words, 95 % of them, 85, 70, 50.
-What is right is counted from all shingles of all documents. Two indexes hold them: whorl's, and one as the servers'
-documentation shows it, with shingles of five words through the filter `min_hash` (512 buckets). All ways take turns,
-and the median of the rounds and sources counts. The ways:
+What is right is counted from all shingles of all documents. whorl has them in an index, in a Solr and in a folder; and
+one more index has them as the servers' documentation shows it, with shingles of five words through the filter
+`min_hash` (512 buckets). All ways take turns, and the median of the rounds and sources counts. The ways:
 
-    whorl similar        verified, recall 95 %, by the id of the source
-    whorl FINGERPRINT    at least so many of 512 tokens, by the id of the source
-    bare request         the same request, with the tokens of the source in it, by plain HTTP
+    similar              verified, recall 95 %, by the id of the source; on OpenSearch, Solr, and embedded
+    FINGERPRINT          at least so many of 512 tokens, by the id of the source; on the three as well
+    bare                 the requests that whorl makes for these, sent again by `requests`, the answers read
+    bare and decoded     the same, and JSON made of every answer
     match                the text of the source on the field with `min_hash`, with minimum_should_match
     more_like_this       the source by its id on its analysed text, with minimum_should_match
 """
@@ -23,13 +24,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import requests
 
+from engine_requests import ByHand, recorded
+from engine_solr import MeasuredSolr, own_solr
 from similar import texts
 from whorl import Document, Store, open_store
 from whorl.engine.opensearch.client import IndexClient
@@ -63,6 +66,8 @@ PLAIN: dict[str, Any] = {
     "settings": {"number_of_replicas": 0},
     "mappings": {"dynamic": False, "properties": {"content": {"type": "text", "index": False}}},
 }
+#: What stands in the names of the ways that send whorl's requests again.
+BARE = "bare"
 Way = Callable[[str, int], list[str]]
 
 
@@ -103,16 +108,16 @@ def text_hashes_of(text: str) -> list[int]:
     return found
 
 
-def searched(url: str, query: dict[str, Any]) -> list[str]:
+def searched(session: requests.Session, url: str, query: dict[str, Any]) -> list[str]:
     """Return the ids that a query finds."""
     body = {"query": query, "size": ROWS, "_source": False}
-    found = requests.post(f"{url}/_search", json=body, timeout=120)
+    found = session.post(f"{url}/_search", json=body, timeout=120)
     found.raise_for_status()
     return [hit["_id"] for hit in found.json()["hits"]["hits"]]
 
 
-def ways(store: Store, ours: str, stock: str, texts_by_id: dict[str, str]) -> dict[str, Way]:
-    """Return what is measured, each given a source and a threshold in percent."""
+def whorl_ways(store: Store) -> dict[str, Way]:
+    """Return how a store of whorl is asked, by what it is asked for."""
 
     def similar(name: str, least: int) -> list[str]:
         return [each.hit.id for each in store.similar(name, threshold=least, recall=95, rows=ROWS).found]
@@ -120,29 +125,45 @@ def ways(store: Store, ours: str, stock: str, texts_by_id: dict[str, str]) -> di
     def fingerprint(name: str, least: int) -> list[str]:
         return [hit.id for hit in store.search(f'FINGERPRINT:"{name}"_{least}', rows=ROWS).hits]
 
-    asked: dict[tuple[str, int], Any] = {}
+    return {"similar": similar, "FINGERPRINT": fingerprint}
+
+
+def bare_ways(way: Way, url: str) -> dict[str, Way]:
+    """Return how the requests of a way are sent again."""
+    by_hand, heard = ByHand(url, ROWS), dict[tuple[str, int], list[requests.PreparedRequest]]()
+
+    def asked(name: str, least: int) -> list[requests.PreparedRequest]:
+        if (name, least) not in heard:
+            with recorded() as requests_made:
+                way(name, least)
+            heard[name, least] = requests_made
+        return heard[name, least]
 
     def bare(name: str, least: int) -> list[str]:
-        if (name, least) not in asked:
-            asked[name, least] = store.explain(f'FINGERPRINT:"{name}"_{least}', rows=ROWS).request["json"]
-        told = requests.post(f"{ours}/_search", json=asked[name, least], timeout=120).json()
-        return [hit["_id"] for hit in told["hits"]["hits"]]
+        by_hand.replay(asked(name, least))
+        return []
+
+    def decoded(name: str, least: int) -> list[str]:
+        by_hand.replay_and_decode(asked(name, least))
+        return []
+
+    return {"bare": bare, "bare and decoded": decoded}
+
+
+def stock_ways(url: str, texts_by_id: dict[str, str]) -> dict[str, Way]:
+    """Return the queries that people write."""
+    session = requests.Session()
+    session.trust_env = False
 
     def match(name: str, least: int) -> list[str]:
         wanted = {"query": texts_by_id[name], "minimum_should_match": f"{least}%"}
-        return searched(stock, {"match": {"content.fingerprint": wanted}})
+        return searched(session, url, {"match": {"content.fingerprint": wanted}})
 
     def more_like_this(name: str, least: int) -> list[str]:
         wanted = {"fields": ["content"], "like": [{"_id": name}], "minimum_should_match": f"{least}%"}
-        return searched(stock, {"more_like_this": wanted})
+        return searched(session, url, {"more_like_this": wanted})
 
-    return {
-        "whorl similar": similar,
-        "whorl FINGERPRINT": fingerprint,
-        "bare request": bare,
-        "match": match,
-        "more_like_this": more_like_this,
-    }
+    return {"match": match, "more_like_this": more_like_this}
 
 
 def bytes_of(client: IndexClient) -> int:
@@ -169,70 +190,94 @@ def indexed_plainly(client: IndexClient, body: dict[str, Any], documents: Sequen
 def measured(
     found: dict[str, Way], sources: Sequence[str], right: dict[tuple[str, int], set[str]], rounds: int
 ) -> Iterator[list[Any]]:
-    """Yield a row for each threshold and way: milliseconds, recall, precision, hits of a source."""
+    """Yield a row for each threshold and way: milliseconds, times those of its requests, recall, precision, hits."""
     chance = random.Random(7)
     for least in THRESHOLDS:
+        # The first time, requests are listened to.
+        for name, ask in product(sources, found.values()):
+            ask(name, least)
         times: dict[str, list[float]] = {way: [] for way in found}
         answers: dict[str, dict[str, set[str]]] = {way: {} for way in found}
-        for _ in range(rounds):
-            for name in sources:
-                for way in chance.sample(list(found), len(found)):
-                    began = time.perf_counter()
-                    ids = found[way](name, least)
-                    times[way].append(1000 * (time.perf_counter() - began))
-                    answers[way][name] = set(ids) - {name}
+        for _, name in product(range(rounds), sources):
+            for way in chance.sample(list(found), len(found)):
+                began = time.perf_counter()
+                ids = found[way](name, least)
+                times[way].append(1000 * (time.perf_counter() - began))
+                answers[way][name] = set(ids) - {name}
         for way, told in answers.items():
+            if BARE in way:
+                yield [least, way, f"{median(times[way]):.1f}", "", "", "", "", ""]
+                continue
             hits = sum(map(len, told.values()))
             good = sum(len(told[name] & right[name, least]) for name in sources)
             true = sum(len(right[name, least]) for name in sources)
-            yield [least, way, f"{median(times[way]):.1f}", f"{good / true:.3f}", f"{good / hits if hits else 1:.3f}",
-                   f"{hits / len(sources):.1f}"]  # fmt: skip
+            ratios = [
+                f"{median(mine / bare for mine, bare in zip(times[way], times[other], strict=True)):.2f}"
+                if (other := f"{way}, {kind}") in times
+                else ""
+                for kind in (BARE, f"{BARE} and decoded")
+            ]
+            yield [least, way, f"{median(times[way]):.1f}", *ratios, f"{good / true:.3f}",
+                   f"{good / hits if hits else 1:.3f}", f"{hits / len(sources):.1f}"]  # fmt: skip
 
 
-def run(url: str, corpus: Path, count: int, wanted: int, rounds: int, out: Path) -> None:
-    """Measure on a cluster, print the figures and write them down."""
+def run(url: str, solr: MeasuredSolr, corpus: Path, count: int, wanted: int, rounds: int, out: Path) -> None:
+    """Measure on a cluster, a Solr and a folder, print the figures and write them down."""
     documents, sources = collection(corpus, count, wanted)
     right, size = truth(documents, sources), sum(len(each.text.encode()) for each in documents)
-    taken = list[list[Any]]()
     with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "store"
         clients = {
             name: stack.enter_context(closing(IndexClient(f"opensearch+{url}/bench_{name}")))
             for name in ("whorl", "stock", "plain")
         }
         for client in clients.values():
             client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
-        store = stack.enter_context(open_store(clients["whorl"].shown))
-        began = time.perf_counter()
-        store.index(documents)
-        seconds = {"whorl": time.perf_counter() - began}
+        names = {"OpenSearch": clients["whorl"].shown, "Solr": solr.url, "embedded": str(folder)}
+        stores = {name: stack.enter_context(open_store(each)) for name, each in names.items()}
+        seconds = {name: indexed(store, documents) for name, store in stores.items()}
         seconds["stock"] = indexed_plainly(clients["stock"], STOCK, documents)
         seconds["plain"] = indexed_plainly(clients["plain"], PLAIN, documents)
         # The cluster looks every 30 seconds what no replica can ask for any more.
         time.sleep(45)
-        for name, client in clients.items():
-            held = bytes_of(client)
-            share = f"{held / size:.3f}"
-            taken.append([name, f"{len(documents) / seconds[name]:.0f}", held // len(documents), share])
-        by_id = {each.id: each.text for each in documents}
-        found = ways(store, clients["whorl"].url, clients["stock"].url, by_id)
-        for way in found.values():
-            way(sources[0], 50)
+        held = {
+            "OpenSearch": bytes_of(clients["whorl"]),
+            "Solr": solr.index_bytes() or 0,
+            "embedded": sum(each.stat().st_size for each in folder.rglob("*") if each.is_file()),
+            **{name: bytes_of(clients[name]) for name in ("stock", "plain")},
+        }
+        taken = [
+            [name, f"{len(documents) / seconds[name]:.0f}", held[name] // len(documents), f"{held[name] / size:.3f}"]
+            for name in held
+        ]
+        found = {f"{kind}, {name}": way for name, store in stores.items() for kind, way in whorl_ways(store).items()}
+        for name in ("similar, OpenSearch", "FINGERPRINT, OpenSearch"):
+            found |= {f"{name}, {kind}": way for kind, way in bare_ways(found[name], url).items()}
+        found |= stock_ways(clients["stock"].url, {each.id: each.text for each in documents})
         rows = list(measured(found, sources, right, rounds))
         for client in clients.values():
             client.raw.indices.delete(index=client.index)
-    written(out, ("threshold", "way", "milliseconds", "recall", "precision", "hits"), rows)
+    heads = ("threshold", "way", "milliseconds", "times bare", "times decoded", "recall", "precision", "hits")
+    written(out, heads, rows)
     written(
         out.with_stem(f"{out.stem}-index"), ("index", "documents a second", "bytes a document", "of the text"), taken
     )
     print(f"{len(documents):,} documents, {size / len(documents):,.0f} bytes of text each; {len(sources)} sources")
 
 
+def indexed(store: Store, documents: Sequence[Document]) -> float:
+    """Fill a store; return how many seconds it took."""
+    began = time.perf_counter()
+    store.index(documents)
+    return time.perf_counter() - began
+
+
 def written(out: Path, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print rows and write them down."""
     with out.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([heads, *rows])
+        csv.writer(file, lineterminator="\n").writerows([heads, *rows])
     for row in (heads, *rows):
-        print("  ".join(f"{each!s:>18}" for each in row))
+        print("  ".join(f"{each!s:>14}" for each in row))
 
 
 def main() -> None:
@@ -247,8 +292,9 @@ def main() -> None:
     asked = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = asked.url or stack.enter_context(start_opensearch(folder, heap="1g")).url
-        run(url, asked.corpus, asked.documents, asked.sources, asked.rounds, asked.out)
+        url = asked.url or stack.enter_context(start_opensearch(folder / "opensearch", heap="1g")).url
+        solr = stack.enter_context(own_solr(folder / "solr"))
+        run(url, solr, asked.corpus, asked.documents, asked.sources, asked.rounds, asked.out)
 
 
 if __name__ == "__main__":

@@ -94,4 +94,4 @@ def source_names(settings: Settings) -> SourceNames:
     from whorl.engine.opensearch.fields import SourceNames
 
     fields = settings.fields
-    return SourceNames(content=fields.content, name=fields.name, dbid=fields.dbid, noderef=fields.noderef)
+    return SourceNames(fields.content, fields.name, fields.dbid, fields.noderef, fields.minhash)

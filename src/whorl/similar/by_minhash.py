@@ -22,8 +22,8 @@ MOST_VERIFIED = 2_000
 #: Of these, fetched at once.
 AT_ONCE = 500
 _ROUGH = (
-    "the documents have no sketches ('whorl solr check' says how they get them), so the percentages are rough and a "
-    "short text in a long one can be missed"
+    "the documents have no sketches ('whorl solr check' or 'whorl opensearch check' says how they get them), so the "
+    "percentages are rough and a short text in a long one can be missed"
 )
 
 

@@ -43,6 +43,8 @@ logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
 _PASSING = frozenset({429, 502, 503, 504})
+#: What is not asked of term vectors.
+_TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
 _Answered = TypeVar("_Answered")
 
 
@@ -166,11 +168,7 @@ class IndexClient:
         docs = [{"_id": each, "_source": source, "stored_fields": list(stored)} for each in ids if _may_be_id(each)]
         if not docs:
             return {}
-        found = self.send("POST", self._path("_mget"), {"docs": docs})
-        for each in found["docs"]:
-            if "error" in each:
-                raise self._error(_status_of(each["error"]), each["error"])
-        return {each["_id"]: each for each in found["docs"] if each.get("found")}
+        return {each["_id"]: each for each in self._each("_mget", {"docs": docs})}
 
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
         """Send changes; return those that are refused: id, status, reason. Those that may succeed later are repeated.
@@ -292,9 +290,42 @@ class IndexClient:
             return None
         return next((each[name] for each in found.values() if isinstance(each, dict) and name in each), None)
 
-    def analyzed(self, analyzer: str, text: str) -> int:
-        """Return how many tokens an analyser of the index makes of a text."""
-        return len(self.send("POST", self._path("_analyze"), {"analyzer": analyzer, "text": text})["tokens"])
+    def term_vectors(self, ids: Sequence[str], field: str) -> dict[str, dict[str, int]]:
+        """Return the tokens of documents in a field, each with how often it stands there, of those that there are.
+
+        Where the index does not keep them by document, the cluster makes them of the source.
+        """
+        wanted = [each for each in ids if _may_be_id(each)]
+        if not wanted:
+            return {}
+        body = {"ids": wanted, "parameters": {"fields": [field], **_TERMS_ALONE}}
+        return {each["_id"]: _terms(each, field) for each in self._each("_mtermvectors", body)}
+
+    def _each(self, path: str, body: Json) -> list[Json]:
+        """Return what is told of each of some documents, of those that there are.
+
+        The errors of a shard are within such an answer, and may pass as well as those of a whole request.
+        """
+
+        def ask() -> list[Json]:
+            docs: list[Json] = self._once("POST", self._path(path), body, {})["docs"]
+            for each in docs:
+                if "error" in each:
+                    raise self._error(_status_of(each["error"]), each["error"])
+            return [each for each in docs if each.get("found")]
+
+        return self._repeated(ask, path)
+
+    def terms_of(self, text: str, place: str, field: str) -> dict[str, int]:
+        """Return the tokens that a field would have of a text, each with how often; nothing is stored.
+
+        Args:
+            text: The text.
+            place: Where a document would have it: the field, or the one beside which that is.
+            field: Of the tokens.
+        """
+        body = {"doc": {place: text}, "fields": [field], **_TERMS_ALONE}
+        return _terms(self.send("POST", self._path("_termvectors"), body), field)
 
     def _path(self, *parts: str) -> str:
         return "/".join(["", quote(self.index, safe=""), *parts])
@@ -366,7 +397,8 @@ class IndexClient:
     def _refused(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0
         told = error.info.get("error") if isinstance(error.info, dict) else error.info
-        return self._error(status, told or str(error.error))
+        # A shard that comes up is no missing index, though it is told with the same status.
+        return self._error(503 if _is_passing(told) else status, told or str(error.error))
 
     def _error(self, status: int, told: Any) -> EngineError:
         detail = _detail(told)
@@ -390,13 +422,22 @@ def _may_be_id(text: str) -> bool:
     return 0 < len(text.encode(errors="replace")) <= MOST_ID_BYTES and text == well_formed(text)
 
 
+def _terms(document: Json, field: str) -> dict[str, int]:
+    terms = document.get("term_vectors", {}).get(field, {}).get("terms", {})
+    return {token: told["term_freq"] for token, told in terms.items()}
+
+
 def _status_of(error: Any) -> int:
     """Return the HTTP status that an error within an answer stands for."""
     kind = error.get("type", "") if isinstance(error, dict) else ""
     known = {"index_not_found_exception": 404, "illegal_argument_exception": 400}
-    if kind in known:
-        return known[kind]
-    return 503 if kind.startswith("no_shard") or "unavailable" in kind else 500
+    return 503 if _is_passing(error) else known.get(kind, 500)
+
+
+def _is_passing(error: Any) -> bool:
+    """Tell whether a shard is about to come up, or is just moving to another node."""
+    kind = error.get("type", "") if isinstance(error, dict) else ""
+    return kind.startswith(("no_shard", "index_shard_", "illegal_index_shard_state")) or "unavailable" in kind
 
 
 def _detail(error: Any) -> str:

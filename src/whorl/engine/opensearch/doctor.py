@@ -5,13 +5,13 @@ Every check reads; nothing is changed. A finding says what was seen, why it matt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from whorl.engine.finding import Finding, Level, worst_first
 from whorl.engine.opensearch.backfill import source_trap, wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.fields import ID, MAPPING, OWN, SCHEME, Json, SourceNames
+from whorl.engine.opensearch.min_hash import LONG_PROBE, Described, chosen, described_fields, shown, token_count
 from whorl.engine.opensearch.request import MAX_CLAUSES, sorted_by
 from whorl.engine.opensearch.setup import described, differences, keeps_own
 from whorl.errors import EngineError, EngineResponseError, SchemaError
@@ -20,10 +20,6 @@ from whorl.planning.clauses import Kind
 
 #: What whorl is tested with.
 _TRIED = ("opensearch", "3.")
-#: Lucene's MinHash filter, where a mapping does not say otherwise.
-_MIN_HASH_DEFAULTS = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1}
-#: Different words for a probe of an analyser: enough for every bucket to be taken or filled by rotation.
-_PROBE = " ".join(f"word{number}" for number in range(3000))
 
 
 def check(client: IndexClient, names: SourceNames) -> list[Finding]:
@@ -37,9 +33,13 @@ def check(client: IndexClient, names: SourceNames) -> list[Finding]:
         makes = f"'whorl opensearch init {client.shown}' makes it, and so does the first 'whorl index'"
         return worst_first([*findings, Finding(Level.ERROR, "no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
-    findings += [*_health(client), *_fields(client, there), *_source(there, names), *_limits(client, settings)]
-    findings += _min_hash(client, there, settings)
-    if not any(finding.level is Level.ERROR for finding in findings):
+    own = described_fields(there, settings)
+    # Without any of our fields the cluster's own tokens are asked.
+    is_foreign = bool(own) and not described(there, ID)
+    findings += [*_health(client), *_fields(client, there, is_needed=not is_foreign)]
+    findings += [*_source(there, names), *_limits(client, settings)]
+    findings += _min_hash(client, own, names, asked=is_foreign)
+    if not is_foreign and not any(finding.level is Level.ERROR for finding in findings):
         findings += [*_documents(client, there), *_scripts(client)]
     return worst_first(findings)
 
@@ -65,11 +65,11 @@ def _health(client: IndexClient) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _fields(client: IndexClient, there: Json) -> Iterator[Finding]:
+def _fields(client: IndexClient, there: Json, *, is_needed: bool) -> Iterator[Finding]:
     missing = sorted(name for name in MAPPING if not described(there, name))
     if missing:
         yield Finding(
-            Level.ERROR, "missing-fields", f"the mapping lacks {', '.join(missing)}",
+            Level.ERROR if is_needed else Level.NOTE, "missing-fields", f"the mapping lacks {', '.join(missing)}",
             f"whorl opensearch init {client.shown}",
         )  # fmt: skip
     if differing := list(differences(there)):
@@ -150,51 +150,61 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _min_hash(client: IndexClient, there: Json, settings: Mapping[str, Any]) -> Iterator[Finding]:
+def _min_hash(client: IndexClient, found: Sequence[Described], names: SourceNames, *, asked: bool) -> Iterator[Finding]:
     """Say of a cluster's own MinHash fields what they do, which is not what people expect."""
-    analyzers = _min_hash_analyzers(settings)
-    for name, field in _flat(there.get("properties", {})):
-        options = analyzers.get(field.get("analyzer", ""))
-        if options is None:
-            continue
+    for field in found:
         yield Finding(
             Level.WARNING, "match-any",
-            f"a `match` with a text on {name!r} finds whatever shares one token: all tokens stand at one place, where "
-            "they are synonyms, and minimum_should_match is not looked at",
+            f"a `match` with a text on {field.name!r} finds whatever shares one token: all tokens stand at one place, "
+            "where they are synonyms, and minimum_should_match is not looked at",
             "ask whorl (FINGERPRINT, whorl similar), or send each token as a term of its own",
         )  # fmt: skip
-        wanted_count = options["hash_count"] * options["bucket_count"] * options["hash_set_size"]
-        try:
-            count = client.analyzed(field["analyzer"], _PROBE)
-        except EngineError:
-            continue
-        if count != wanted_count:
-            yield Finding(
-                Level.WARNING, "ignored-options",
-                f"{name!r} makes {count:,} tokens of a long text where its filter says {wanted_count:,}: OpenSearch "
-                "before pull request 15293 and Elasticsearch before 84753 look at no bucket_count and no hash_set_size",
-                "the fingerprints change with an upgrade: index again then",
-            )  # fmt: skip
+        yield from _options(client, field)
+    if not asked:
+        return
+    try:
+        one = chosen(found, names.minhash)
+        tokens = shown(client, one) if one else None
+    except SchemaError as error:
+        yield Finding(Level.ERROR, "own-tokens", str(error), "name another field, or add whorl's own (init, backfill)")
+        return
+    if tokens is None:
+        return
+    yield Finding(
+        Level.OK, "own-tokens",
+        f"FINGERPRINT asks {tokens.name!r}, whose tokens are the cluster's own ({tokens.scheme.name})",
+    )  # fmt: skip
+    if not tokens.is_sorted:
+        yield Finding(
+            Level.WARNING, "no-id-order",
+            "the cluster sorts nothing by _id: hits of one score are in the order of their ids within a page alone, "
+            f"and pages end at {RESULT_WINDOW:,} hits",
+            "set indices.id_field_data.enabled, or add whorl's own fields (init, backfill)",
+        )  # fmt: skip
+    if not tokens.is_ours:
+        yield Finding(
+            Level.WARNING, "other-words",
+            f"{tokens.name!r} has its words from another analysis than ICU's with nfkc_cf: the cluster is asked for "
+            "the tokens of texts that are given to whorl, and languages without blanks have others than elsewhere",
+            "add whorl's own fields (init, backfill), which need no plug-in",
+        )  # fmt: skip
 
 
-def _min_hash_analyzers(settings: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """Return the analysers of an index that make MinHash tokens, with the options of their filters."""
-    filters: dict[str, dict[str, int]] = {"min_hash": dict(_MIN_HASH_DEFAULTS)}
-    for name, value in settings.items():
-        if name.startswith("index.analysis.filter.") and name.endswith(".type") and value == "min_hash":
-            prefix = name.removesuffix("type")
-            own = {key: int(settings.get(prefix + key, default)) for key, default in _MIN_HASH_DEFAULTS.items()}
-            filters[name.split(".")[3]] = own
-    found = {}
-    for name, value in settings.items():
-        if name.startswith("index.analysis.analyzer.") and name.endswith(".filter"):
-            for each in value if isinstance(value, list) else [value]:
-                if each in filters:
-                    found[name.split(".")[3]] = filters[each]
-    return found
-
-
-def _flat(properties: Json, above: str = "") -> Iterator[tuple[str, Json]]:
-    for name, field in properties.items():
-        yield f"{above}{name}", field
-        yield from _flat({**field.get("properties", {}), **field.get("fields", {})}, f"{above}{name}.")
+def _options(client: IndexClient, field: Described) -> Iterator[Finding]:
+    if not field.rotation:
+        yield Finding(
+            Level.NOTE, "no-rotation",
+            f"{field.name!r} leaves empty buckets empty: a text of fewer shingles than buckets has fewer tokens, and a "
+            "percentage is one of these",
+        )  # fmt: skip
+    try:
+        meant, made = token_count(field.scheme), len(client.terms_of(LONG_PROBE, field.place, field.name))
+    except EngineError:
+        return
+    if made != meant:
+        yield Finding(
+            Level.WARNING, "ignored-options",
+            f"{field.name!r} makes {made:,} tokens of a long text where its filter says {meant:,}: OpenSearch before "
+            "pull request 15293 and Elasticsearch before 84753 look at no bucket_count and no hash_set_size",
+            "the fingerprints change with an upgrade: index again then",
+        )  # fmt: skip

@@ -1,7 +1,8 @@
 """The engine over an index of OpenSearch or Elasticsearch; `request` spells the queries.
 
 Everything that is searched is made here and lies in fields of our own (`fields`), so nothing depends on the cluster's
-analysers, versions or plug-ins, and nothing here asks which of the two servers it is.
+analysers, versions or plug-ins, and nothing here asks which of the two servers it is. An index that has none of these,
+but MinHash tokens of its own, is asked by those (`tokens`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import base64
 import binascii
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from whorl.engine.opensearch.client import MOST_ID_BYTES, IndexClient
+from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, source, text_in, without_text
 from whorl.engine.opensearch.fields import (
     DIGEST,
@@ -25,12 +26,14 @@ from whorl.engine.opensearch.fields import (
     handle,
     scheme_name,
 )
-from whorl.engine.opensearch.request import sorted_by, translate
+from whorl.engine.opensearch.min_hash import TokenField
+from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
 from whorl.engine.opensearch.setup import require_fields
+from whorl.engine.opensearch.tokens import ForeignTokens, foreign_tokens
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
-from whorl.errors import DocumentError, EngineResponseError, SchemeMismatchError, StoreError
+from whorl.errors import DocumentError, EngineResponseError, SchemaError, SchemeMismatchError, StoreError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
@@ -43,11 +46,12 @@ from whorl.planning.fields import Fields
 
 _AT_ONCE = 200
 _FIELDS_SECONDS = _LARGEST_SECONDS = 30.0
+#: For how long an index is taken to have our fields or not, and tokens of its own to be what they were.
+_TOKENS_SECONDS = 300.0
 #: Those of Lucene in ten segments, as many as there are of most sizes (TieredMergePolicy); only their ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
 #: Names of fields that are told apart, at most.
 _MOST_FIELDS = 10_000
-_EVERYTHING: Json = {"exists": {"field": ID}}
 
 
 class OpenSearchEngine:
@@ -69,14 +73,20 @@ class OpenSearchEngine:
         self._commit = SharedCommit(client.refresh)
         self._fields = Remembered(lambda _: self._read_fields(), _FIELDS_SECONDS)
         self._largest = Remembered(lambda _: self._largest_now(), _LARGEST_SECONDS)
+        self._remembered_tokens = Remembered(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)
+
+    @property
+    def _foreign(self) -> ForeignTokens | None:
+        """How the index's own MinHash tokens are read; None where documents are found by our fields."""
+        return self._remembered_tokens()
 
     @property
     def scheme(self) -> Scheme:
-        return self._scheme
+        return self._foreign.scheme if self._foreign else self._scheme
 
     @property
-    def sketch_scheme(self) -> SketchScheme:
-        return self._sketch_scheme
+    def sketch_scheme(self) -> SketchScheme | None:
+        return None if self._foreign else self._sketch_scheme
 
     # Writing.
 
@@ -134,6 +144,13 @@ class OpenSearchEngine:
             told: What to return of a document.
         """
         distinct = list(dict.fromkeys(references))
+        if self._foreign:
+            keys = {each: _keys(each) for each in distinct}
+            there = self._client.documents([key for some in keys.values() for key in some], told["_source"])
+            for reference, some in keys.items():
+                if found := next((there[key] for key in some if key in there), None):
+                    yield reference, found
+            return
         for at in range(0, len(distinct), _AT_ONCE):
             looked_up = {each: self._meanings(each) for each in distinct[at : at + _AT_ONCE]}
             asked = [one for meant in looked_up.values() for one in meant]
@@ -163,10 +180,20 @@ class OpenSearchEngine:
         ]
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
+        if self._foreign:
+            return self._foreign.signatures(wanted)
         found = self._client.documents(list(wanted), [self._names.content])
         return {each: self.sign(text_in(hit.get("_source", {}), self._names)) for each, hit in found.items()}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        if self._foreign:
+            # Whatever a reference may name is asked for at once.
+            keys = dict[str, bool]()
+            for key, order_matters in [(key, matters) for each, matters in wanted.items() for key in _keys(each)]:
+                keys[key] = order_matters or keys.get(key, False)
+            made = self._foreign.signatures(keys)
+            named = {each: next((key for key in _keys(each) if key in made), None) for each in wanted}
+            return {each: (key, made[key]) for each, key in named.items() if key is not None}
         found = dict(self._named(wanted, {"_source": [self._names.content]}))
         # Two references may name one document.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in found.values()}
@@ -194,7 +221,9 @@ class OpenSearchEngine:
         return {each: sketch for each, sketch in read.items() if sketch is not None}
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:
-        wanted = {"query": _EVERYTHING, "size": SCANNED_AT_ONCE, "sort": [{ID: "asc"}], **self._with_sketches()}
+        tokens = self._token_field
+        by_id = {"query": everything(tokens), "sort": [{id_field(tokens): "asc"}]}
+        wanted = {**by_id, "size": SCANNED_AT_ONCE, **self._with_sketches()}
         while hits := self._client.hits({**wanted, **({"search_after": [mark]} if mark else {})}):
             mark = hits[-1]["_id"]
             yield Scanned(
@@ -202,8 +231,8 @@ class OpenSearchEngine:
             )
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
-        translation = translate(plan, self._scheme)
-        body = {"query": translation.query, "sort": sorted_by(()), "track_scores": True, **self._with_sketches()}
+        translation = self._translated(plan)
+        body = {**self._hits_of(translation), **self._with_sketches()}
         total, hits = self._client.page(body, start, rows)
         return Candidates(total, tuple((self._hit(each), self._sketch(each)) for each in hits), translation.warnings)
 
@@ -211,7 +240,7 @@ class OpenSearchEngine:
         return {"_source": [self._names.name], "stored_fields": [SCHEME, SKETCH]}
 
     def sign(self, text: str) -> Signature:
-        return sign(text, self._scheme)
+        return self._foreign.sign(text) if self._foreign else sign(text, self._scheme)
 
     def fields(self) -> Fields:
         return self._fields()
@@ -227,18 +256,38 @@ class OpenSearchEngine:
         }
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
-        translation = translate(plan, self._scheme)
-        shown = {"track_scores": True, "_source": [self._names.name]}
-        body = {"query": translation.query, "sort": sorted_by(order), **shown}
+        translation = self._translated(plan)
+        body, tokens = self._hits_of(translation, order), self._token_field
+        is_unsorted = tokens is not None and not tokens.is_sorted
+        if is_unsorted and start + rows > RESULT_WINDOW:
+            raise SchemaError(
+                f"{self._client.url} sorts no hits by _id, so that pages end at {RESULT_WINDOW:,} hits; "
+                "'whorl opensearch check' says more"
+            )
         total, hits = self._client.page(body, start, rows)
-        return Page(total, tuple(map(self._hit, hits)), translation.warnings)
+        found = [self._hit(hit) for hit in hits]
+        if is_unsorted:
+            found.sort(key=lambda hit: (-hit.score, hit.id))
+        return Page(total, tuple(found), translation.warnings)
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
-        body = {"query": translate(plan, self._scheme).query, "sort": sorted_by(()), "from": start, "size": rows}
+        wanted = {"from": start, "size": rows, "track_total_hits": True}
+        body = {**self._hits_of(self._translated(plan)), **wanted}
         return {"method": "POST", "url": f"{self._client.url}/_search", "json": body}
 
+    @property
+    def _token_field(self) -> TokenField | None:
+        return self._foreign.field if self._foreign else None
+
+    def _translated(self, plan: BoundPlan) -> Translation:
+        return translate(plan, self.scheme, self._token_field)
+
+    def _hits_of(self, translation: Translation, order: Sequence[Order] = ()) -> Json:
+        shown = {"track_scores": True, "_source": [self._names.name]}
+        return {"query": translation.query, "sort": sorted_by(order, self._token_field), **shown}
+
     def count(self) -> int:
-        return self._client.count(_EVERYTHING)
+        return self._client.count(everything(self._token_field))
 
     def close(self) -> None:
         self._client.close()
@@ -257,11 +306,15 @@ class OpenSearchEngine:
             return None
 
     def _largest_now(self) -> int | None:
+        if self._foreign:
+            return None
         own = {"term": {SCHEME: {"value": scheme_name(self._scheme, self._sketch_scheme)}}}
         hits = self._client.hits({"query": own, "size": 1, "sort": [{SIZE: "desc"}], "_source": False})
         return int(hits[0]["sort"][0]) if hits else None
 
     def _read_fields(self) -> Fields:
+        if self._foreign:
+            return self._foreign.fields
         wanted = {"size": 0, "aggs": {"fields": {"terms": {"field": FIELDS, "size": _MOST_FIELDS}}}}
         found = self._client.search(wanted)
         try:
@@ -278,6 +331,11 @@ class OpenSearchEngine:
         # As the index calls them, too.
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         return Fields(known, profile=self._scheme.profile)
+
+
+def _keys(reference: str) -> list[str]:
+    """Return the ids that a reference may be; DBIDs are known in our fields alone."""
+    return [value for role, value in meanings(reference) if role == "key"]
 
 
 def _stored(hit: Json, field: str) -> list[str]:

@@ -66,12 +66,14 @@ class SourceNames:
         name: What people know the document by.
         dbid: Alfresco's number of a node.
         noderef: Alfresco's node reference.
+        minhash: The cluster's own MinHash tokens, asked where our fields are not there and it has several such fields.
     """
 
     content: str = "content"
     name: str = "name"
     dbid: str = "DBID"
     noderef: str = "LID"
+    minhash: str = "MINHASH"
 
 
 def mapping(names: SourceNames) -> dict[str, Json]:

@@ -16,8 +16,10 @@ import numpy as np
 
 from whorl.engine.opensearch.clauses import clause, leaves
 from whorl.engine.opensearch.fields import ID, MINHASH, SAMPLE, SCHEME, SIZE, Json, scheme_name, spelled_minhash
+from whorl.engine.opensearch.min_hash import TokenField
 from whorl.engine.terms import values_begin
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, SchemaError
+from whorl.fingerprint.minhash.codec import spell_integers
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
@@ -58,21 +60,57 @@ class Translation:
     warnings: tuple[str, ...]
 
 
-def translate(plan: BoundPlan, scheme: Scheme) -> Translation:
+def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None) -> Translation:
     """Return a bound plan as a query.
+
+    Args:
+        plan: The plan.
+        scheme: Of the tokens.
+        tokens: The field of the cluster's own, in an index that has none of ours.
 
     Raises:
         ParameterError: It has too many clauses.
+        SchemaError: It asks for what is in our fields alone.
     """
-    translator = _Translator(scheme, _apart(plan.root))
+    translator = _Translator(scheme, _apart(plan.root), tokens)
     query = translator.query(plan.root)
     return Translation(query, tuple(dict.fromkeys((*plan.warnings, *translator.warnings))))
 
 
-def sorted_by(order: Sequence[Order]) -> list[Json]:
-    """Return what hits are sorted by, the weightiest key first; equal ones by their ids."""
-    keys = [_sorted_by(key) for key in order] or [{"_score": "desc"}]
-    return [*keys, {ID: "asc"}]
+def everything(tokens: TokenField | None = None) -> Json:
+    """Return the query for all documents that can be found; where our fields are not there, that is any."""
+    return {"exists": {"field": ID}} if tokens is None else {"match_all": {}}
+
+
+def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[Json]:
+    """Return what hits are sorted by, the weightiest key first; equal ones by their ids.
+
+    Raises:
+        SchemaError: Values to sort by are in our fields alone, which are not there.
+    """
+    place = id_field(tokens)
+    if tokens and any(key.field is not None and not (_is_id(key) and tokens.is_sorted) for key in order):
+        raise _only_in_ours("order by a field")
+    keys = [{place: "asc" if key.is_ascending else "desc"} if _is_id(key) else _sorted_by(key) for key in order] or [
+        {"_score": "desc"}
+    ]
+    return keys if tokens and not tokens.is_sorted else [*keys, {place: "asc"}]
+
+
+def id_field(tokens: TokenField | None) -> str:
+    """Return the field of the ids."""
+    return ID if tokens is None else "_id"
+
+
+def _is_id(key: Order) -> bool:
+    return key.places == ((Kind.KEYWORD, "id"),)
+
+
+def _only_in_ours(what: str) -> SchemaError:
+    return SchemaError(
+        f"an index without whorl's fields answers FINGERPRINT and id alone, and cannot {what}; "
+        "'whorl opensearch init' and 'whorl opensearch backfill' add what that needs"
+    )
 
 
 def _apart(root: BoundNode) -> frozenset[int]:
@@ -108,41 +146,49 @@ def _leaves(node: BoundLeaf) -> int:
 
 
 class _Translator:
-    def __init__(self, scheme: Scheme, apart: frozenset[int]) -> None:
-        self._scheme, self._apart = scheme, apart
+    def __init__(self, scheme: Scheme, apart: frozenset[int], tokens: TokenField | None) -> None:
+        self._scheme, self._apart, self._tokens = scheme, apart, tokens
+        self._minhash = tokens.name if tokens else MINHASH
         self.warnings: list[str] = []
 
     def query(self, node: BoundNode) -> Json:
         match node:
             case MatchAll(weight=weight):
-                return _constant({"exists": {"field": ID}}, weight)
+                return _constant(everything(self._tokens), weight)
             case Nothing():
                 return _NO_DOCUMENT
+            case Words(field="id", text=document_id) | Equal(field="id", value=document_id) if self._tokens:
+                return _constant(_one_of("_id", [str(document_id)]), node.weight)
             case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
+                if self._tokens:
+                    raise _only_in_ours("look for words or values")
                 query = clause(node, self._scheme.profile)
                 if isinstance(query, str):
                     self.warnings.append(query)
                     return _NO_DOCUMENT
                 return _constant(query, node.weight)
             case SharedTokens(tokens=tokens, min_should_match=minimum, weight=weight):
-                terms = _minhash_terms(tokens)
+                terms = self._terms(tokens)
                 if minimum > len(terms):
                     return _NO_DOCUMENT
                 if id(node) in self._apart:
-                    return _weighed(_one_of(MINHASH, terms), _terms_apart(MINHASH, terms), minimum, weight)
+                    counted = _terms_apart(self._minhash, terms)
+                    return _weighed(_one_of(self._minhash, terms), counted, minimum, weight)
                 # A token counts as often as it stands there, for the minimum and for the score.
-                return _at_least([_constant(_term(MINHASH, each), weight) for each in terms], minimum)
+                return _at_least([_constant(_term(self._minhash, each), weight) for each in terms], minimum)
             case SharedBands(bands=bands, weight=weight):
-                rows = [[_term(MINHASH, each) for each in dict.fromkeys(_minhash_terms(band))] for band in bands]
+                rows = [[_term(self._minhash, each) for each in dict.fromkeys(self._terms(band))] for band in bands]
                 found = [{"bool": {"filter": row}} for row in rows]
                 if id(node) in self._apart:
-                    terms = [each for band in bands for each in _minhash_terms(band)]
-                    return _weighed(_one_of(MINHASH, terms), [(each, 1) for each in found], 1, weight)
+                    terms = [each for band in bands for each in self._terms(band)]
+                    return _weighed(_one_of(self._minhash, terms), [(each, 1) for each in found], 1, weight)
                 return _at_least([_constant(each, weight) for each in found], 1)
             case SketchTokens():
                 return self._sketched(node)
             case Chosen(groups=groups):
-                return _at_least([_constant(_one_of(ID, ids), score) for score, ids in groups if ids], 1)
+                return _at_least(
+                    [_constant(_one_of(id_field(self._tokens), ids), score) for score, ids in groups if ids], 1
+                )
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
                 needed = minimum if must else max(minimum, 1)
                 if needed > len(should):
@@ -152,6 +198,12 @@ class _Translator:
                 return {"bool": {**occurs, "minimum_should_match": needed} if should else occurs}
             case _:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
+
+    def _terms(self, numbers: Sequence[int]) -> Sequence[str]:
+        if self._tokens:
+            return spell_integers(numbers, self._tokens.spelling)
+        # Tokens of other collections may be longer, and none of our documents has those.
+        return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketched(self, node: SketchTokens) -> Json:
         terms, minimum = list(spelled(np.array(node.numbers, dtype=np.uint64), node.scheme)), node.min_should_match
@@ -164,11 +216,6 @@ class _Translator:
             return _weighed(found, _terms_apart(SAMPLE, terms), minimum, 1.0)
         tokens = _at_least([_constant(_term(SAMPLE, each), 1.0) for each in terms], minimum)
         return {"bool": {"must": [tokens], "filter": filters}}
-
-
-def _minhash_terms(numbers: Iterable[int]) -> list[str]:
-    # Tokens of other collections may be longer, and none of our documents has those.
-    return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
 
 def _term(field: str, value: str) -> Json:
@@ -231,8 +278,6 @@ def _sorted_by(key: Order) -> Json:
     direction = "asc" if key.is_ascending else "desc"
     if key.field is None:
         return {"_score": direction}
-    if key.places == ((Kind.KEYWORD, "id"),):
-        return {ID: direction}
     kinds = {kind for kind, _ in key.places}
     is_number = len(kinds) > 1 and kinds <= _NUMBERS
     parameters: Json = {

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from whorl.engine.probe import PROBE
 from whorl.engine.solr.answer import Answer, reading
 from whorl.errors import EngineError
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
@@ -13,13 +14,6 @@ from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 if TYPE_CHECKING:
     from whorl.engine.solr.client import SolrClient
 
-#: Tells the profiles apart (a colon between letters, a letter that is new in Unicode 15 and one that is new in 16), and
-#: from chains that break or fold in other ways, leave out markup, common words or long ones, or cut endings off.
-_PROBE = (
-    "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
-    "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
-    f"Häuser, los niños que, и не только, 日本語の文 {'long' * 80} 1,000 e-mail@example.org a_b?c=d end."
-)
 #: Java's name of the stage that makes shingles of words.
 _SHINGLES = "ShingleFilter"
 
@@ -58,7 +52,7 @@ def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, ex
 def _short_texts(shingle_size: int) -> Iterator[str]:
     """Cut the probe into texts that make no shingle, as far as one piece of it alone does not."""
     text = ""
-    for piece in _PROBE.split():
+    for piece in PROBE.split():
         longer = f"{text} {piece}".strip()
         if text and max(len(list(tokens(longer, profile))) for profile in PROFILES) >= min(shingle_size, 5):
             yield text

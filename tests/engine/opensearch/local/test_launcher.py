@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,6 +20,7 @@ import pytest
 from tests.cli.running import WHORL
 from whorl import Document, open_store
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.local import launcher
 from whorl.engine.opensearch.local.launcher import RunningOpenSearch, start_opensearch
 from whorl.errors import EngineUnavailableError, ParameterError
 
@@ -33,6 +34,21 @@ def answers(url: str) -> bool:
         return probe.connect_ex((parts.hostname, parts.port)) == 0
 
 
+@contextlib.contextmanager
+def taken_port() -> Iterator[int]:
+    """Give a port of those that a node may have, and listen on it; others may do the same at the same time."""
+    for port in range(9299, 9250, -1):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            yield port
+            return
+    raise AssertionError("all ports are taken")
+
+
+def free_port() -> int:
+    with taken_port() as port:
+        return port
+
+
 def virtual_machine(running: RunningOpenSearch) -> int:
     """Return the process that runs Java, which is the child of the one that watches."""
     for status in Path("/proc").glob("[0-9]*/stat"):
@@ -40,6 +56,14 @@ def virtual_machine(running: RunningOpenSearch) -> int:
             if status.read_text().rpartition(")")[2].split()[1] == str(running.process.pid):
                 return int(status.parent.name)
     raise AssertionError("there is no JVM")
+
+
+def is_stored(client: IndexClient, document_id: str) -> bool:
+    """Tell whether a document is there; while the index is made, its shards may not be."""
+    try:
+        return client.mapping() is not None and bool(client.documents([document_id], False))
+    except EngineUnavailableError:
+        return False
 
 
 def wait_until(reached: Callable[[], bool]) -> None:
@@ -64,11 +88,29 @@ def test_a_port_that_is_taken(opensearch_cache: Path, tmp_path: Path) -> None:
     """
     It is named, before a JVM is started.
     """
-    with (
-        socket.create_server(("127.0.0.1", 9298)),
-        pytest.raises(EngineUnavailableError, match=r"port 9298 of 127\.0\.0\.1 are taken"),
-    ):
-        start_opensearch(tmp_path, port=9298, cache=opensearch_cache)
+    with taken_port() as port, pytest.raises(EngineUnavailableError, match=rf"port {port} of 127\.0\.0\.1 are taken"):
+        start_opensearch(tmp_path, port=port, cache=opensearch_cache)
+
+
+@pytest.mark.process
+def test_a_port_that_another_one_takes_first(
+    opensearch_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Where any will do, the next is tried; a port that was named is not left for another one.
+    """
+    tried = list[int]()
+
+    def lost(directory: Path, jars: Path, nodes: int, port: int, *_: object) -> RunningOpenSearch:
+        tried.append(port)
+        raise EngineUnavailableError("OpenSearch did not start: java.net.BindException: Address already in use")
+
+    monkeypatch.setattr(launcher, "_started", lost)
+    for port, attempts in ((0, 3), (free_port(), 1)):
+        tried.clear()
+        with pytest.raises(EngineUnavailableError, match="BindException"):
+            start_opensearch(tmp_path, port=port, cache=opensearch_cache)
+        assert len(tried) == attempts
 
 
 def test_a_failed_start_shows_the_end_of_the_log(opensearch_cache: Path, tmp_path: Path) -> None:
@@ -98,7 +140,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
     with start_opensearch(home, cache=opensearch_cache) as running:
         client = IndexClient(f"opensearch+{running.url}/docs")
         process = indexing(running)
-        wait_until(lambda: client.mapping() is not None and bool(client.documents(["d0200"], False)))
+        wait_until(lambda: is_stored(client, "d0200"))
         assert process.poll() is None, process.communicate()
         os.kill(virtual_machine(running), signal.SIGKILL)
         out, error = process.communicate(timeout=DEADLINE_SECONDS)

@@ -7,11 +7,13 @@ address.
 
 from __future__ import annotations
 
+import random
 import re
 import socket
 import subprocess
 import sys
 import time
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -29,6 +31,8 @@ _HOST = "127.0.0.1"
 _PORTS = range(9201, 9300)
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.1:(\d+)\}")
+#: How Java says that a port is taken, and how often another one is tried.
+_TAKEN, _ATTEMPTS = "BindException", 3
 _LOG_NAME = "opensearch.log"
 _TAIL_LINES = 30
 _POLL_SECONDS = 0.1
@@ -95,11 +99,25 @@ def start_opensearch(
         )
     directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
-    jars, port = fetch_jars(OPENSEARCH, cache)[0].parent / "*", _free(port)
+    jars = fetch_jars(OPENSEARCH, cache)[0].parent / "*"
+    for _ in range(_ATTEMPTS - 1 if port == 0 else 0):
+        try:
+            return _started(directory, jars, nodes, _free(0), heap, deadline_seconds)
+        except EngineUnavailableError as error:
+            # Another one may have taken the port since.
+            if _TAKEN not in str(error):
+                raise
+    return _started(directory, jars, nodes, _free(port), heap, deadline_seconds)
+
+
+def _started(
+    directory: Path, jars: Path, nodes: int, port: int, heap: str, deadline_seconds: float
+) -> RunningOpenSearch:
     command = [
         *(str(find_java(OPENSEARCH)), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED"),
         *("-cp", str(jars), _MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
-        *("-clusterName", f"whorl-{port}", "-baseHttpPort", str(port - 1), "-useLogger"),
+        # Of one name, two that are started at once would join.
+        *("-clusterName", f"whorl-{uuid.uuid4().hex}", "-baseHttpPort", str(port - 1), "-useLogger"),
     ]
     log = directory / _LOG_NAME
     with log.open("wb") as output:
@@ -135,12 +153,13 @@ sys.exit(child.wait())
 
 
 def _free(port: int) -> int:
-    """Return a port that nothing listens on: the wanted one, or for 0 the first.
+    """Return a port that nothing listens on: the wanted one, or for 0 any.
 
     Raises:
         EngineUnavailableError: There is none.
     """
-    for each in [port] if port else _PORTS:
+    # Any, since who starts at the same moment would find the same first one.
+    for each in [port] if port else random.sample(_PORTS, len(_PORTS)):
         with socket.socket() as probe:
             if probe.connect_ex((_HOST, each)):
                 return each

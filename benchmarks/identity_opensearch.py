@@ -1,0 +1,181 @@
+"""Proof that tokens made here are those of a real OpenSearch's own `min_hash`: all corpora, and hostile random texts.
+
+    python benchmarks/identity_opensearch.py [CORPUS_FOLDER] [--only NAME,…] [--random N] [--url http://host:9200]
+
+An OpenSearch with Lucene's ICU analysis is started here (javac compiles a plug-in of it, whose jars come from Maven
+Central), or the one at a URL is asked, which needs the plug-in analysis-icu. Each text is indexed into a field as
+docs/opensearch.md shows it, its term vector is fetched, and tokens and how often each stands there are compared with
+those that whorl makes of the text. Then it is searched for by FINGERPRINT:id_100 on that field, which must find it with
+all of its tokens. Prints a line for each corpus; the exit status is 1 when any text differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from identity import AT_ONCE, CORPORA, DATA, SOUND_MARKS, compare_random, corpus
+from whorl import Store
+from whorl.engine.local.jars import Server, fetch_jars, find_java
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.engine import OpenSearchEngine
+from whorl.engine.opensearch.fields import SourceNames
+from whorl.engine.opensearch.local.launcher import OPENSEARCH
+from whorl.engine.opensearch.tokens import foreign_tokens
+from whorl.fingerprint.hashing import well_formed
+from whorl.fingerprint.minhash.signature import sign
+
+HERE = Path(__file__).resolve().parent
+ICU = Server("OpenSearch's ICU", "10.5.0", HERE / "opensearch-icu.lock", 21, "opensearch")
+PORT = 9250
+FIELD, INDEX = "content.fingerprint", "whorl_identity"
+BODY: dict[str, Any] = {
+    "settings": {
+        "number_of_replicas": 0,
+        "analysis": {
+            "filter": {
+                "fives": {"type": "shingle", "min_shingle_size": 5, "max_shingle_size": 5, "output_unigrams": False},
+                "hashes": {"type": "min_hash", "hash_count": 1, "bucket_count": 512, "hash_set_size": 1},
+            },
+            "analyzer": {
+                "fingerprint": {"tokenizer": "icu_tokenizer", "filter": ["icu_normalizer", "fives", "hashes"]}
+            },
+        },
+    },
+    "mappings": {
+        "properties": {
+            "content": {
+                "type": "text",
+                "index": False,
+                "fields": {"fingerprint": {"type": "text", "analyzer": "fingerprint", "term_vector": "yes"}},
+            }
+        }
+    },
+}
+
+
+class Comparison:
+    """Compares texts with an index, and keeps count."""
+
+    def __init__(self, client: IndexClient) -> None:
+        tokens = foreign_tokens(client, SourceNames())
+        if tokens is None or not tokens.field.is_ours:
+            sys.exit("the cluster makes other tokens of the probes than whorl: is analysis-icu installed?")
+        self._client, self._field = client, tokens.field
+        self._store = Store(OpenSearchEngine(client))
+        self.compared, self.differing, self.known = 0, list[str](), 0
+
+    @property
+    def scheme(self) -> str:
+        """The scheme that the cluster showed."""
+        return self._field.scheme.name
+
+    def compare(self, texts: Iterable[tuple[str, str]]) -> None:
+        """Index texts under their ids, compare, and take them out again."""
+        remaining = iter(texts)
+        while batch := dict(islice(remaining, AT_ONCE)):
+            # A lone surrogate is in no JSON that a cluster takes.
+            ids = {f"t{number}": (name, well_formed(text)) for number, (name, text) in enumerate(batch.items())}
+            refused = self._client.bulk(
+                [({"index": {"_id": each}}, {"content": text}) for each, (_, text) in ids.items()]
+            )
+            self._client.refresh()
+            indexed = self._client.term_vectors(list(ids), self._field.name)
+            for each, (name, text) in ids.items():
+                tokens = sign(text, self._field.scheme, self._field.spelling).tokens
+                if indexed.get(each, {}) != Counter(tokens) or not self._finds_itself(each, len(tokens)):
+                    self.differing.append(name)
+                    self.known += any(mark in text for mark in SOUND_MARKS)
+            self.differing += [reason for _, _, reason in refused]
+            self.compared += len(ids)
+            self._client.bulk([({"delete": {"_id": each}}, None) for each in ids])
+
+    def _finds_itself(self, document_id: str, token_count: int) -> bool:
+        hits = self._store.search(f"FINGERPRINT:{document_id}_100", rows=AT_ONCE).hits
+        return any((hit.id, hit.score) == (document_id, token_count) for hit in hits) or not token_count
+
+    def told(self, name: str) -> str:
+        """Return one line of result, and begin anew."""
+        known = f", {self.known:,} of these with a prolonged sound mark" if self.known else ""
+        line = f"{name:8} {self.compared:7,} compared, {len(self.differing):,} differ{known} {self.differing[:5]}"
+        self.compared, self.differing, self.known = 0, [], 0
+        return line
+
+
+@contextlib.contextmanager
+def with_icu() -> Iterator[str]:
+    """Start an OpenSearch whose analysis knows ICU; give its URL."""
+    jars = f"{fetch_jars(OPENSEARCH)[0].parent}/*:{fetch_jars(ICU)[0].parent}/*"
+    java, url = find_java(OPENSEARCH), f"http://127.0.0.1:{PORT}"
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["javac", "-cp", jars, "-d", folder, str(HERE / "IcuPlugin.java")], check=True)
+        command = [
+            *(str(java), "-Xmx1g", "--enable-native-access=ALL-UNNAMED", "-cp", f"{jars}:{folder}"),
+            *("org.codelibs.opensearch.runner.OpenSearchRunner", "-basePath", f"{folder}/nodes", "-numOfNode", "1"),
+            *("-clusterName", "whorl-identity", "-baseHttpPort", str(PORT - 1), "-pluginTypes", "IcuPlugin"),
+        ]
+        with (
+            Path(folder, "log").open("wb") as log,
+            subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process,
+        ):
+            try:
+                deadline = time.monotonic() + 180
+                while not answers(url):
+                    if process.poll() is not None or time.monotonic() > deadline:
+                        sys.exit(f"OpenSearch does not start: {Path(folder, 'log').read_text()[-3000:]}")
+                    time.sleep(0.5)
+                yield url
+            finally:
+                process.terminate()
+
+
+def answers(url: str) -> bool:
+    """Tell whether a cluster is up."""
+    try:
+        return requests.get(f"{url}/_cluster/health?wait_for_status=yellow", timeout=30).ok
+    except requests.RequestException:
+        return False
+
+
+def main() -> None:
+    """Compare what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=DATA, help="made by benchmarks/corpus.py")
+    parser.add_argument("--only", default=",".join(CORPORA), help="corpora, by name")
+    parser.add_argument("--random", type=int, default=20_000, help="hostile random texts, 0 for none")
+    parser.add_argument("--url", help="a cluster with analysis-icu; else one is started here")
+    asked = parser.parse_args()
+    differ = 0
+    with contextlib.ExitStack() as stack:
+        url = asked.url or stack.enter_context(with_icu())
+        client = stack.enter_context(contextlib.closing(IndexClient(f"opensearch+{url}/{INDEX}")))
+        client.raw.indices.delete(index=INDEX, params={"ignore_unavailable": "true"})
+        client.create(BODY)
+        comparison = Comparison(client)
+        about = client.about()["version"]
+        print(f"{about.get('distribution', 'elasticsearch')} {about['number']}, {comparison.scheme}", flush=True)
+        for name in filter(None, asked.only.split(",")):
+            comparison.compare(corpus(asked.folder / f"{name}.jsonl"))
+            differ += len(comparison.differing)
+            print(comparison.told(name), flush=True)
+        if asked.random:
+            compare_random(comparison.compare, asked.random)
+            differ += len(comparison.differing)
+            print(comparison.told("random"), flush=True)
+        client.raw.indices.delete(index=INDEX)
+    sys.exit(1 if differ else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The tokens of an index whose MinHash field was there before whorl, and has none of our own fields.
+
+Tokens of its documents come as term vectors, those of a text from whorl where it makes the same, else from the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.documents import text_in
+from whorl.engine.opensearch.fields import ID, OWN, SourceNames
+from whorl.engine.opensearch.min_hash import TokenField, chosen, described_fields, fields_of, shown
+from whorl.engine.opensearch.setup import described
+from whorl.errors import EngineResponseError, SchemaError
+from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, smallest_in_buckets
+from whorl.planning.clauses import Kind
+from whorl.planning.fields import Fields
+
+#: Documents asked for at once.
+_AT_ONCE = 200
+
+
+def foreign_tokens(client: IndexClient, names: SourceNames) -> ForeignTokens | None:
+    """Return how an index's own MinHash tokens are read; None where our fields are there, or no such tokens.
+
+    Raises:
+        SchemaError: There are several fields of them and none is named, or they are of a kind that whorl does not read.
+    """
+    try:
+        there = client.mapping(OWN)
+        if there is None or described(there, ID):
+            return None
+        there, settings = client.mapping() or {}, client.settings()
+    except (EngineResponseError, SchemaError):
+        # Several indexes under one name, or no right to see what the index is made of: both can be searched.
+        return None
+    field = chosen(described_fields(there, settings), names.minhash)
+    return ForeignTokens(client, names, shown(client, field), fields_of(there)) if field else None
+
+
+class ForeignTokens:
+    """Signatures of documents and texts by a cluster's own MinHash tokens.
+
+    Args:
+        client: Where the index is.
+        names: What it calls the parts of a document.
+        field: Of the tokens.
+        others: All fields, by name.
+    """
+
+    def __init__(self, client: IndexClient, names: SourceNames, field: TokenField, others: Iterable[str]) -> None:
+        self._client, self._names, self.field = client, names, field
+        self.scheme = field.scheme
+        # A clause on them can be read, and is refused where it would be sent: that tells more than that they are none.
+        known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in others}
+        self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
+
+    def sign(self, text: str) -> Signature:
+        """Return the signature that a text would have in the index."""
+        if self.field.is_ours:
+            return sign(text, self.scheme, self.field.spelling)
+        repeats = self._client.terms_of(text, self.field.place, self.field.name) if text else {}
+        return self._recovered(repeats, order_matters=True)
+
+    def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
+        """Return the signatures of documents, by id, of those that there are.
+
+        Args:
+            wanted: Ids, each with whether the order of its tokens matters.
+        """
+        ids, found, unsure = list(wanted), dict[str, Signature](), dict[str, set[str]]()
+        for at in range(0, len(ids), _AT_ONCE):
+            for document_id, repeats in self._client.term_vectors(ids[at : at + _AT_ONCE], self.field.name).items():
+                found[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
+                if not repeats or not found[document_id].is_exact:
+                    unsure[document_id] = set(repeats)
+        # What an index has lost, or not kept, the text may tell, if it is still the one that was indexed.
+        for document_id, text in self._texts(unsure).items():
+            made = self.sign(text)
+            if not unsure[document_id] or unsure[document_id] == set(made.tokens):
+                found[document_id] = made
+        return found
+
+    def _recovered(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
+        # Each of several values has tokens of its own; together they have one fingerprint.
+        smallest = smallest_in_buckets(repeats, self.scheme)
+        has_several = len(smallest) < len(repeats)
+        return from_distinct(
+            dict.fromkeys(smallest, 1) if has_several else repeats,
+            self.scheme,
+            self.field.spelling,
+            has_repeats=not has_several,
+            order_matters=order_matters,
+        )
+
+    def _texts(self, ids: Collection[str]) -> dict[str, str]:
+        found = self._client.documents(list(ids), [self._names.content])
+        return {each: text for each, hit in found.items() if (text := text_in(hit.get("_source", {}), self._names))}

@@ -1,0 +1,168 @@
+"""Servers that are not run here are asked as their documentation has it: paths, parameters, kinds of queries."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from whorl import Document, Store
+from whorl.engine.opensearch.backfill import backfill
+from whorl.engine.opensearch.client import Access, IndexClient
+from whorl.engine.opensearch.doctor import check
+from whorl.engine.opensearch.engine import OpenSearchEngine
+from whorl.engine.opensearch.fields import MAPPING, SourceNames, index_body
+from whorl.engine.opensearch.setup import create, initialise
+from whorl.engine.opensearch.tokens import foreign_tokens
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.model import Order
+from whorl.planning.build import (
+    Bool,
+    BoundLeaf,
+    BoundPlan,
+    Chosen,
+    MatchAll,
+    Nothing,
+    SharedBands,
+    SharedTokens,
+    SketchTokens,
+)
+from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
+from whorl.query.ast import Joker
+
+DOCUMENTED = json.loads((Path(__file__).parent / "documented.json").read_text(encoding="utf-8"))
+TEXT = "one two three four five six seven"
+TOKENS = tuple(range(1100))
+#: Every node that a plan may have.
+NODES: tuple[BoundLeaf, ...] = (
+    Nothing("no"), MatchAll(1.0), Words("a"), Words("a b", "f"), Near("word", 1, "f"),
+    InOrder((("a", Joker.ANY), ("b",)), 1, "f"), Equal("f", Kind.INTEGER, 1), Like("f", ("a", Joker.ONE)), Between("f", Kind.INTEGER, 1, 2),
+    Present("f", Kind.TEXT),
+    SharedTokens("a", TOKENS[:5], 2), SharedTokens("a", TOKENS, 2), SharedBands("a", ((1, 2), (3, 4))),
+    SketchTokens("a", SketchScheme(), (1, 2), 1, 1, 9), Chosen("a", ((1.0, ("x",)),)),
+)  # fmt: skip
+#: What a server answers, whatever it is asked.
+ANSWER: dict[str, Any] = {
+    "hits": {"hits": [{"_id": "a", "_score": 1.0, "_seq_no": 1, "_primary_term": 1, "_source": {"content": TEXT},
+                       "sort": [1, "a"]}],
+             "total": {"value": 1}},
+    "_shards": {"failed": 0}, "_scroll_id": "s", "docs": [], "status": "green", "unassigned_shards": 0,
+    "version": {"number": "9.1.0"}, "aggregations": {"fields": {"buckets": []}},
+}  # fmt: skip
+
+
+class Server:
+    """Answers everything, and remembers what it was asked."""
+
+    def __init__(self, mapping: dict[str, Any], settings: dict[str, Any]) -> None:
+        self.mapping, self.settings = mapping, settings
+        self.asked: list[tuple[str, str, dict[str, str], Any]] = []
+
+    def perform_request(self, method: str, path: str, params: Any, body: Any, headers: Any) -> dict[str, Any]:
+        self.asked.append(
+            (method, unquote(path), {key: params[key] for key in params.keys() - {"request_timeout"}}, body)
+        )
+        if path == "/docs/_bulk":
+            return {"items": [{"index": {"_id": "a", "status": 200}} for _ in body.splitlines()[::2]]}
+        if path == "/docs/_settings":
+            return {"docs": {"settings": self.settings}}
+        if path == "/_search/scroll":
+            return {**ANSWER, "hits": {"hits": []}}
+        return {"docs": {"mappings": self.mapping}} if (method, path) == ("GET", "/docs") else ANSWER
+
+
+def asking(mapping: dict[str, Any], settings: dict[str, Any]) -> tuple[Server, IndexClient]:
+    client = IndexClient("elasticsearch+http://127.0.0.1:1/docs", Access(retries=0))
+    server = Server(mapping, settings)
+    client.raw.transport = server  # type: ignore[assignment]
+    return server, client
+
+
+@pytest.fixture(scope="module")
+def asked() -> list[tuple[str, str, dict[str, str], Any]]:
+    """All kinds of requests that whorl makes."""
+    names = SourceNames()
+    server, client = asking(index_body(names)["mappings"], {})
+    store = Store(OpenSearchEngine(client))
+    create(client, names)
+    store.index([Document("a", TEXT, properties={"n": 1})])
+    store.delete(["a"])
+    for ask in (
+        store.count, lambda: store.engine.resolve(["a"]), lambda: store.engine.signatures({"a": True}),
+        lambda: store.engine.sketches(["a"]), lambda: store.engine.sketched(["a"]), lambda: store.engine.texts(["a"]),
+        lambda: next(iter(store.engine.scan("b"))), store.engine.fields, store.engine.largest_size,
+        lambda: store.engine.documents(["a"]), lambda: list(check(client, names)), lambda: backfill(client, names),
+        lambda: client.page({"query": {"match_all": {}}, "sort": [{"whorl_id": "asc"}]}, 10_000, 10),
+    ):  # fmt: skip
+        ask()
+    by_number = Order("n", False, ((Kind.INTEGER, "n"),))
+    for node in NODES:
+        store.engine.search(BoundPlan(node), start=0, rows=10, order=[by_number])
+        store.engine.candidates(BoundPlan(node), start=0, rows=10)
+    several: Bool[BoundLeaf] = Bool(
+        should=(SharedTokens("a", TOKENS, 2), SharedBands("a", ((1,),))), must_not=(NODES[1],)
+    )
+    store.engine.search(BoundPlan(several), start=0, rows=10)
+    foreign, other = asking({"properties": {"content": {"type": "text"}}}, {})
+    list(initialise(other, names))
+    foreign_tokens(other, names)
+    other.term_vectors(["a"], "content")
+    other.terms_of(TEXT, "content", "content")
+    return [*server.asked, *foreign.asked]
+
+
+def test_paths_and_parameters(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
+    """
+    Each is documented, and each that is written down is still asked.
+    """
+    seen = dict[str, set[str]]()
+    for method, path, parameters, _ in asked:
+        seen.setdefault(f"{method} {path.replace('/docs', '/{index}')}", set()).update(parameters)
+    assert {key: sorted(parameters) for key, parameters in seen.items()} == DOCUMENTED["requests"]
+
+
+def test_bodies(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
+    """
+    Their parts, too.
+    """
+    for _, path, _, body in asked:
+        known = DOCUMENTED["bodies"].get(path.rpartition("/")[2])
+        if known and isinstance(body, dict):
+            assert set(body) <= set(known), path
+
+
+def kinds(query: Any) -> Iterator[str]:
+    """Yield the kinds of a query and of those within it."""
+    ((kind, body),) = query.items()
+    yield kind
+    inner: list[Any] = []
+    for key in ("must", "should", "must_not", "filter", "query", "clauses", "match"):
+        some = body.get(key, []) if kind not in ("match_phrase", "term", "terms", "range", "wildcard", "fuzzy") else []
+        inner += some if isinstance(some, list) else [some]
+    inner += [each["filter"] for each in body.get("functions", []) if "filter" in each]
+    for each in inner:
+        yield from kinds(each)
+
+
+def test_kinds_of_queries(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
+    """
+    Each is one that all servers have, and each that is written down is asked.
+    """
+    seen = Counter(
+        kind for *_, body in asked if isinstance(body, dict) and "query" in body for kind in kinds(body["query"])
+    )
+    assert sorted(seen) == DOCUMENTED["queries"]
+
+
+def test_types_of_fields() -> None:
+    """
+    Neither mapping nor analysis needs a plug-in.
+    """
+    for field in (*MAPPING.values(), *index_body(SourceNames())["mappings"]["properties"].values()):
+        assert set(field) - {"type"} <= set(DOCUMENTED["fields"][field["type"]])
+        assert field.get("analyzer", "whitespace") == "whitespace"
