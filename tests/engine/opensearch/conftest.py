@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests import opensearch_runtime
+from tests.engine.opensearch.foreign import BESIDE, WORDS, filled
 from whorl import Store, open_store
+from whorl.engine.opensearch import min_hash
 from whorl.engine.opensearch.client import Access, IndexClient
 
 
@@ -29,3 +31,22 @@ def client(url: str) -> Iterator[IndexClient]:
 def store(url: str) -> Iterator[Store]:
     with open_store(url) as opened:
         yield opened
+
+
+@pytest.fixture
+def foreign(other_url: str) -> Iterator[IndexClient]:
+    """An index as the servers' documentation shows it."""
+    with filled(other_url, BESIDE) as client:
+        yield client
+
+
+@pytest.fixture
+def foreign_store(foreign: IndexClient) -> Iterator[Store]:
+    with open_store(foreign.shown) as opened:
+        yield opened
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No ICU is in the test's cluster, so whorl and it agree on plain words alone: let these be what it is shown."""
+    monkeypatch.setattr(min_hash, "PROBE", " ".join(WORDS[:40]))

@@ -41,9 +41,9 @@ TOKENS = tuple(range(1100))
 #: Every node that a plan may have.
 NODES: tuple[BoundLeaf, ...] = (
     Nothing("no"), MatchAll(1.0), Words("a"), Words("a b", "f"), Near("word", 1, "f"),
-    InOrder((("a", Joker.ANY), ("b",)), 1, "f"), Equal("f", Kind.INTEGER, 1), Like("f", ("a", Joker.ONE)), Between("f", Kind.INTEGER, 1, 2),
-    Present("f", Kind.TEXT),
-    SharedTokens("a", TOKENS[:5], 2), SharedTokens("a", TOKENS, 2), SharedBands("a", ((1, 2), (3, 4))),
+    InOrder((("a", Joker.ANY), ("b",)), 1, "f"), Equal("f", Kind.INTEGER, 1), Like("f", ("a", Joker.ONE)),
+    Between("f", Kind.INTEGER, 1, 2), Present("f", Kind.TEXT), SharedTokens("a", TOKENS[:5], 2),
+    SharedTokens("a", TOKENS, 2), SharedBands("a", ((1, 2), (3, 4))),
     SketchTokens("a", SketchScheme(), (1, 2), 1, 1, 9), Chosen("a", ((1.0, ("x",)),)),
 )  # fmt: skip
 #: What a server answers, whatever it is asked.

@@ -1,185 +1,23 @@
-"""Indexes with MinHash tokens of their own and none of our fields: asked as they are, by what the cluster shows."""
+"""Fields of MinHash tokens that a cluster makes: which there are, what is read of them, what the doctor says."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.engine.opensearch.test_client import between
-from whorl import Document, Store, open_store
-from whorl.duplicates import ask_pairs, duplicates_in
+from tests.engine.opensearch.foreign import ANALYSIS, FINGERPRINT, WORDS
+from whorl import Store, open_store
 from whorl.engine.finding import Level
 from whorl.engine.opensearch import min_hash
-from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.fields import SourceNames
 from whorl.engine.opensearch.min_hash import chosen, described_fields, shown
-from whorl.engine.opensearch.setup import initialise
-from whorl.engine.opensearch.tokens import foreign_tokens
-from whorl.errors import NoSketchesError, ParameterError, SchemaError
+from whorl.errors import SchemaError
 from whorl.fingerprint.minhash.codec import Spelling
-from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
-from whorl.model import Order
-from whorl.planning.clauses import Kind
-
-WORDS = [f"w{number}" for number in range(600)]
-#: Plain words, which every analysis sees alike: a long text, parts of it, another one, and some that are very short.
-TEXTS = {
-    **{f"d{number}": " ".join(WORDS[number * 40 :]) for number in range(8)},
-    "other": " ".join(f"v{number}" for number in range(300)),
-    "short": "one two three four five six seven eight",
-    "copy": "one two three four five six seven eight",
-    "none": "one two",
-}
-ANALYSIS: dict[str, Any] = {
-    "filter": {
-        "fives": {"type": "shingle", "min_shingle_size": 5, "max_shingle_size": 5, "output_unigrams": False},
-        "hashes": {"type": "min_hash", "hash_count": 1, "bucket_count": 512, "hash_set_size": 1},
-        "few": {"type": "min_hash", "bucket_count": 64, "with_rotation": False},
-        "half": {"type": "truncate", "length": 4},
-    },
-    "analyzer": {
-        "fingerprint": {"tokenizer": "standard", "filter": ["lowercase", "fives", "hashes"]},
-        "unrotated": {"tokenizer": "standard", "filter": ["lowercase", "fives", "few", "half"]},
-        "plain": {"tokenizer": "standard", "filter": ["lowercase", "min_hash"]},
-    },
-}
-BACKWARDS = Order("id", False, ((Kind.KEYWORD, "id"),))
-BY_NAME = Order("name", True, ((Kind.KEYWORD, "name"),))
-FINGERPRINT = {"type": "text", "analyzer": "fingerprint"}
-BESIDE = {"content": {"type": "text", "fields": {"fingerprint": FINGERPRINT}}, "name": {"type": "keyword"}}
-
-
-@contextlib.contextmanager
-def filled(url: str, properties: dict[str, Any], **mappings: Any) -> Iterator[IndexClient]:
-    """Make the index of somebody else, with all texts."""
-    client = IndexClient(url)
-    settings = {"index.number_of_shards": 2, "analysis": ANALYSIS}
-    client.create({"settings": settings, "mappings": {"properties": properties, **mappings}})
-    assert client.bulk([({"index": {"_id": name}}, {"content": text}) for name, text in TEXTS.items()]) == []
-    client.refresh()
-    yield client
-    client.close()
-
-
-@pytest.fixture
-def foreign(other_url: str) -> Iterator[IndexClient]:
-    """An index as the servers' documentation shows it."""
-    with filled(other_url, BESIDE) as client:
-        yield client
-
-
-@pytest.fixture
-def store(foreign: IndexClient) -> Iterator[Store]:
-    with open_store(foreign.shown) as opened:
-        yield opened
-
-
-@pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No ICU is in the test's cluster, so whorl and it agree on plain words alone: let these be what it is shown."""
-    monkeypatch.setattr(min_hash, "PROBE", " ".join(WORDS[:40]))
-
-
-def test_the_answers_are_those_of_a_store_of_ours(store: Store, tmp_path: Path) -> None:
-    """
-    The same hits, scores and totals, by tokens and bands, alone and among other clauses; nothing is added to the index.
-    """
-    with open_store(tmp_path / "ours") as ours:
-        ours.index([Document(name, text) for name, text in TEXTS.items()])
-        for query in (
-            *(
-                "FINGERPRINT:d0",
-                "FINGERPRINT:d0_30",
-                "FINGERPRINT:d3_80",
-                "FINGERPRINT:d0_50_90",
-                "FINGERPRINT:d3_20_95",
-            ),
-            *("FINGERPRINT:short", "FINGERPRINT:short_100_99", "FINGERPRINT:none", "FINGERPRINT:d0_40^3"),
-            *("FINGERPRINT:d0_30 AND NOT id:d1", "FINGERPRINT:d0_80 OR FINGERPRINT:other_50 OR id:short", "*", "id:d2"),
-            " OR ".join(f"FINGERPRINT:d{number}_50" for number in range(8)),
-        ):
-            wanted, found = ours.search(query, rows=50), store.search(query, rows=50)
-            assert [(hit.id, hit.score) for hit in found.hits] == [(hit.id, hit.score) for hit in wanted.hits], query
-            assert found.total == wanted.total
-        by_id = [ours.search("*", order=[BACKWARDS]).hits, store.search("*", order=[BACKWARDS]).hits]
-        assert [hit.id for hit in by_id[0]] == [hit.id for hit in by_id[1]]
-        assert store.count() == ours.count() == len(TEXTS)
-        assert store.search("FINGERPRINT:d0", with_shared=True).hits[0].shared_tokens == 512
-        assert store.compare("d0", "d1").shares == ours.compare("d0", "d1").shares
-
-
-def test_similar_by_tokens(store: Store) -> None:
-    """
-    By id or by a text, in estimates that say that they are rough.
-    """
-    found = store.similar("d0", threshold=60)
-    assert [each.hit.id for each in found.found] == ["d1", "d2", "d3", "d4", "d5"]
-    assert "no sketches" in found.warnings[0]
-    assert [each.hit.id for each in store.similar(source=TEXTS["short"], threshold=90).found] == ["copy", "short"]
-
-
-def test_what_only_our_fields_tell(store: Store, foreign: IndexClient) -> None:
-    """
-    It is refused with what would work; and that works.
-    """
-    for ask in (
-        lambda: store.search("name:x"),
-        lambda: store.search("FINGERPRINT:d0 AND w3"),
-        lambda: store.search("EXISTS:name"),
-        lambda: store.search("*", order=[BY_NAME]),
-    ):
-        with pytest.raises(SchemaError, match=r"without whorl's fields .*'whorl opensearch backfill'"):
-            ask()
-    with pytest.raises(NoSketchesError), duplicates_in(store.engine, ask_pairs("jaccard", 50, 95)):
-        pass
-    with pytest.raises(SchemaError, match="'whorl opensearch init"):
-        store.index([Document("x", TEXTS["d0"])])
-    list(initialise(foreign, SourceNames()))
-    backfill(foreign, SourceNames())
-    with open_store(foreign.shown) as ours:
-        assert ours.engine.sketch_scheme is not None
-        assert ours.search("FINGERPRINT:d0_90 AND w599").total == 1
-
-
-@pytest.mark.usefixtures("seen")
-@pytest.mark.parametrize(
-    ("properties", "mappings"),
-    [
-        ({"content": FINGERPRINT}, {}),
-        ({"content": {**FINGERPRINT, "term_vector": "yes", "index_options": "docs"}}, {"_source": {"enabled": False}}),
-        ({"content": {"type": "text", "copy_to": "MINHASH"}, "MINHASH": FINGERPRINT}, {}),
-        ({"content": FINGERPRINT, "more": {"properties": {"hashes": FINGERPRINT}}}, {}),
-        (
-            {"content": {"type": "text", "fields": {"of": {"type": "text", "analyzer": "unrotated"}}}},
-            {},
-        ),
-    ],
-)
-def test_where_the_tokens_are(other_url: str, properties: dict[str, Any], mappings: dict[str, Any]) -> None:
-    """
-    In a field, kept by document or not, copied or beside another one: tokens in order are those that whorl makes.
-    """
-    names = SourceNames(minhash="content" if "more" in properties else "MINHASH")
-    with filled(other_url, properties, **mappings) as client:
-        tokens = foreign_tokens(client, names)
-        assert tokens is not None
-        assert tokens.field.is_ours
-        found = tokens.signatures(dict.fromkeys([*TEXTS, "gone", "x" * 600], True))
-        assert found.keys() == TEXTS.keys()
-        for name, text in TEXTS.items():
-            wanted = sign(text, tokens.scheme, tokens.field.spelling)
-            # Whose text is not kept may have lost the order of some.
-            assert sorted(found[name].tokens) == sorted(wanted.tokens)
-            assert found[name] == wanted or mappings
 
 
 @pytest.mark.usefixtures("seen")
@@ -220,20 +58,6 @@ def test_one_of_several_fields(foreign: IndexClient) -> None:
         assert {each.code: each.level for each in check(foreign, SourceNames())}["own-tokens"] is Level.ERROR
 
 
-def test_words_that_whorl_does_not_see_so(store: Store, foreign: IndexClient) -> None:
-    """
-    The cluster is then asked for the tokens of a text: the same document is found with all of them.
-    """
-    odd = "one:two STRASSE Straße ﬁne 中文字 naïve x_y 3.14 Don't e-mail " * 3
-    foreign.bulk([({"index": {"_id": "odd"}}, {"content": odd})])
-    foreign.refresh()
-    signature = store.engine.sign(odd)
-    assert signature.integers == store.engine.signatures({"odd": True})["odd"].integers
-    assert set(signature.tokens) != set(sign(odd, store.engine.scheme, Spelling.UNITS_8).tokens)
-    assert [each.hit.id for each in store.similar(source=odd, threshold=95).found] == ["odd"]
-    assert len(store.engine.sign("")) == 0
-
-
 def test_what_check_says(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     That FINGERPRINT can be asked, and by which words.
@@ -248,44 +72,3 @@ def test_what_check_says(foreign: IndexClient, monkeypatch: pytest.MonkeyPatch) 
     assert "other-words" not in {finding.code for finding in check(foreign, SourceNames())}
     foreign.add_fields({"second": {"type": "text", "analyzer": "unrotated"}})
     assert "no-rotation" in {finding.code for finding in check(foreign, SourceNames(minhash="second"))}
-
-
-def test_several_values_have_one_fingerprint(foreign: IndexClient, store: Store) -> None:
-    """
-    As a text of theirs, one behind the other, would have it but for the shingles across.
-    """
-    foreign.bulk([({"index": {"_id": "parts"}}, {"content": [TEXTS["other"], TEXTS["d0"]]})])
-    foreign.refresh()
-    signature = store.engine.signatures({"parts": True})["parts"]
-    assert len(signature) == 512
-    assert store.search("FINGERPRINT:parts_100").hits[0].id == "parts"
-
-
-def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
-    """
-    As Elasticsearch, unless that is switched on: pages are sorted here, orders and pages far behind are refused.
-    """
-
-    def refuses(path: str, body: str) -> tuple[int, Any] | None:
-        told = {"error": {"type": "illegal_argument_exception", "reason": "Fielddata access on the _id field"}}
-        return (400, told) if path.startswith(f"/{foreign.index}/_search") and '{"_id":' in body else None
-
-    with between(foreign.shown, refuses) as url, open_store(url) as store:
-        hits = store.search("FINGERPRINT:short").hits
-        assert [(hit.id, hit.score) for hit in hits] == [("copy", 512.0), ("short", 512.0)]
-        for ask in (lambda: store.search("*", order=[BACKWARDS]), lambda: store.search("*", start=10_000)):
-            with pytest.raises(SchemaError):
-                ask()
-        client = IndexClient(url)
-        assert "no-id-order" in {finding.code for finding in check(client, SourceNames())}
-        client.close()
-
-
-def test_limits(store: Store) -> None:
-    """
-    Fingerprints beyond the clauses of a query are counted apart, and are found all the same.
-    """
-    both = store.search("FINGERPRINT:d0_30 AND FINGERPRINT:d1_30 AND FINGERPRINT:d2_30", rows=50)
-    assert {hit.id for hit in both.hits} >= {"d0", "d1", "d2", "d3"}
-    with pytest.raises(ParameterError):
-        store.search("FINGERPRINT:gone")

@@ -1,0 +1,178 @@
+"""Indexes with MinHash tokens of their own and none of our fields: asked as they are, by what the cluster shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.opensearch.foreign import FINGERPRINT, TEXTS, filled
+from tests.engine.opensearch.test_client import between
+from whorl import Document, Store, open_store
+from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.engine.opensearch.backfill import backfill
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.doctor import check
+from whorl.engine.opensearch.fields import SourceNames
+from whorl.engine.opensearch.setup import initialise
+from whorl.engine.opensearch.tokens import foreign_tokens
+from whorl.errors import NoSketchesError, ParameterError, SchemaError
+from whorl.fingerprint.minhash.codec import Spelling
+from whorl.fingerprint.minhash.signature import sign
+from whorl.model import Order
+from whorl.planning.clauses import Kind
+
+BACKWARDS = Order("id", False, ((Kind.KEYWORD, "id"),))
+BY_NAME = Order("name", True, ((Kind.KEYWORD, "name"),))
+
+
+def test_the_answers_are_those_of_a_store_of_ours(foreign_store: Store, tmp_path: Path) -> None:
+    """
+    The same hits, scores and totals, by tokens and bands, alone and among other clauses; nothing is added to the index.
+    """
+    with open_store(tmp_path / "ours") as ours:
+        ours.index([Document(name, text) for name, text in TEXTS.items()])
+        for query in (
+            *(
+                "FINGERPRINT:d0",
+                "FINGERPRINT:d0_30",
+                "FINGERPRINT:d3_80",
+                "FINGERPRINT:d0_50_90",
+                "FINGERPRINT:d3_20_95",
+            ),
+            *("FINGERPRINT:short", "FINGERPRINT:short_100_99", "FINGERPRINT:none", "FINGERPRINT:d0_40^3"),
+            *("FINGERPRINT:d0_30 AND NOT id:d1", "FINGERPRINT:d0_80 OR FINGERPRINT:other_50 OR id:short", "*", "id:d2"),
+            " OR ".join(f"FINGERPRINT:d{number}_50" for number in range(8)),
+        ):
+            wanted, found = ours.search(query, rows=50), foreign_store.search(query, rows=50)
+            assert [(hit.id, hit.score) for hit in found.hits] == [(hit.id, hit.score) for hit in wanted.hits], query
+            assert found.total == wanted.total
+        by_id = [ours.search("*", order=[BACKWARDS]).hits, foreign_store.search("*", order=[BACKWARDS]).hits]
+        assert [hit.id for hit in by_id[0]] == [hit.id for hit in by_id[1]]
+        assert foreign_store.count() == ours.count() == len(TEXTS)
+        assert foreign_store.search("FINGERPRINT:d0", with_shared=True).hits[0].shared_tokens == 512
+        assert foreign_store.compare("d0", "d1").shares == ours.compare("d0", "d1").shares
+
+
+def test_similar_by_tokens(foreign_store: Store) -> None:
+    """
+    By id or by a text, in estimates that say that they are rough.
+    """
+    found = foreign_store.similar("d0", threshold=60)
+    assert [each.hit.id for each in found.found] == ["d1", "d2", "d3", "d4", "d5"]
+    assert "no sketches" in found.warnings[0]
+    assert [each.hit.id for each in foreign_store.similar(source=TEXTS["short"], threshold=90).found] == [
+        "copy",
+        "short",
+    ]
+
+
+def test_what_only_our_fields_tell(foreign_store: Store, foreign: IndexClient) -> None:
+    """
+    It is refused with what would work; and that works.
+    """
+    for ask in (
+        lambda: foreign_store.search("name:x"),
+        lambda: foreign_store.search("FINGERPRINT:d0 AND w3"),
+        lambda: foreign_store.search("EXISTS:name"),
+        lambda: foreign_store.search("*", order=[BY_NAME]),
+    ):
+        with pytest.raises(SchemaError, match=r"without whorl's fields .*'whorl opensearch backfill'"):
+            ask()
+    with pytest.raises(NoSketchesError), duplicates_in(foreign_store.engine, ask_pairs("jaccard", 50, 95)):
+        pass
+    with pytest.raises(SchemaError, match="'whorl opensearch init"):
+        foreign_store.index([Document("x", TEXTS["d0"])])
+    list(initialise(foreign, SourceNames()))
+    backfill(foreign, SourceNames())
+    with open_store(foreign.shown) as ours:
+        assert ours.engine.sketch_scheme is not None
+        assert ours.search("FINGERPRINT:d0_90 AND w599").total == 1
+
+
+@pytest.mark.usefixtures("seen")
+@pytest.mark.parametrize(
+    ("properties", "mappings"),
+    [
+        ({"content": FINGERPRINT}, {}),
+        ({"content": {**FINGERPRINT, "term_vector": "yes", "index_options": "docs"}}, {"_source": {"enabled": False}}),
+        ({"content": {"type": "text", "copy_to": "MINHASH"}, "MINHASH": FINGERPRINT}, {}),
+        ({"content": FINGERPRINT, "more": {"properties": {"hashes": FINGERPRINT}}}, {}),
+        (
+            {"content": {"type": "text", "fields": {"of": {"type": "text", "analyzer": "unrotated"}}}},
+            {},
+        ),
+    ],
+)
+def test_where_the_tokens_are(other_url: str, properties: dict[str, Any], mappings: dict[str, Any]) -> None:
+    """
+    In a field, kept by document or not, copied or beside another one: tokens in order are those that whorl makes.
+    """
+    names = SourceNames(minhash="content" if "more" in properties else "MINHASH")
+    with filled(other_url, properties, **mappings) as client:
+        tokens = foreign_tokens(client, names)
+        assert tokens is not None
+        assert tokens.field.is_ours
+        found = tokens.signatures(dict.fromkeys([*TEXTS, "gone", "x" * 600], True))
+        assert found.keys() == TEXTS.keys()
+        for name, text in TEXTS.items():
+            wanted = sign(text, tokens.scheme, tokens.field.spelling)
+            # Whose text is not kept may have lost the order of some.
+            assert sorted(found[name].tokens) == sorted(wanted.tokens)
+            assert found[name] == wanted or mappings
+
+
+def test_words_that_whorl_does_not_see_so(foreign_store: Store, foreign: IndexClient) -> None:
+    """
+    The cluster is then asked for the tokens of a text: the same document is found with all of them.
+    """
+    odd = "one:two STRASSE Straße ﬁne 中文字 naïve x_y 3.14 Don't e-mail " * 3
+    foreign.bulk([({"index": {"_id": "odd"}}, {"content": odd})])
+    foreign.refresh()
+    signature = foreign_store.engine.sign(odd)
+    assert signature.integers == foreign_store.engine.signatures({"odd": True})["odd"].integers
+    assert set(signature.tokens) != set(sign(odd, foreign_store.engine.scheme, Spelling.UNITS_8).tokens)
+    assert [each.hit.id for each in foreign_store.similar(source=odd, threshold=95).found] == ["odd"]
+    assert len(foreign_store.engine.sign("")) == 0
+
+
+def test_several_values_have_one_fingerprint(foreign: IndexClient, foreign_store: Store) -> None:
+    """
+    As a text of theirs, one behind the other, would have it but for the shingles across.
+    """
+    foreign.bulk([({"index": {"_id": "parts"}}, {"content": [TEXTS["other"], TEXTS["d0"]]})])
+    foreign.refresh()
+    signature = foreign_store.engine.signatures({"parts": True})["parts"]
+    assert len(signature) == 512
+    assert foreign_store.search("FINGERPRINT:parts_100").hits[0].id == "parts"
+
+
+def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
+    """
+    As Elasticsearch, unless that is switched on: pages are sorted here, orders and pages far behind are refused.
+    """
+
+    def refuses(path: str, body: str) -> tuple[int, Any] | None:
+        told = {"error": {"type": "illegal_argument_exception", "reason": "Fielddata access on the _id field"}}
+        return (400, told) if path.startswith(f"/{foreign.index}/_search") and '{"_id":' in body else None
+
+    with between(foreign.shown, refuses) as url, open_store(url) as store:
+        hits = store.search("FINGERPRINT:short").hits
+        assert [(hit.id, hit.score) for hit in hits] == [("copy", 512.0), ("short", 512.0)]
+        for ask in (lambda: store.search("*", order=[BACKWARDS]), lambda: store.search("*", start=10_000)):
+            with pytest.raises(SchemaError):
+                ask()
+        client = IndexClient(url)
+        assert "no-id-order" in {finding.code for finding in check(client, SourceNames())}
+        client.close()
+
+
+def test_limits(foreign_store: Store) -> None:
+    """
+    Fingerprints beyond the clauses of a query are counted apart, and are found all the same.
+    """
+    both = foreign_store.search("FINGERPRINT:d0_30 AND FINGERPRINT:d1_30 AND FINGERPRINT:d2_30", rows=50)
+    assert {hit.id for hit in both.hits} >= {"d0", "d1", "d2", "d3"}
+    with pytest.raises(ParameterError):
+        foreign_store.search("FINGERPRINT:gone")
