@@ -86,6 +86,19 @@ def test_an_index_by_its_url() -> None:
         open_store("opensearch+http://localhost:9200", settings)
 
 
+def test_a_plain_url_is_asked(other_url: str) -> None:
+    """
+    Who answers there decides; where nobody does, it is taken for one of Solr, as one with a path before the name is.
+    """
+    plain = other_url.removeprefix("opensearch+")
+    with open_store(plain, Settings.load({})) as store:
+        store.index([Document("a", "one two three four five")])
+        assert [hit.id for hit in store.search("FINGERPRINT:a").hits] == ["a"]
+        assert store.engine._client.shown == other_url  # type: ignore[attr-defined]
+    with open_store("http://127.0.0.1:1/docs", Settings.load({})) as store:
+        assert type(store.engine).__name__ == "SolrEngine"
+
+
 def test_without_the_client_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The message says what to install.

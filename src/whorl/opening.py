@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.engine.protocol import Engine
-from whorl.errors import ParameterError, StoreError
+from whorl.errors import EngineError, ParameterError, StoreError
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from whorl.engine.opensearch.fields import SourceNames
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
+#: A plain URL that may be one of an index; those of Solr have a path before the name.
+_MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/[^/?#]+/?")
 
 
 def open_store(store: str | Path | None = None, settings: Settings | None = None, *, create: bool = True) -> Store:
@@ -23,8 +27,9 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
 
     Args:
         store: An http(s) URL of a Solr core or collection; one of an index of OpenSearch or Elasticsearch, which begins
-            with `opensearch+` or `elasticsearch+`; or the path of a folder, which is made when it is not there. None
-            means the configured one: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
+            with `opensearch+` or `elasticsearch+` (of a plain one with a name alone behind the host, who answers there
+            is asked); or the path of a folder, which is made when it is not there. None means the configured one:
+            WHORL_STORE, whorl.toml, or a folder in the user's data directory.
         settings: Field names, time limits and credentials; read from the environment where None.
         create: Whether to make a folder that is not there; without it, that is an error.
 
@@ -39,6 +44,8 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
             f"a store is a Solr URL (http://localhost:8983/solr/NAME), that of an index "
             f"(opensearch+http://localhost:9200/NAME) or a folder, got {name!r}"
         )
+    if _is_of_a_cluster(name, settings):
+        name = f"opensearch+{name}"
     if name.startswith(("opensearch+", "elasticsearch+")):
         client, names = index_client(name, settings), source_names(settings)
         from whorl.engine.opensearch.engine import OpenSearchEngine
@@ -61,6 +68,17 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
             raise StoreError(f"{name} cannot be used as a store: {error}") from error
         engine = EmbeddedEngine(folder, create=create)
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)
+
+
+def _is_of_a_cluster(name: str, settings: Settings) -> bool:
+    """Ask whether OpenSearch or Elasticsearch answers at a plain URL."""
+    if not _MAYBE_INDEX.fullmatch(name):
+        return False
+    try:
+        with closing(index_client(f"opensearch+{name}", replace(settings, solr_retries=0))) as client:
+            return "cluster_name" in client.about()
+    except (EngineError, ParameterError):
+        return False
 
 
 def index_client(url: str, settings: Settings) -> IndexClient:

@@ -21,7 +21,7 @@ from whorl import Document, Store, open_store
 from whorl.context import deadline, new_request
 from whorl.engine.opensearch.client import RESULT_WINDOW, Access, IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.fields import SourceNames, index_body
+from whorl.engine.opensearch.fields import MAPPING, SourceNames, index_body
 from whorl.errors import (
     DocumentError,
     EngineError,
@@ -259,6 +259,58 @@ def test_documents_that_a_cluster_refuses(store: Store) -> None:
     assert {hit.id for hit in store.search("*").hits} == {"a", "b"}
     with pytest.raises(DocumentError, match="512 bytes"):
         store.index(documents)
+
+
+def test_some_that_the_cluster_refuses(other_url: str) -> None:
+    """
+    Within a batch each is told with the cluster's reason, and the others are there.
+    """
+    client = IndexClient(other_url)
+    body = index_body(SourceNames())
+    client.create({**body, "mappings": {**body["mappings"], "properties": {**MAPPING, "name": {"type": "date"}}}})
+    told = list[str]()
+    documents = [
+        Document(f"d{number}", TEXT, name=f"2021-05-0{number}" if number % 2 else "no day") for number in range(6)
+    ]
+    with open_store(other_url) as store:
+        done = store.index(documents, on_refused=lambda document, error: told.append(f"{document.id} {error}"))
+        assert done.stored == 3
+        assert [each[:26] for each in told] == [f"d{number} the cluster refuses 'd{number}" for number in (0, 2, 4)]
+        assert "failed to parse" in told[0]
+        assert {hit.id for hit in store.search("*").hits} == {"d1", "d3", "d5"}
+    client.close()
+
+
+def test_a_shard_that_comes_up(url: str) -> None:
+    """
+    What it tells of a document, or of a request, is asked again: it is no missing index, and none of the documents is
+    taken for one that is not there.
+    """
+    error = {
+        "type": "illegal_index_shard_state_exception",
+        "reason": "CurrentState[RECOVERING] operations only allowed",
+    }
+    asked = list[str]()
+
+    def recovering(path: str, _: str) -> Answer | None:
+        asked.append(path.rpartition("/")[2].partition("?")[0])
+        if asked.count(asked[-1]) > 1:
+            return None
+        whole = (404, {"error": {**error, "root_cause": [error]}, "status": 404})
+        return {"_search": whole, "_mget": (200, {"docs": [{"_id": "a", "error": error}]})}.get(asked[-1])
+
+    with open_store(url) as store:
+        store.index([Document("a", TEXT)])
+    with between(url, recovering) as address:
+        with opened(address) as store:
+            assert store.engine.texts(["a"]) == {"a": TEXT}
+            assert store.count() == 1
+            assert (asked.count("_mget"), asked.count("_search")) == (2, 2)
+        asked.clear()
+        with opened(address, retries=0) as store:
+            for ask in (lambda: store.engine.texts(["a"]), store.count):
+                with pytest.raises(EngineUnavailableError, match=r"cannot answer now \(503\): CurrentState"):
+                    ask()
 
 
 def test_one_refused_by_the_cluster_itself(opensearch_url: str) -> None:
