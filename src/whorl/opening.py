@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.engine.protocol import Engine
-from whorl.errors import EngineError, ParameterError, StoreError
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 #: A plain URL that may be one of an index; those of Solr have a path before the name.
-_MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/[^/?#]+/?")
+_MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 
 def open_store(store: str | Path | None = None, settings: Settings | None = None, *, create: bool = True) -> Store:
@@ -71,12 +71,14 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
 
 
 def _is_of_a_cluster(name: str, settings: Settings) -> bool:
-    """Ask whether OpenSearch or Elasticsearch answers at a plain URL."""
+    """Ask whether OpenSearch or Elasticsearch answers at a plain URL; one that nobody answers at can be no other's."""
     if not _MAYBE_INDEX.fullmatch(name):
         return False
     try:
         with closing(index_client(f"opensearch+{name}", replace(settings, solr_retries=0))) as client:
             return "cluster_name" in client.about()
+    except EngineUnavailableError:
+        return True
     except (EngineError, ParameterError):
         return False
 

@@ -194,8 +194,8 @@ def _options(client: IndexClient, field: Described) -> Iterator[Finding]:
     if not field.rotation:
         yield Finding(
             Level.NOTE, "no-rotation",
-            f"{field.name!r} leaves empty buckets empty: a text of fewer shingles than buckets has fewer tokens, and a "
-            "percentage is one of these",
+            f"{field.name!r} does not rotate: how often a short text's tokens repeat is worked out from the buckets, "
+            "and queries of others count each once",
         )  # fmt: skip
     try:
         meant, made = token_count(field.scheme), len(client.terms_of(LONG_PROBE, field.place, field.name))

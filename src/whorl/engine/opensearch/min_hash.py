@@ -18,7 +18,7 @@ from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.words.tokenizer import PROFILES
+from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
 #: Different words, enough for every bucket to be taken or filled by rotation: they tell how many tokens there are.
@@ -53,7 +53,7 @@ class Described:
 
     @property
     def scheme(self) -> Scheme:
-        """What is meant.
+        """What is meant; rotation only repeats tokens, and plans count the repeats whether an index has them or not.
 
         Raises:
             SchemaError: whorl has no such scheme.
@@ -64,7 +64,6 @@ class Described:
                 bucket_count=self.bucket_count,
                 hash_count=self.hash_count,
                 hash_set_size=self.hash_set_size,
-                rotation=self.rotation,
             )
         except ParameterError as error:
             raise SchemaError(f"the tokens of {self.name!r} are of a kind that whorl does not read: {error}") from error
@@ -137,7 +136,7 @@ def shown(client: IndexClient, field: Described) -> TokenField:
         )
     made = {text: client.terms_of(text, field.place, field.name).keys() for text in _short_probes()}
     is_sorted = _sorts_by_id(client)
-    for profile in PROFILES:
+    for profile in sorted(PROFILES, key=lambda each: each != DEFAULT_PROFILE):
         own = replace(scheme, profile=profile)
         if all(tokens == set(sign(text, own, spelling).tokens) for text, tokens in made.items()):
             return TokenField(field.name, field.place, own, spelling, is_ours=True, is_sorted=is_sorted)

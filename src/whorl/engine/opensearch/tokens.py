@@ -32,9 +32,11 @@ def foreign_tokens(client: IndexClient, names: SourceNames) -> ForeignTokens | N
         if there is None or described(there, ID):
             return None
         there, settings = client.mapping() or {}, client.settings()
-    except (EngineResponseError, SchemaError):
+    except (EngineResponseError, SchemaError) as error:
         # Several indexes under one name, or no right to see what the index is made of: both can be searched.
-        return None
+        if isinstance(error, SchemaError) or error.status == 403:
+            return None
+        raise
     field = chosen(described_fields(there, settings), names.minhash)
     return ForeignTokens(client, names, shown(client, field), fields_of(there)) if field else None
 
