@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -10,9 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
-from whorl import open_store, parse
+from whorl import Document, open_store, parse
+from whorl.cli.main import main
 from whorl.ingest.files import documents_in
 
 ROOT = Path(__file__).parents[1]
@@ -102,6 +107,41 @@ def test_sources_page_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
         ["29", "29"],
         ["53", "7"],
     ]
+
+
+def test_duplicates_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Each command of docs/duplicates.md, on a few documents of which some are duplicates.
+    """
+    monkeypatch.chdir(tmp_path)
+    page = " ".join(f"w{at}" for at in range(40))
+    rows = [
+        {"id": str(at), "url": f"u{at}", "text": text, "body": text, "lang": "en", "quality": at}
+        for at, text in enumerate([page, page + " more", "another text of a few words"])
+    ]
+    for name in ("dump", "test", "monday", "tuesday"):
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("train.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    Path("data").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows), "data/0.parquet")
+    Path("letters").mkdir()
+    for row in rows:
+        Path("letters", f"{row['id']}.txt").write_text(str(row["text"]))
+    with open_store("STORE") as store:
+        store.index(Document(str(row["id"]), str(row["text"]), properties={"modified": "2020-05-01"}) for row in rows)
+    text = (ROOT / "docs" / "duplicates.md").read_text("utf-8")
+    blocks = re.split(r"^```.*$", text, flags=re.MULTILINE)[1::2]
+    commands = [line for block in blocks for line in block.splitlines() if re.match(r"(cat \S+ \| )?whorl dup", line)]
+    assert len(commands) >= 8
+    for command in commands:
+        source, _, words = command.rpartition("whorl duplicates ")
+        given = Path(source.split()[1]).read_bytes() if source else b""
+        done = CliRunner().invoke(main, ["duplicates", *shlex.split(words, comments=True)], input=given)
+        assert (done.exit_code, command) == (0, command), done.output
+    assert pq.read_table("clean/0.parquet").to_pylist() == rows[::2]
+    assert pq.read_table("best/0.parquet").to_pylist() == rows[1:]
+    assert pq.read_table("marked/0.parquet")["is_principal"].to_pylist() == [True, False, True]
+    assert Path("ids.txt").read_text() == "0\n"
 
 
 @pytest.mark.process

@@ -180,9 +180,11 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     [
         (["a.txt", "--store", "s"], "PATHs or a --store"),
         (["a.txt", "--new"], "--state"),
-        (["a.txt", "--keep", "first"], "--delete-list"),
+        (["a.txt", "--keep", "first"], "--filtered DIR"),
         (["a.txt", "--delete-list", "x"], "--keep"),
         (["a.txt", "--date", "made"], "--keep newest"),
+        (["a.txt", "--annotated", "new"], "has no rows"),
+        (["--store", "s", "--filtered", "new"], "PATHs"),
         (["a.txt", "--keep", "best", "--delete-list", "x"], "first, longest"),
         (["--store", "s", "--keep", "oldest", "--delete-list", "x"], "--keep oldest:FIELD"),
         (["--within-column", "lang"], "PATHs"),
@@ -344,7 +346,30 @@ def test_rows_of_any_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert (done.exit_code, "'lang'" in done.stderr, "--id-column" in done.stderr) == (1, True, True)
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_input_without_its_duplicates(lines: Path, tmp_path: Path) -> None:
+    """
+    The rows that are not in the delete list, as they were; or all, with what was found.
+    """
+    listed, out, noted = tmp_path / "list", tmp_path / "out", tmp_path / "noted"
+    keep = ("--keep", "longest", "--delete-list", listed)
+    done = run(lines, *keep, "--filtered", out, "--annotated", noted)
+    assert done.exit_code == 0
+    gone = set(listed.read_text().splitlines())
+    rows = lines.read_text().splitlines()
+    kept = [row for row in rows if json.loads(row)["id"] not in gone]
+    assert (out / "all.jsonl").read_text().splitlines() == kept
+    assert f"{len(kept)} of {len(rows)} documents in {out}" in done.stderr
+    annotated = [json.loads(row) for row in (noted / "all.jsonl").read_text().splitlines()]
+    assert {row["id"] for row in annotated if not row["is_principal"]} == gone
+    pairs = true_pairs(DOCUMENTS, "jaccard", 80)
+    for row in annotated:
+        if not row["is_principal"]:
+            assert pairs[frozenset((row["id"], row["cluster"]))] == pytest.approx(row["similarity"], abs=1e-5)
+    done = run(lines, "--filtered", out)
+    assert (done.exit_code, "there already" in done.stderr) == (2, True)
+
+
+def test_standard_input() -> None:
     """
     JSON lines without ids are known by their lines.
     """

@@ -82,6 +82,18 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     metavar="FILE",
     help="With --keep: a file for the ids of the others, one a line. Nothing is ever deleted.",
 )
+@click.option(
+    "--filtered",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A new folder for the files of PATHs without their duplicates, in the same formats and columns.",
+)
+@click.option(
+    "--annotated",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A new folder for the files of PATHs, all rows with the columns cluster, is_principal and similarity.",
+)
 @click.option("--date", "date_field", metavar="FIELD", help="--keep newest --date FIELD is --keep newest:FIELD.")
 @click.option(
     "--reference",
@@ -126,6 +138,8 @@ def duplicates(
     only_new: bool,
     keep_named: str | None,
     delete_list: Path | None,
+    filtered: Path | None,
+    annotated: Path | None,
     date_field: str | None,
     reference: tuple[str, ...],
     text_column: str | None,
@@ -146,6 +160,7 @@ def duplicates(
     more than one in a hundred documents, or a whole file of many, could not be read.
     """
     from whorl.duplicates import ask_pairs, duplicates_among
+    from whorl.duplicates.filtered import require_columns, require_room
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.reading import Reading
     from whorl.fingerprint.scheme import Scheme
@@ -156,9 +171,11 @@ def duplicates(
     if only_new and state is None:
         raise ParameterError("--new says what is new beside what a --state FOLDER holds; name one")
     keep = None if keep_named is None else Keep.named(keep_named)
-    if (keep is None) != (delete_list is None):
+    if keep is None and delete_list is not None:
+        raise ParameterError("--delete-list lists what is not kept; say which is, with --keep first for instance")
+    if keep is not None and delete_list is filtered is annotated is None:
         raise ParameterError(
-            "--keep and --delete-list go together: one says which to keep, the other where to list the rest"
+            "--keep says which to keep; name where to list the rest (--delete-list), or --filtered DIR"
         )
     if date_field is not None:
         if keep != Keep("newest"):
@@ -168,9 +185,12 @@ def duplicates(
         raise ParameterError(
             f"--keep {keep} needs the field of the date where documents come from a store: --keep {keep}:FIELD"
         )
-    for option, value in (("--within-column", within), ("--text-column", text_column), ("--id-column", id_column)):
+    for option, value in {
+        "--within-column": within, "--text-column": text_column, "--id-column": id_column,
+        "--filtered": filtered, "--annotated": annotated,
+    }.items():  # fmt: skip
         if value is not None and not paths:
-            raise ParameterError(f"{option} is of the rows in PATHs; name these")
+            raise ParameterError(f"{option} is for PATHs; name some")
     if reference and not paths:
         raise ParameterError("--reference is what PATHs are compared with; name these")
     if reference and state is not None:
@@ -184,7 +204,7 @@ def duplicates(
     if engine == "spark":
         local = {
             "--state": state, "--keep": keep, "--store": store, "--workers": workers, "--reference": reference or None,
-            "--within-column": within,
+            "--within-column": within, "--filtered": filtered, "--annotated": annotated,
         }  # fmt: skip
         kinds = {"wants_clusters": wants_clusters, "complete": complete, "strict": strict}
         _on_spark(paths, question, form, output, local, Scheme(shingle_size=shingle or 5), columns, **kinds)
@@ -198,6 +218,9 @@ def duplicates(
         if target is not None:
             require_writable(target)
     form = form or (_SUFFIXES.get(file.suffix.lower(), "table") if file else "table")
+    folders = {each: each is annotated for each in (filtered, annotated) if each is not None}
+    if folders and keep is None:
+        keep = Keep("first")
     links_suffice = wants_clusters and not complete and keep is None
     # What came before is the reference of what is new.
     only_new = only_new or bool(reference)
@@ -208,7 +231,12 @@ def duplicates(
         keep=keep or Keep("first"),
         within=within,
         lasts=state is not None,
+        is_rewritten=bool(folders),
     )
+    for folder in folders:
+        require_room(reading.places, folder)
+    if annotated is not None:
+        require_columns(reading.places, reading.columns)
     has_begun = False
     with _progress(reading) as tell:
 
@@ -247,6 +275,8 @@ def duplicates(
                 )
                 if keep is not None and delete_list is not None:
                     _list(found, keep, delete_list, only_new=only_new)
+                if keep is not None and folders:
+                    _rewrite(found, reading, keep, folders, only_new=only_new)
         except (WhorlError, KeyboardInterrupt) as error:
             # What was asked wrongly, or a folder that is none of ours, is no better the next time.
             if state is not None and has_begun and not isinstance(error, ParameterError):
@@ -356,6 +386,18 @@ def _list(found: Duplicates, keep: Keep, delete_list: Path, *, only_new: bool) -
             out.write(f"{member.id}\n")
             count += 1
     click.echo(f"{counted(count, 'id')} in {delete_list}; nothing was deleted", err=True)
+
+
+def _rewrite(found: Duplicates, reading: Reading, keep: Keep, folders: Mapping[Path, bool], *, only_new: bool) -> None:
+    """Write the files anew into folders, each with or without columns that are added to all rows."""
+    from whorl.duplicates.filtered import decided, write_filtered
+    from whorl.wire.text import counted
+
+    clusters = found.clusters(complete=True, only_new=only_new, keep=keep)
+    told = decided(clusters, with_columns=any(folders.values()))
+    for folder, with_columns in folders.items():
+        written, read = write_filtered(reading.places, reading.columns, told, folder, with_columns=with_columns)
+        click.echo(f"{written:,} of {counted(read, 'document')} in {folder}", err=True)
 
 
 def _tell(found: Duplicates, problems: Sequence[Problem]) -> None:

@@ -216,20 +216,23 @@ class Archive:
 
     # Documents.
 
-    def unchanged(self, documents: Sequence[tuple[str, bytes, str, float | None]]) -> set[str]:
+    def unchanged(self, documents: Sequence[tuple[str, bytes, str, float | None]]) -> dict[str, bool]:
         """Return the ids of documents that are kept under the same digests, and note that they were seen.
 
         Args:
             documents: Ids and digests; names and worths, which may be others now.
+
+        Returns:
+            For each id whether it was seen in this reading already.
         """
         digests = {document_id: digest for document_id, digest, _, _ in documents}
+        scan = self._scan()
         found = {
-            row[0]
-            for row in self._by_id("SELECT id, digest FROM document WHERE id IN ({})", list(digests))
+            row[0]: row[2] == scan
+            for row in self._by_id("SELECT id, digest, scan FROM document WHERE id IN ({})", list(digests))
             if row[1] == digests[row[0]]
         }
         with self._writing():
-            scan = self._scan()
             self._database.executemany(
                 "UPDATE document SET scan = ?, name = ?, date = ? WHERE id = ?",
                 [(scan, name, worth, document_id) for document_id, _, name, worth in documents if document_id in found],

@@ -219,9 +219,12 @@ def _gather(
                 for each, digest, worth in zip(some, digests, values, strict=True)
                 if each.id not in ahead
             ]
-            same = set() if is_empty else archive.unchanged(known)
+            same = {} if is_empty else archive.unchanged(known)
             for document, digest, part, worth in zip(some, digests, parts, values, strict=True):
                 if document.id in same:
+                    if same[document.id]:
+                        on_repeated(document.id)
+                    same[document.id] = True
                     continue
                 # Too many would wait behind a text that waits for others to be read with.
                 sketch = known_texts.get(digest) if len(waiting) < _MOST_WAITING else None

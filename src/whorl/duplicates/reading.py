@@ -27,6 +27,7 @@ class Reading:
         keep: What decides which document of a cluster is kept.
         within: The column that has to be the same in documents that are compared; it becomes a property.
         lasts: Whether what is learned is kept for another run, which may need the dates of files.
+        is_rewritten: Whether rows are told apart by their ids when the files are written anew.
     """
 
     def __init__(
@@ -38,11 +39,12 @@ class Reading:
         keep: Keep = Keep("first"),  # noqa: B008 - frozen
         within: str | None = None,
         lasts: bool = False,
+        is_rewritten: bool = False,
     ) -> None:
         self.problems: list[Problem] = []
         #: Documents that were read.
         self.count = 0
-        self._keep, self._lasts = keep, lasts
+        self._keep, self._lasts, self._is_rewritten = keep, lasts, is_rewritten
         needed = frozenset(filter(None, (keep.column, within)))
         self.columns = replace(columns, further=needed)
         known = set[object]()
@@ -131,7 +133,16 @@ class Reading:
         return sorted(set(names) - {self.columns.text, self.columns.id_column})
 
     def note_repeated(self, document_id: str) -> None:
-        """Remember to tell of an id that came again."""
+        """Remember to tell of an id that came again.
+
+        Raises:
+            ParameterError: Rows are to be told apart by their ids.
+        """
+        if self._is_rewritten:
+            raise ParameterError(
+                f"the id {document_id!r} comes more than once, so that it does not tell which row to keep; name "
+                "another column (--id-column COLUMN), or '' for rows to be known by their places"
+            )
         self.problems.append(Problem(document_id, "this id came before; the last document of it counts", 0))
 
 

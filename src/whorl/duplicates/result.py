@@ -79,7 +79,8 @@ class Cluster:
     """Documents that hang together.
 
     Args:
-        matches: The first document to come with each of them, itself first, in the order in which they came.
+        matches: The first document, or the one that is kept, with each of them, itself too, in the order in which they
+            came.
         pairs: Those among the members, as far as they were looked for, where they were asked for.
     """
 
@@ -167,7 +168,12 @@ class Duplicates:
         return self._copies[place].tolist() if place in self._copies else [place]
 
     def clusters(
-        self, *, complete: bool = False, only_new: bool = False, with_pairs_up_to: int = 0
+        self,
+        *,
+        complete: bool = False,
+        only_new: bool = False,
+        keep: Keep | None = None,
+        with_pairs_up_to: int = 0,
     ) -> Iterator[Cluster]:
         """Yield the clusters, the largest first, equal ones by their first documents.
 
@@ -176,6 +182,7 @@ class Duplicates:
             only_new: Leave out those that no new document is in; what came before stays. In complete clusters each new
                 document that is a duplicate of one that came before is with the most similar of these, of which all
                 other members then are duplicates, and the rest are among themselves.
+            keep: Which member is kept, with which the others then are measured; None for the first, kept or not.
             with_pairs_up_to: Members up to which clusters come with their pairs.
         """
         labels = self._labels_beside_known() if complete and only_new else self._labels(complete=complete)
@@ -188,12 +195,16 @@ class Duplicates:
         for some in chunks(groups, len, _TOLD_AT_ONCE):
             places = np.concatenate(some)
             members = self.members(places.tolist(), only_new=only_new)
-            firsts = np.repeat([group[0] for group in some], [group.size for group in some])
+            heads = [
+                int(group[0 if keep is None else principal([members[place] for place in group.tolist()], keep)])
+                for group in some
+            ]
+            firsts = np.repeat(heads, [group.size for group in some])
             told = measured(self._archived.sketches, firsts, places)
             # Each shares all with itself, however much its sketch holds.
             shared = (np.where(firsts == places, told.sizes_a, part) for part in (told.shared, told.low, told.high))
             counts = zip(*(part.tolist() for part in shared), strict=True)
-            for group in some:
+            for head, group in zip(heads, some, strict=True):
                 here = group.tolist()
                 pairs: Iterable[Pair] = ()
                 if group.size <= with_pairs_up_to:
@@ -201,10 +212,8 @@ class Duplicates:
                     several = [place for place in here if place in self._copies]
                     pairs = self._told(self._pairs.only(inside[begin:end]), several)
                 matches = zip(here, islice(counts, len(here)), strict=True)
-                first = members[here[0]]
-                yield Cluster(
-                    tuple(Pair.of_counts(first, members[place], *shared) for place, shared in matches), tuple(pairs)
-                )
+                told_pairs = (Pair.of_counts(members[head], members[place], *shared) for place, shared in matches)
+                yield Cluster(tuple(told_pairs), tuple(pairs))
 
     def _labels(self, *, complete: bool) -> Numbers:
         """Return the cluster of each document, known by the place of its first member."""

@@ -43,3 +43,17 @@ def test_what_is_packed_again_is_known_again(module: str) -> None:
     assert packing_of(out.getvalue()) == module
     rows = Packed(JsonLines(), module).rows(io.BytesIO(out.getvalue()), Columns())
     assert [row.values for row in rows] == [{"text": "a"}]
+
+
+@pytest.mark.parametrize("module", ["gzip", "zstandard"])
+def test_what_comes_before_a_cut_is_read(module: str) -> None:
+    """
+    Nearly half of the lines are in the first half of a file.
+    """
+    packed = __import__(module).compress(b"".join(b'{"text": "%d"}\n' % hash((at, at)) for at in range(30_000)))
+    rows = Packed(JsonLines(), module).rows(io.BytesIO(packed[: len(packed) // 2]), Columns())
+    seen = 0
+    with pytest.raises(UnreadRowsError):
+        for seen, _ in enumerate(rows, start=1):  # noqa: B007 - the last one counts
+            pass
+    assert 9_000 < seen < 18_000

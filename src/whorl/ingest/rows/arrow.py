@@ -23,6 +23,8 @@ _BUFFER = 1 << 20
 class Parquet:
     """Parquet, read page by page, so that a large row group takes no more memory than a small one."""
 
+    takes_columns = True
+
     def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
         with _failures("Parquet"):
             file = self._open(opened)
@@ -55,6 +57,8 @@ class Arrow:
     Args:
         is_stream: Whether it has no index at its end.
     """
+
+    takes_columns = True
 
     def __init__(self, *, is_stream: bool) -> None:
         self._is_stream = is_stream

@@ -79,7 +79,8 @@ def column_names(file: File, columns: Columns, extract: Extract) -> list[str]:
 def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: Columns, extract: Extract) -> Format:
     """Return the format of a compressed file, from the name and the beginning of what is in it."""
     with unpacked(opened, module) as stream:
-        start = io.BytesIO(stream.read(_FIRST_LINE))
+        # No more, because the file may be cut soon after.
+        start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = start.read(_HEAD)
     start.seek(0)
     if head.startswith(_WARC) and module == "gzip":

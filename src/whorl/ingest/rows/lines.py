@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import islice
 from typing import IO, TYPE_CHECKING
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.decoding import announced
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import AT_ONCE, MOST_BYTES, Added, Decide, Row
+from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Row, portions
 
 if TYPE_CHECKING:
     from whorl.model import Document
@@ -21,13 +20,14 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class JsonLines:
     """An object a line, in UTF-8."""
 
+    takes_columns = True
+
     def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
         for number, line in _lines(opened):
             yield _row(number, line)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
-        lines = _lines(opened)
-        while some := list(islice(lines, AT_ONCE)):
+        for some in portions(_lines(opened)):
             rows = [_row(*each) for each in some]
             for row, (_, line), more in zip(rows, some, decide(rows), strict=True):
                 if more is None or isinstance(row.values, DocumentError) or isinstance(line, DocumentError):
@@ -39,6 +39,8 @@ class JsonLines:
 
 class JsonArray:
     """An array of objects, which is read as a whole."""
+
+    takes_columns = True
 
     def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
         for number, value in enumerate(_array(opened), start=1):

@@ -36,12 +36,31 @@ def unpacked(opened: IO[bytes], module: str) -> Iterator[IO[bytes]]:
         UnreadRowsError: It cannot be unpacked to its end.
     """
     opened.seek(0)
-    stream = _Zstandard(opened) if module == "zstandard" else import_module(module).open(opened)
     try:
-        with stream:
+        with _Zstandard(opened) if module == "zstandard" else _Stepwise(import_module(module).open(opened)) as stream:
             yield io.BufferedReader(stream, _BUFFER)
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         raise UnreadRowsError(f"this cannot be unpacked to its end: {error}") from error
+
+
+class _Stepwise(io.RawIOBase):
+    """What is unpacked, as far as it goes: a larger read would lose what comes right before an error."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._stream.read1(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class _Zstandard(io.RawIOBase):
@@ -84,6 +103,7 @@ class Packed:
 
     def __init__(self, inner: Format, module: str) -> None:
         self._inner, self._module = inner, module
+        self.takes_columns = inner.takes_columns
 
     def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
         with unpacked(opened, self._module) as stream:

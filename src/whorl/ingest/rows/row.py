@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import IO, Any, Protocol, TypeAlias
+from typing import IO, Any, Protocol, TypeAlias, TypeVar
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.columns import Columns
+
+T = TypeVar("T")
 
 #: Rows that are read, or decided about, at once.
 AT_ONCE = 512
@@ -53,8 +55,29 @@ Added: TypeAlias = Mapping[str, type[str] | type[bool] | type[float]]
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
 
 
+def portions(rows: Iterable[T], most: int = AT_ONCE) -> Iterator[list[T]]:
+    """Yield rows in groups; where reading ends with an error, those before it first."""
+    group: list[T] = []
+    try:
+        for row in rows:
+            group.append(row)
+            if len(group) == most:
+                yield group
+                group = []
+    except Exception:
+        yield group
+        raise
+    yield group
+
+
 class Format(Protocol):
-    """A format of files that hold many rows."""
+    """A format of files that hold many rows.
+
+    Attributes:
+        takes_columns: Whether columns can be added to its rows.
+    """
+
+    takes_columns: bool
 
     def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
         """Yield the rows of a file, with the columns that are wanted of it.

@@ -6,14 +6,14 @@ import csv
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from typing import IO, Any
 
 from whorl.errors import DocumentError
 from whorl.fingerprint.hashing import well_formed
 from whorl.ingest.extraction.decoding import announced
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import AT_ONCE, MOST_BYTES, Added, Decide, Row
+from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Row, portions
 
 #: What may stand between cells; where none does there is one column.
 _SEPARATORS = ",\t;|"
@@ -23,6 +23,8 @@ _HEADING, _MARK = 1_000_000, 4
 
 class Table:
     """Values between commas, tabs, semicolons or bars; quoted as everybody quotes them."""
+
+    takes_columns = True
 
     def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
         with _cells(opened) as cells:
@@ -45,13 +47,14 @@ class Table:
 
             own = [at for at, name in enumerate(cells.names) if name not in added]
             write([*(cells.names[at] for at in own), *added])
-            rows = iter(cells)
-            while some := list(islice(rows, AT_ONCE)):
-                for (_, values), more in zip(some, decide([row for row, _ in some]), strict=True):
-                    if more is not None and values:
-                        write([*(values[at] for at in own), *(_cell(more.get(name)) for name in added)])
-            text.flush()
-            text.detach()
+            try:
+                for some in portions(cells):
+                    for (_, values), more in zip(some, decide([row for row, _ in some]), strict=True):
+                        if more is not None and values:
+                            write([*(values[at] for at in own), *(_cell(more.get(name)) for name in added)])
+            finally:
+                text.flush()
+                text.detach()
 
 
 class _Cells:

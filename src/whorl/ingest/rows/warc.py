@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from gzip import GzipFile
-from itertools import islice
 from pathlib import PurePath
 from typing import IO, Any
 
@@ -18,7 +17,7 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Extract, Row
+from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Extract, Row, portions
 
 #: Records that are decided about at once: a page is larger than a row.
 _AT_ONCE = 16
@@ -36,6 +35,8 @@ class Warc:
         is_packed: Whether each record is compressed, as they are in `.warc.gz`.
     """
 
+    takes_columns = False
+
     def __init__(self, extract: Extract, *, is_packed: bool) -> None:
         self._extract, self._is_packed = extract, is_packed
 
@@ -47,8 +48,7 @@ class Warc:
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
         if added:
             raise DocumentError("a web archive has no columns that could be added")
-        records = self._records(opened)
-        while some := list(islice(records, _AT_ONCE)):
+        for some in portions(self._records(opened), _AT_ONCE):
             rows = [self._row(*each) for each in some]
             told = iter(decide([row for row in rows if row is not None]))
             for row, (_, record, raw) in zip(rows, some, strict=True):

@@ -1,0 +1,207 @@
+"""A collection without its duplicates, or with what was found beside each row: files in, the same files out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath, PurePosixPath
+
+from whorl.duplicates.result import Cluster
+from whorl.errors import DocumentError, ParameterError
+from whorl.ingest.files import file_text
+from whorl.ingest.places import Place
+from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.formats import format_of
+from whorl.ingest.rows.row import Row
+
+#: The columns that are added to rows: the id of the document of its cluster that is kept (null if it is in none),
+#: whether it is kept, and its Jaccard similarity to the one that is.
+ADDED = {"cluster": str, "is_principal": bool, "similarity": float}
+#: What Hugging Face's library writes beside a data set, and what of it no longer holds for a part of the rows.
+_NOTES = ("state.json", "dataset_info.json", "dataset_dict.json")
+_OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What is known of the documents that are in a cluster.
+
+    Args:
+        superfluous: Ids of those that are not kept.
+        found: The columns that are added, by ids, where these are wanted.
+    """
+
+    superfluous: set[str] = field(default_factory=set)
+    found: dict[str, dict[str, object]] = field(default_factory=dict)
+
+
+def decided(clusters: Iterable[Cluster], *, with_columns: bool) -> Decided:
+    """Return what clusters say of their members.
+
+    Args:
+        clusters: Complete ones, each compared with the member that is kept.
+        with_columns: Whether columns are added to rows.
+    """
+    told = Decided()
+    for cluster in clusters:
+        for match in cluster.matches:
+            is_kept = match.b.stays or match.b == match.a
+            if not is_kept:
+                told.superfluous.add(match.b.id)
+            if with_columns:
+                values = (match.a.id, is_kept, round(match.shares.jaccard, 6))
+                told.found[match.b.id] = dict(zip(ADDED, values, strict=True))
+    return told
+
+
+def require_room(places: Sequence[Place], target: Path) -> None:
+    """Raise where a collection cannot be written to a folder, before hours of work.
+
+    Raises:
+        ParameterError: The folder is not empty or cannot be made, or two files would be one in it.
+    """
+    try:
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise ParameterError(f"{target} is there already; name a folder that is not")
+        _partial(target).mkdir(parents=True, exist_ok=True)
+        _partial(target).rmdir()
+    except OSError as error:
+        raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
+    taken: dict[PurePosixPath, Place] = {}
+    for place in places:
+        other = taken.setdefault(place.inside, place)
+        if other is not place:
+            raise ParameterError(
+                f"{other.file} and {place.file} would both be {target / place.inside}; name the folder that both are in"
+            )
+
+
+def require_columns(places: Sequence[Place], columns: Columns) -> None:
+    """Raise where a file has no rows that columns could be added to.
+
+    Raises:
+        ParameterError: It is a text, or a web archive.
+    """
+    for place in places:
+        try:
+            with place.file.open("rb") as opened:
+                form = format_of(opened, PurePath(place.file.name), columns, file_text)
+        except (OSError, DocumentError):
+            # That it cannot be read is told where it is read.
+            continue
+        if form is None or not form.takes_columns:
+            raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
+
+
+def write_filtered(
+    places: Sequence[Place],
+    columns: Columns,
+    told: Decided,
+    target: Path,
+    *,
+    with_columns: bool = False,
+) -> tuple[int, int]:
+    """Write files anew, and return how many of their documents were written, of how many.
+
+    Args:
+        places: What was read; files that could not be read are not written, broken rows neither.
+        columns: Where ids stand in rows.
+        told: What is known of the documents.
+        target: The folder, which is in its place once it is complete.
+        with_columns: Whether all rows are written, with the columns of ADDED; else those that are not superfluous.
+
+    Raises:
+        ParameterError: It cannot be written.
+    """
+    counts = _Counts()
+    partial = _partial(target)
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for place in places:
+            _write(place, columns, told, partial / place.inside, counts, with_columns=with_columns)
+        _write_notes(places, partial, with_columns=with_columns)
+        if target.exists():
+            target.rmdir()
+        partial.replace(target)
+    except OSError as error:
+        raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
+    return counts.written, counts.read
+
+
+@dataclass(slots=True)
+class _Counts:
+    written: int = 0
+    read: int = 0
+
+
+def _write(place: Place, columns: Columns, told: Decided, target: Path, counts: _Counts, *, with_columns: bool) -> None:
+    file = place.file.as_posix()
+
+    def decide(rows: Sequence[Row]) -> list[dict[str, object] | None]:
+        values = [_values(row, file) for row in rows]
+        counts.read += sum(not isinstance(row.values, DocumentError) for row in rows)
+        counts.written += sum(each is not None for each in values)
+        return values
+
+    def _values(row: Row, file: str) -> dict[str, object] | None:
+        try:
+            if isinstance(row.values, DocumentError):
+                return None
+            document_id = columns.document(row.values, f"{file}:{row.number}").id
+        except DocumentError:
+            return None
+        if not with_columns:
+            return None if document_id in told.superfluous else {}
+        return told.found.get(document_id, {"is_principal": True})
+
+    try:
+        with place.file.open("rb") as opened:
+            form = format_of(opened, PurePath(place.file.name), columns, file_text)
+            if form is None:
+                counts.read += 1
+                if file in told.superfluous:
+                    return
+                counts.written += 1
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as out:
+                if form is None:
+                    shutil.copyfileobj(opened, out)
+                else:
+                    form.rewrite(opened, out, columns, decide, ADDED if with_columns else {})
+    except UnreadRowsError:
+        # Told when it was read; what came before is written.
+        return
+
+
+def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -> None:
+    """Write what Hugging Face's library wants beside a data set."""
+    written: set[Path] = set()
+    for place in places:
+        if not isinstance(place.file, Path):
+            continue
+        for inside in place.inside.parents:
+            folder = place.file.parents[len(place.inside.parts) - len(inside.parts) - 1]
+            for name in _NOTES:
+                note, copy = folder / name, target / inside / name
+                if note.is_file() and copy not in written:
+                    written.add(copy)
+                    copy.write_text(_noted(json.loads(note.read_text("utf-8")), with_columns=with_columns), "utf-8")
+
+
+def _noted(note: dict[str, object], *, with_columns: bool) -> str:
+    is_of_parts = list(note) == ["splits"]
+    kept = {name: value for name, value in note.items() if is_of_parts or name not in _OF_ALL_ROWS}
+    if with_columns:
+        kept.pop("features", None)
+    if "_fingerprint" in kept:
+        # What its library has cached for all rows is not to be taken for what these give.
+        kept["_fingerprint"] = hashlib.blake2b(f"filtered {kept['_fingerprint']}".encode(), digest_size=8).hexdigest()
+    return json.dumps(kept, indent=2)
+
+
+def _partial(target: Path) -> Path:
+    return target.with_name(f"{target.name}.part")
