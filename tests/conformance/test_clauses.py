@@ -9,7 +9,8 @@ import pytest
 from tests.conformance.answers import collected, expected
 from tests.conformance.clauses import generated
 from whorl import Document, Store
-from whorl.errors import FieldError
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.errors import FieldError, UnsupportedQueryError
 
 QUERIES = generated(640)
 
@@ -34,6 +35,20 @@ def test_most_queries_find_something_and_not_everything() -> None:
     """
     sizes, whole = [len(expected(query)) for query in QUERIES], len(collected())
     assert sum(0 < size < whole for size in sizes) > 0.75 * len(QUERIES)
+
+
+def test_a_pattern_of_very_many_states(store: Store, collection: list[Document]) -> None:
+    """
+    It is compared with the words, or what a server refuses is an error of the query that names it.
+    """
+    pattern = f"*a{'?' * 30}b"
+    longest = max(collection, key=lambda document: len(document.text)).id
+    for ask in (lambda: store.search(pattern).total, lambda: store.similar(longest, only=pattern).total):
+        if isinstance(store.engine, EmbeddedEngine):
+            assert ask() == 0
+            continue
+        with pytest.raises(UnsupportedQueryError, match=r"(?s)\*a\?{30}b: this pattern .*fewer \?"):
+            ask()
 
 
 @pytest.mark.parametrize("name", ["nmae", "cm:nmae", "{http://www.alfresco.org/model/content/1.0}nmae", "cm_nmae"])

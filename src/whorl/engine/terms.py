@@ -114,25 +114,6 @@ def expression(pattern: Pattern) -> str:
     return "".join(jokers[piece] if isinstance(piece, Joker) else _literal(piece) for piece in pattern)
 
 
-def doublings(pattern: Pattern) -> int:
-    """Return how often a pattern doubles the states of its automaton.
-
-    Each ? does that stands behind a letter behind a *: that letter may have been any of those before.
-
-    >>> doublings(("a", Joker.ONE, Joker.ANY, "b", Joker.ONE, Joker.ONE))
-    2
-    """
-    count, is_anywhere, may_have_begun = 0, False, False
-    for piece in pattern:
-        if piece is Joker.ANY:
-            is_anywhere, may_have_begun = True, False
-        elif piece is Joker.ONE:
-            count += may_have_begun
-        else:
-            may_have_begun = is_anywhere
-    return count
-
-
 @lru_cache(maxsize=256)
 def compiled(pattern: Pattern) -> re.Pattern[str]:
     """Return what matches the texts that look like a pattern, in a time that grows with their length and no faster.

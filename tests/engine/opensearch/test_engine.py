@@ -12,6 +12,7 @@ from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import DIGEST, SKETCH
 from whorl.engine.protocol import Scanned
+from whorl.model import Order
 from whorl.settings.settings import Settings
 
 WORDS = [f"w{number}" for number in range(400)]
@@ -99,6 +100,16 @@ def test_ids_that_no_cluster_takes(store: Store) -> None:
     """
     store.index([Document("a", ONE)])
     assert store.engine.texts(["a", "", "\ud800", "x" * 513]) == {"a": ONE}
+
+
+def test_an_empty_text_is_a_value(store: Store) -> None:
+    """
+    Before documents without any where the largest come first, and first of all where the smallest do.
+    """
+    store.index([Document("a", ""), Document("b", "", properties={"k": ""}), Document("c", "", properties={"k": "x"})])
+    for is_ascending, expected in ((True, "bca"), (False, "cba")):
+        page = store.search("*", order=[Order("k", is_ascending)])
+        assert "".join(hit.id for hit in page.hits) == expected
 
 
 def test_similar_duplicates_and_compare(store: Store) -> None:

@@ -16,11 +16,11 @@ from whorl.context import require_time
 from whorl.engine.embedded.contents import Contents, Values
 from whorl.engine.embedded.matching import distance, is_ordered_span, is_sloppy_phrase
 from whorl.engine.embedded.schema import SCHEMA
+from whorl.engine.patterns import doublings
 from whorl.engine.terms import (
     OWN_FIELDS,
     between,
     compiled,
-    doublings,
     expression,
     of_words,
     place,

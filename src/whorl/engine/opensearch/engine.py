@@ -30,6 +30,7 @@ from whorl.engine.opensearch.min_hash import TokenField
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
 from whorl.engine.opensearch.setup import require_fields
 from whorl.engine.opensearch.tokens import ForeignTokens, foreign_tokens
+from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
@@ -233,7 +234,8 @@ class OpenSearchEngine:
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         translation = self._translated(plan)
         body = {**self._hits_of(translation), **self._with_sketches()}
-        total, hits = self._client.page(body, start, rows)
+        with refusals_explained(plan):
+            total, hits = self._client.page(body, start, rows)
         return Candidates(total, tuple((self._hit(each), self._sketch(each)) for each in hits), translation.warnings)
 
     def _with_sketches(self) -> Json:
@@ -264,7 +266,8 @@ class OpenSearchEngine:
                 f"{self._client.url} sorts no hits by _id, so that pages end at {RESULT_WINDOW:,} hits; "
                 "'whorl opensearch check' says more"
             )
-        total, hits = self._client.page(body, start, rows)
+        with refusals_explained(plan):
+            total, hits = self._client.page(body, start, rows)
         found = [self._hit(hit) for hit in hits]
         if is_unsorted:
             found.sort(key=lambda hit: (-hit.score, hit.id))

@@ -264,7 +264,8 @@ for (int at = 0; at < params.beginnings.length; at++) {
 }
 return params.missing;
 """
-_AS_TEXT = "return spelled;"
+#: Behind a letter, since an empty text comes before none where the largest come first.
+_AS_TEXT = "return '=' + spelled;"
 #: Whole numbers and others in one order; `terms.sortable` says how they are spelled.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);

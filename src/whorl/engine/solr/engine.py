@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
 from typing import Any
 
+from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
@@ -150,7 +151,8 @@ class SolrEngine:
         prepared = self._prepared(plan)
         names = self.collection.names
         request = search_request(prepared, names, start=start, rows=rows, order=order)
-        found = self._client.select(request)
+        with refusals_explained(plan):
+            found = self._client.select(request)
         return Page(found.total, tuple(map(self._hit, found.documents)), prepared.warnings)
 
     @property
@@ -248,7 +250,8 @@ class SolrEngine:
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         prepared = self._prepared(plan)
         request = search_request(prepared, self.collection.names, start=start, rows=rows, with_sketches=True)
-        selected = self._client.select(request)
+        with refusals_explained(plan):
+            selected = self._client.select(request)
         found = tuple((self._hit(each), self._sketch(each)) for each in selected.documents)
         return Candidates(selected.total, found, (*prepared.warnings, *self._uncovered()))
 
