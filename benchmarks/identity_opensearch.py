@@ -37,7 +37,7 @@ from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.signature import sign
 
 HERE = Path(__file__).resolve().parent
-ICU = Server("OpenSearch's ICU", "10.5.0", HERE / "opensearch-icu.lock", 21, "opensearch")
+ICU = Server("OpenSearch-ICU", "10.5.0", HERE / "opensearch-icu.lock", 21, "opensearch")
 PORT = 9250
 FIELD, INDEX = "content.fingerprint", "whorl_identity"
 BODY: dict[str, Any] = {
@@ -119,7 +119,9 @@ def with_icu() -> Iterator[str]:
     jars = f"{fetch_jars(OPENSEARCH)[0].parent}/*:{fetch_jars(ICU)[0].parent}/*"
     java, url = find_java(OPENSEARCH), f"http://127.0.0.1:{PORT}"
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["javac", "-cp", jars, "-d", folder, str(HERE / "IcuPlugin.java")], check=True)
+        subprocess.run(
+            [str(java.with_name("javac")), "-cp", jars, "-d", folder, str(HERE / "IcuPlugin.java")], check=True
+        )
         command = [
             *(str(java), "-Xmx1g", "--enable-native-access=ALL-UNNAMED", "-cp", f"{jars}:{folder}"),
             *("org.codelibs.opensearch.runner.OpenSearchRunner", "-basePath", f"{folder}/nodes", "-numOfNode", "1"),

@@ -11,6 +11,7 @@ import json
 import logging
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 import opensearchpy
 import urllib3
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
-from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLError, TransportError
+from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, OpenSearchWarning, SSLError, TransportError
 
 from whorl.context import seconds_left, trace
 from whorl.engine.opensearch.fields import Json
@@ -38,7 +39,8 @@ from whorl.fingerprint.hashing import well_formed
 MOST_ID_BYTES = 512
 #: Documents that one search pages through by numbers; beyond, the cluster goes on behind a hit.
 RESULT_WINDOW = 10_000
-# The client would write each refusal to standard error, which is for us to tell.
+# The client would write refusals, and what a cluster finds old-fashioned, to standard error: that is for us to tell.
+warnings.filterwarnings("ignore", category=OpenSearchWarning)
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
