@@ -5,8 +5,8 @@
 An OpenSearch with Lucene's ICU analysis is started here (javac compiles a plug-in of it, whose jars come from Maven
 Central), or the one at a URL is asked, which needs the plug-in analysis-icu. Each text is indexed into a field as
 docs/opensearch.md shows it, its term vector is fetched, and tokens and how often each stands there are compared with
-those that whorl makes of the text. Then it is searched for by FINGERPRINT:id_100 on that field, which must find it with
-all of its tokens. Prints a line for each corpus; the exit status is 1 when any text differs.
+those that whorl makes of the text. One text of fifty is searched for by FINGERPRINT:id_100 on that field, which must
+find it with all of its tokens. Prints a line for each corpus; the exit status is 1 when any text differs.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class Comparison:
             indexed = self._client.term_vectors(list(ids), self._field.name)
             for each, (name, text) in ids.items():
                 tokens = sign(text, self._field.scheme, self._field.spelling).tokens
-                if indexed.get(each, {}) != Counter(tokens) or not self._finds_itself(each, len(tokens)):
+                # Searches take longest, and differ in nothing but the tokens.
+                is_found = each != "t0" or self._finds_itself(each, len(tokens))
+                if indexed.get(each, {}) != Counter(tokens) or not is_found:
                     self.differing.append(name)
                     self.known += any(mark in text for mark in SOUND_MARKS)
             self.differing += [reason for _, _, reason in refused]
