@@ -10,9 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from whorl.cli.hamming import find_all, find_clusters
+from whorl.cli.main import main
 from whorl.hamming import find_pairs
 
 MOST = 2**64 - 1
@@ -49,6 +51,24 @@ def test_clusters(route: str, run: Callable[..., tuple[int, str, str]]) -> None:
     code, output, messages = run(find_clusters, "15\n7\n3\n0\n18446744073709551615", "--bl=5", "--dist", "1")
     assert (code, output) == (0, "[3, 7, 15]\n")
     assert messages == "Reading hashes from F/codes\nComputing clusters...\nWriting results to F/out\n"
+
+
+def test_documents_by_their_codes(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    """
+    What whorl simhash writes with ids is read, and the answer is in ids; equal codes are of one cluster.
+    """
+    texts = {"a": "one two three four", "b": "one two three four", "c": "something else altogether", "d": "one"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    for form in ("tsv", "json"):
+        codes = CliRunner().invoke(
+            main, ["simhash", *(str(tmp_path / f"{name}.txt") for name in texts), "--format", form]
+        )
+        wanted = f'["{tmp_path}/a.txt", "{tmp_path}/b.txt"]\n'
+        for command in (find_all, find_clusters):
+            assert run(command, codes.stdout, "-b", "5", "-d", "2")[:2] == (0, wanted)
+    code, _, messages = run(find_all, "1\ta\nx\tb\n", "-b", "5", "-d", "2")
+    assert (code, "F/codes:2: expected a code, a tab and an id" in messages) == (9, True)
 
 
 def test_no_codes_are_no_pairs(run: Callable[..., tuple[int, str, str]]) -> None:

@@ -10,10 +10,11 @@ import contextlib
 import errno
 import getopt
 import io
+import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
 
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
     from whorl.hamming.pairs import Progress
 
 _MOST_BLOCKS, _DIGITS = 64, 19
+#: Bytes of the first line that tell whether there are ids.
+_FIRST_LINE = 4096
 _HELP = """\
 usage: {name} --blocks BLOCKS --distance DISTANCE [--input INPUT] [--output OUTPUT]
 
 Reads simhashes, one decimal number a line, and writes {what}
-that differ in at most DISTANCE bits, one a line: [1, 3].
+that differ in at most DISTANCE bits, one a line: [1, 3]. Of lines with ids, as
+'whorl simhash --format tsv' or json writes them, the ids: ["a.txt", "b.txt"].
 
   -b, --blocks BLOCKS      Bit blocks, more than DISTANCE and at most 64 (the answer does not depend on it)
   -d, --distance DISTANCE  Bits that may differ, at least 1
@@ -49,6 +53,7 @@ class _Job(NamedTuple):
     than: str
     what: str
     find: Callable[[Codes, int, Progress], Iterator[Groups]]
+    are_pairs: bool
 
 
 class _ExitError(Exception):
@@ -62,15 +67,16 @@ class _ExitError(Exception):
 def find_all(arguments: Sequence[str] | None = None) -> int:
     """Run simhash-find-all; return its exit code."""
     return _main(
-        _Job("simhash-find-all", "matches", "matches", ">=", "all pairs of them", _pairs),
+        _Job("simhash-find-all", "matches", "matches", ">=", "all pairs of them", _pairs, are_pairs=True),
         arguments,
     )
 
 
 def find_clusters(arguments: Sequence[str] | None = None) -> int:
     """Run simhash-find-clusters; return its exit code."""
+    what = "all groups of them connected by pairs"
     return _main(
-        _Job("simhash-find-clusters", "clusters", "results", ">", "all groups of them connected by pairs", _clusters),
+        _Job("simhash-find-clusters", "clusters", "results", ">", what, _clusters, are_pairs=False),
         arguments,
     )
 
@@ -131,10 +137,10 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
         if not is_right:
             raise _ExitError(code, message)
     _say(f"Reading hashes from {'stdin.' if source == '-' else source}")
-    codes = _read(source)
+    codes, ids = _read(source)
     _say(f"Computing {job.sought}...")
     with _progress(target) as progress:
-        _write(job, target, job.find(codes, distance, progress))
+        _write(job, target, _lines(job, job.find(codes, distance, progress), ids))
 
 
 def _number(text: str | None) -> int:
@@ -151,8 +157,10 @@ def _standard(stream: TextIO | None) -> BinaryIO:
     return stream.buffer
 
 
-def _read(source: str) -> Codes:
+def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
+    """Return the codes, and the ids of each where there are some."""
     from whorl.hamming import routes as hamming_routes
+    from whorl.hamming.labelled import chained, is_labelled, read_labelled
     from whorl.hamming.text import read_codes
 
     try:
@@ -167,24 +175,34 @@ def _read(source: str) -> Codes:
                 seconds = size / _LINE * _PLAIN_SECONDS
                 if seconds > hamming_routes.LOADING_SECONDS:  # then better before anything is read
                     hamming_routes.loops(seconds)
-            return read_codes(stream, "stdin" if source == "-" else source)
+            name, ahead = "stdin" if source == "-" else source, stream.readline(_FIRST_LINE)
+            if is_labelled(ahead):
+                return read_labelled(chained(ahead, stream), name)
+            return read_codes(stream, name, ahead), {}
     except OSError as problem:
         raise _ExitError(7, f"Error reading {source}") from problem
     except ParameterError as problem:
         raise _ExitError(9, str(problem)) from None
 
 
-def _write(job: _Job, target: str, found: Iterator[Groups]) -> None:
+def _lines(job: _Job, found: Iterator[Groups], ids: Mapping[int, list[str]]) -> Iterator[bytes]:
+    from whorl.hamming.labelled import ids_of_clusters, ids_of_pairs
     from whorl.hamming.text import lines_of
 
+    if ids:
+        groups = ids_of_pairs(found, ids) if job.are_pairs else ids_of_clusters(found, ids)
+        return (f"{json.dumps(group, ensure_ascii=False)}\n".encode() for group in groups)
+    return (text for groups in found for text in lines_of(groups))
+
+
+def _write(job: _Job, target: str, lines: Iterator[bytes]) -> None:
     to = "Writing results to stdout." if target == "-" else f"Writing {job.written} to {target}"
     _say(to)
     try:
         with contextlib.ExitStack() as opened:
             stream = _standard(sys.stdout) if target == "-" else opened.enter_context(Path(target).open("wb"))
-            for groups in found:
-                for text in lines_of(groups):
-                    stream.write(text)
+            for text in lines:
+                stream.write(text)
             stream.flush()
     except OSError as problem:
         raise _ExitError(8, f"Error writing {target}") from problem

@@ -6,13 +6,15 @@ import json
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from whorl.cli.options import ID_COLUMN, TEXT_COLUMN
+
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
+    from whorl.ingest.rows.columns import Columns
     from whorl.model import Document
 
 
@@ -33,23 +35,29 @@ if TYPE_CHECKING:
     show_default=True,
     help="A code a line; a code, a tab and the document's id; a JSON object.",
 )
-def simhash(paths: tuple[str, ...], scheme_name: str | None, form: str) -> None:
+@TEXT_COLUMN
+@ID_COLUMN
+def simhash(
+    paths: tuple[str, ...], scheme_name: str | None, form: str, text_column: str | None, id_column: str | None
+) -> None:
     """Print the SimHash code of each document: 64 bits, of which near-duplicates differ in few.
 
-    Reads files and folders as 'whorl index' does, and standard input (-) as one text. Codes are decimal numbers. A
+    Reads what 'whorl index' does; standard input (-) is one text, unless it holds rows. Codes are decimal numbers. A
     document with nothing to hash is left out and reported: its code would be 0, as that of every other such document.
     """
     from whorl.cli.render.console import problem_lines
     from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, named, simhashes_of
     from whorl.ingest.files import Problem
+    from whorl.ingest.rows.columns import Columns
 
+    columns = Columns(text_column or "text", id_column, further=frozenset())
     scheme = named(scheme_name) if scheme_name else DEFAULT_SCHEME
     problems: list[Problem] = []
     waiting: deque[str] = deque()
     printed = 0
 
     def texts() -> Iterator[str]:
-        for document in _documents(paths, problems.append):
+        for document in _documents(paths, columns, problems.append, tables_are_text=text_column is None):
             waiting.append(document.id)
             yield document.text
 
@@ -64,20 +72,18 @@ def simhash(paths: tuple[str, ...], scheme_name: str | None, form: str) -> None:
     finally:
         for line in problem_lines(problems, "gave no code"):
             click.echo(line, err=True)
-    if (problems and not printed) or not all(path == "-" or Path(path).exists() for path in paths):
+    if (problems and not printed) or any(each.documents is None for each in problems):
         sys.exit(1)
 
 
-def _documents(paths: tuple[str, ...], on_problem: Callable[[Problem], None]) -> Iterator[Document]:
-    from whorl.ingest.files import documents_in, files_under, source_text
-    from whorl.model import Document
+def _documents(
+    paths: tuple[str, ...], columns: Columns, on_problem: Callable[[Problem], None], *, tables_are_text: bool
+) -> Iterator[Document]:
+    from whorl.ingest.files import documents_in
+    from whorl.ingest.places import places
 
-    for path in paths:
-        if path == "-":
-            yield Document(id="-", text=source_text("-"))
-        else:
-            for file in files_under([Path(path)], on_problem):
-                yield from documents_in(file, on_problem)
+    for place in places(paths, on_problem):
+        yield from documents_in(place.file, on_problem, columns, tables_are_text=tables_are_text)
 
 
 def _line(code: int, document_id: str, scheme: str, form: str) -> str:

@@ -23,13 +23,18 @@ _BLANKS = b" \t\v\f\r"
 _SHOWN = 60
 
 
-def read_codes(stream: BinaryIO, name: str) -> Codes:
+def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
     """Read one decimal number from each line; blanks around it do not count.
+
+    Args:
+        stream: The lines.
+        name: What to call it.
+        ahead: What was read of it already.
 
     Raises:
         ParameterError: A line holds something else, or a number above 2**64 - 1; the message begins with name and line.
     """
-    read, rest, line = [np.empty(0, np.uint64)], b"", 1
+    read, rest, line = [np.empty(0, np.uint64)], ahead, 1
     while chunk := stream.read(_CHUNK):
         whole, newline, rest_of_chunk = chunk.rpartition(b"\n")
         if not newline:
@@ -39,7 +44,7 @@ def read_codes(stream: BinaryIO, name: str) -> Codes:
         line += read[-1].size
         rest = rest_of_chunk
     if rest:
-        read.append(_numbers(rest + b"\n", name, line))
+        read.append(_numbers(rest if rest.endswith(b"\n") else rest + b"\n", name, line))
     return np.concatenate(read)
 
 

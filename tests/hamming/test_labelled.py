@@ -1,0 +1,80 @@
+"""Codes with ids: what a line may be, and groups of documents."""
+
+from __future__ import annotations
+
+import io
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.errors import ParameterError
+from whorl.hamming import find_clusters, find_pairs
+from whorl.hamming.codes import Groups
+from whorl.hamming.labelled import chained, ids_of_clusters, ids_of_pairs, is_labelled, read_labelled
+
+
+def test_lines_with_ids() -> None:
+    """
+    Of both forms; blanks in ids stay, and codes that come again have several.
+    """
+    lines = [b"7\ta b\n", b'{"id": "\\u00e9", "scheme": "s", "simhash": 18446744073709551615}\r\n', " 7 \tü".encode()]
+    codes, ids = read_labelled(lines, "F")
+    assert codes.tolist() == [7, 2**64 - 1]
+    assert ids == {7: ["a b", "ü"], 2**64 - 1: ["é"]}
+    assert [is_labelled(line) for line in (*lines, b"7\n", b"7\t\n", b"", b"7 a")] == [True] * 3 + [False] * 4
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"7\t", b"7 a", b"-1\ta", b"18446744073709551616\ta", b"1_0\ta", b'{"id": "a"}', b'{"id": 1, "simhash": 1}',
+     b'{"id": "a", "simhash": true}', b"{", b"7\t\xff", "\u0667\ta".encode()],
+)  # fmt: skip
+def test_lines_that_are_wrong(line: bytes) -> None:
+    """
+    The message begins with the file and the line.
+    """
+    with pytest.raises(ParameterError, match=r"^F:2: expected a code, a tab and an id"):
+        read_labelled([b"7\ta", line], "F")
+
+
+def test_codes_of_two_schemes() -> None:
+    """
+    They have nothing to do with each other.
+    """
+    lines = [b'{"id": "a", "scheme": "s", "simhash": 1}', b'{"id": "b", "scheme": "t", "simhash": 1}']
+    with pytest.raises(ParameterError, match="F:2: codes of s and t cannot be compared"):
+        read_labelled(lines, "F")
+
+
+@given(st.lists(st.integers(0, 63), max_size=12), st.integers(0, 2))
+def test_documents_by_their_codes(codes: list[int], distance: int) -> None:
+    """
+    All pairs of documents whose codes are that near, and what they connect.
+    """
+    named = {str(at): code for at, code in enumerate(codes)}
+    distinct, ids = read_labelled([f"{code}\t{each}\n".encode() for each, code in named.items()], "F")
+    pairs = {frozenset((a, b)) for a, b in combinations(named, 2) if (named[a] ^ named[b]).bit_count() <= distance}
+    found = find_pairs(distinct, distance)
+    several = Groups(found.ravel(), np.arange(0, found.size + 1, 2))
+    told = [frozenset(pair) for pair in ids_of_pairs([several], ids)]
+    assert (set(told), len(told)) == (pairs, len(pairs))
+    roots = {each: each for each in named}
+    for _ in named:
+        for a, b in map(sorted, pairs):
+            roots[a] = roots[b] = min(roots[a], roots[b])
+    wanted = {frozenset(a for a in named if roots[a] == root) for root in roots.values()}
+    clusters = list(ids_of_clusters([find_clusters(distinct, distance)], ids))
+    assert {frozenset(each) for each in clusters} == {each for each in wanted if len(each) > 1}
+    assert len(clusters) == len({frozenset(each) for each in clusters})
+
+
+def test_a_long_first_line() -> None:
+    """
+    It is put together again.
+    """
+    assert list(chained(b"1\ta", io.BytesIO(b"bc\n2\td\n"))) == [b"1\tabc\n", b"2\td\n"]
+    assert list(chained(b"1\ta\n", io.BytesIO(b""))) == [b"1\ta\n"]
+    assert list(chained(b"", io.BytesIO(b""))) == []
