@@ -86,6 +86,10 @@ def test_clusters_in_every_format(lines: Path, tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO((tmp_path / "c.csv").read_text())))
     assert [row["id"] for row in rows] == [member["id"] for each in clusters for member in each["members"]]
     assert f"cluster {len(expected)}:" in run(lines).stdout
+    run(lines, "-o", tmp_path / "c.parquet")
+    table = pq.read_table(tmp_path / "c.parquet").to_pylist()
+    assert [(row["cluster"], row["id"]) for row in table] == [(row["cluster"], row["id"]) for row in rows]
+    assert {row["cluster"] for row in rows} == {each["cluster"] for each in clusters}
 
 
 def test_a_list_of_what_could_go(lines: Path, tmp_path: Path) -> None:
@@ -197,7 +201,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         (["a.txt", "-o", "no/such/folder/x.csv"], "no/such/folder/x.csv"),
         (["--reference", "a.txt"], "PATHs"),
         (["a.txt", "--reference", "a.txt", "--state", "s"], "--new"),
-        (["a.txt", "--format", "parquet"], "--engine spark"),
+        (["a.txt", "--format", "parquet"], "--output FILE"),
         (["a.txt", "--engine", "spark"], "--output"),
         (["a.txt", "--engine", "spark", "-o", "out", "--state", "s"], "--state"),
     ],
@@ -436,6 +440,22 @@ def test_sets_of_single_words(tmp_path: Path, size: str, pairs: int) -> None:
     done = run(file, "--shingle", size, "--pairs", "--format", "json")
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(each["a"], each["b"], each["jaccard"]) for each in told] == [("S1", "S2", 0.8)] * pairs
+
+
+def test_shingles_of_characters(tmp_path: Path) -> None:
+    """
+    Of one case and with one blank between words; by hand: abcde and abcdf share abcd of three 4-shingles.
+    """
+    file = written(tmp_path / "a.jsonl", {"a": "ABcde", "b": "abcdf", "c": "ab \n cde", "d": "AB cde", "e": "abc"})
+    state = ("--state", tmp_path / "state")
+    done = run(file, "--characters", "--shingle", "4", "--threshold", "30", "--pairs", "--format", "json", *state)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(each["a"], each["b"], each["jaccard"]) for each in told] == [("c", "d", 1.0), ("a", "b", 0.333333)]
+    assert "1 document of fewer than 4 characters" in done.stderr
+    done = run(file, *state)
+    assert (done.exit_code, "characters-c4-" in done.stderr) == (2, True)
+    done = run("--store", tmp_path / "store", "--characters")
+    assert (done.exit_code, "--characters is for PATHs" in done.stderr) == (2, True)
 
 
 def test_a_state_and_a_store_keep_their_shingles(tmp_path: Path) -> None:

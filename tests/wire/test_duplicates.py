@@ -5,14 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import json
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from whorl.duplicates.gathering import duplicates_among
 from whorl.duplicates.question import ask_pairs
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.model import Document
-from whorl.wire.duplicates import cluster_values, left_out, pair_values, write_clusters, write_pairs
+from whorl.wire.duplicates import (
+    cluster_values,
+    left_out,
+    pair_values,
+    write_clusters,
+    write_clusters_parquet,
+    write_pairs,
+    write_pairs_parquet,
+)
 
 ONE, TWO, ODD = Member("one", "First", 30), Member("two", "", 20), Member('a,"b"\n\x1b[31m', "x\ny", 30)
 ALIKE = Pair.of_counts(ONE, TWO, 15, 15, 15)
@@ -72,6 +82,7 @@ def test_clusters_in_every_format() -> None:
     itself = Pair.of_counts(ONE, ONE, 30, 30, 30)
     clusters = [Cluster((itself, ALIKE)), Cluster((Pair.of_counts(ODD, ODD, 30, 30, 30), ABOUT))]
     assert cluster_values(clusters[0]) == {
+        "cluster": "one",
         "documents": 2,
         "members": [
             {"id": "one", "name": "First", "shingles": 30, "jaccard": 1, "a_in_b": 1, "b_in_a": 1, "exact": True},
@@ -86,14 +97,12 @@ def test_clusters_in_every_format() -> None:
         out = io.StringIO()
         assert write_clusters(iter(clusters), form, out) == (2, 4)
         texts[form] = out.getvalue()
-    assert [json.loads(line) for line in texts["json"].splitlines()] == [
-        {"cluster": number, **cluster_values(each)} for number, each in enumerate(clusters, 1)
-    ]
+    assert [json.loads(line) for line in texts["json"].splitlines()] == [cluster_values(each) for each in clusters]
     rows = list(csv.reader(io.StringIO(texts["csv"])))
     assert rows[0] == ["cluster", "documents", "id", "name", "shingles", "jaccard", "a_in_b", "b_in_a", "exact"]
     assert rows[1:3] == [
-        ["1", "2", "one", "First", "30", "1.0", "1.0", "1.0", "true"],
-        ["1", "2", "two", "", "20", "0.428571", "0.5", "0.75", "true"],
+        ["one", "2", "one", "First", "30", "1.0", "1.0", "1.0", "true"],
+        ["one", "2", "two", "", "20", "0.428571", "0.5", "0.75", "true"],
     ]
     assert texts["table"].splitlines() == [
         "cluster 1: 2 documents",
@@ -104,6 +113,31 @@ def test_clusters_in_every_format() -> None:
         "  100.0%  a,\"b\"\ufffd\ufffd[31m  x\ufffdy",
         "  ~50.0%  a,\"b\"\ufffd\ufffd[31m  x\ufffdy",
     ]  # fmt: skip
+
+
+def test_parquet_has_the_rows_of_csv() -> None:
+    """
+    With types; of nothing found there is the heading, which is the schema.
+    """
+    itself = Pair.of_counts(ONE, ONE, 30, 30, 30)
+    cluster = Cluster((itself, ALIKE))
+    kinds: list[tuple[Any, Any, list[Any]]] = [
+        (write_pairs, write_pairs_parquet, [ALIKE, ABOUT]),
+        (write_clusters, write_clusters_parquet, [cluster]),
+    ]
+    for form, write, found in kinds:
+        text, out, empty = io.StringIO(), io.BytesIO(), io.BytesIO()
+        assert write(iter(found), out) == form(iter(found), "csv", text)
+        rows = list(csv.reader(io.StringIO(text.getvalue())))
+        table = pq.read_table(out)
+        assert table.schema.names == rows[0]
+        assert [[str(each) for each in row.values()] for row in table.to_pylist()] == [
+            [{"true": "True", "false": "False"}.get(each, each) for each in row] for row in rows[1:]
+        ]
+        assert {str(kind) for kind in table.schema.types} <= {"string", "double", "bool", "int64"}
+        assert str(table.schema.field("jaccard").type) == "double"
+        write(iter([]), empty)
+        assert pq.read_table(empty).schema == table.schema
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ _MOST_LOST = 0.01
 #: What is counted while something is done.
 _COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
-_SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
+_SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 
 
 @click.command()
@@ -59,7 +60,7 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     "--format",
     "form",
     type=click.Choice(["json", "csv", "table", "parquet"]),
-    help="Default: by the name of FILE, else table. parquet is Spark's.",
+    help="Default: by the name of FILE, else table.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where to write.")
 @click.option(
@@ -112,9 +113,10 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
 @click.option(
     "--shingle",
     type=click.IntRange(1, 999),
-    metavar="WORDS",
-    help="Words in a shingle; 1 compares sets of words.  [default: 5, or the store's]",
+    metavar="N",
+    help="Words in a shingle; 1 compares sets of words.  [default: 5, or the store's; 9 characters]",
 )
+@click.option("--characters", is_flag=True, help="Shingles are made of characters, not of words.")
 @click.option("--strict", is_flag=True, help="Fail if anything could not be read; else if more than 1 in 100.")
 @click.option("--workers", type=click.IntRange(1), help="Threads that read PATHs; more help little.  [default: 1]")
 @click.option(
@@ -146,6 +148,7 @@ def duplicates(
     id_column: str | None,
     within: str | None,
     shingle: int | None,
+    characters: bool,
     strict: bool,
     workers: int | None,
     engine: str,
@@ -164,6 +167,7 @@ def duplicates(
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.reading import Reading
     from whorl.fingerprint.scheme import Scheme
+    from whorl.fingerprint.words.tokenizer import CHARACTERS
     from whorl.ingest.rows.columns import Columns
 
     if paths and store is not None:
@@ -187,7 +191,7 @@ def duplicates(
         )
     for option, value in {
         "--within-column": within, "--text-column": text_column, "--id-column": id_column,
-        "--filtered": filtered, "--annotated": annotated,
+        "--filtered": filtered, "--annotated": annotated, "--characters": characters or None,
     }.items():  # fmt: skip
         if value is not None and not paths:
             raise ParameterError(f"{option} is for PATHs; name some")
@@ -201,16 +205,15 @@ def duplicates(
         raise ParameterError("--complete is about clusters; leave --pairs away")
     question = ask_pairs(metric, threshold, recall)
     columns = Columns(text_column or "text", id_column)
+    scheme = Scheme(CHARACTERS, shingle or 9) if characters else Scheme(shingle_size=shingle or 5)
     if engine == "spark":
         local = {
             "--state": state, "--keep": keep, "--store": store, "--workers": workers, "--reference": reference or None,
             "--within-column": within, "--filtered": filtered, "--annotated": annotated,
         }  # fmt: skip
         kinds = {"wants_clusters": wants_clusters, "complete": complete, "strict": strict}
-        _on_spark(paths, question, form, output, local, Scheme(shingle_size=shingle or 5), columns, **kinds)
+        _on_spark(paths, question, form, output, local, scheme, columns, **kinds)
         return
-    if form == "parquet":
-        raise ParameterError("parquet is what --engine spark writes; here it is json, csv or table")
     file = None if output is None else Path(output)
     if file is not None and delete_list is not None and file.absolute() == delete_list.absolute():
         raise ParameterError(f"--output and --delete-list are one file, {file}; name two")
@@ -218,6 +221,11 @@ def duplicates(
         if target is not None:
             require_writable(target)
     form = form or (_SUFFIXES.get(file.suffix.lower(), "table") if file else "table")
+    if form == "parquet":
+        if file is None:
+            raise ParameterError("parquet is for a file; name it with --output FILE")
+        if find_spec("pyarrow") is None:
+            raise ParameterError("writing parquet needs more: pip install 'whorl[data]'")
     folders = {each: each is annotated for each in (filtered, annotated) if each is not None}
     if folders and keep is None:
         keep = Keep("first")
@@ -249,7 +257,7 @@ def duplicates(
             search = duplicates_among(
                 reading.documents(),
                 question,
-                scheme=Scheme(shingle_size=shingle or 5),
+                scheme=scheme,
                 reference=reading.reference() if reference else (),
                 folder=state,
                 dates=reading.date,
@@ -364,15 +372,18 @@ def _in_store(
 def _write(
     found: Duplicates, form: str, output: Path | None, *, wants_clusters: bool, complete: bool, only_new: bool
 ) -> None:
-    from whorl.wire.duplicates import write_clusters, write_pairs
+    from whorl.wire.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
     from whorl.wire.text import counted
 
-    with written_file(output) as out:
+    with written_file(output, is_binary=form == "parquet") as out:
         if wants_clusters:
-            clusters, documents = write_clusters(found.clusters(complete=complete, only_new=only_new), form, out)
-            told = f"{counted(clusters, 'cluster')} with {counted(documents, 'document')}"
+            sought = found.clusters(complete=complete, only_new=only_new)
+            written = write_clusters_parquet(sought, out) if form == "parquet" else write_clusters(sought, form, out)
+            told = f"{counted(written[0], 'cluster')} with {counted(written[1], 'document')}"
         else:
-            told = counted(write_pairs(found.pairs(only_new=only_new), form, out), "pair")
+            pairs = found.pairs(only_new=only_new)
+            count = write_pairs_parquet(pairs, out) if form == "parquet" else write_pairs(pairs, form, out)
+            told = counted(count, "pair")
     click.echo(f"{told}, of {counted(found.documents, 'document')} in all", err=True)
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import IO, Any
 
 import click
 
@@ -75,8 +75,12 @@ def require_writable(target: Path) -> None:
 
 
 @contextmanager
-def written_file(output: Path | None) -> Iterator[TextIO]:
+def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
     """Open what is written to, standard output where None; a file is in its place once it is complete.
+
+    Args:
+        output: The file.
+        is_binary: Whether bytes are written, not text.
 
     Raises:
         ParameterError: It cannot be written.
@@ -88,7 +92,7 @@ def written_file(output: Path | None) -> Iterator[TextIO]:
     is_file = output.is_file() or not output.exists()
     partial = _partial(output) if is_file else output
     try:
-        with partial.open("w", encoding="utf-8", newline="\n") as out:
+        with partial.open("wb") if is_binary else partial.open("w", encoding="utf-8", newline="\n") as out:
             yield out
         if is_file:
             partial.replace(output)

@@ -228,7 +228,7 @@ def _gather(
                     continue
                 # Too many would wait behind a text that waits for others to be read with.
                 sketch = known_texts.get(digest) if len(waiting) < _MOST_WAITING else None
-                if sketch is None and has_few_words.match(document.text):
+                if sketch is None and scheme.unit == "words" and has_few_words.match(document.text):
                     sketch = empty
                 waiting.append((document.id, document.name, worth, digest, part, sketch))
                 if sketch is None:
@@ -336,4 +336,4 @@ def _found(
         pairs = settled(archive, archived, pairs, question, read, lambda count: progress("reading whole", count))
     if archive.lasts:
         archive.keep_pairs(pairs, archived.numbers)
-    return Duplicates(archive, archived, pairs, firsts, archived.is_new, scheme.shingle_size)
+    return Duplicates(archive, archived, pairs, firsts, archived.is_new, scheme)

@@ -17,6 +17,7 @@ from whorl.duplicates.keep import Keep
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
 from whorl.errors import ParameterError
+from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 
 #: Pairs, or members of clusters, of which ids and names are looked up at once.
@@ -102,7 +103,7 @@ class Duplicates:
         pairs: The pairs among different documents.
         firsts: For each document the first one that is equal to it.
         is_new: Which documents were not compared before.
-        shingle_size: Words in a shingle.
+        scheme: What shingles are.
     """
 
     def __init__(
@@ -112,10 +113,10 @@ class Duplicates:
         pairs: Pairs,
         firsts: Numbers,
         is_new: npt.NDArray[np.bool_],
-        shingle_size: int,
+        scheme: Scheme,
     ) -> None:
         self._archive, self._archived, self._pairs, self._firsts = archive, archived, pairs, firsts
-        self._is_new, self.shingle_size = is_new, shingle_size
+        self._is_new, self.scheme = is_new, scheme
         #: Documents of a store that have no sketch, and so are not among these.
         self.without_sketch = 0
         self.documents = len(archived.sketches)

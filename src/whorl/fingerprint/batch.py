@@ -220,7 +220,8 @@ def hashed(
         raise ParameterError(f"workers must be at least 1, got {workers}")
     if isinstance(texts, str):
         raise ParameterError("this is one text, not several; give a list of it")
-    segmenter_of(scheme.profile)
+    if scheme.unit == "words":
+        segmenter_of(scheme.profile)
     return _one_by_one(iter(texts), scheme, parts, workers or _processors(), progress or _ignore)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
+from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, PROFILES
 
 #: As `Scheme.name` writes it; what Lucene's filter has by default is left out.
 _NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?", re.ASCII)
@@ -20,8 +20,8 @@ class Scheme:
     """Everything that a signature depends on; signatures of different schemes cannot be compared.
 
     Args:
-        profile: Word-break profile: the ICU tables that split the text into words.
-        shingle_size: Words in a shingle, 1 to 999.
+        profile: Word-break profile: the ICU tables that split the text into words; or CHARACTERS.
+        shingle_size: Words, or characters, in a shingle, 1 to 999.
         bucket_count: Buckets of the hash space, 1 to 65536; Lucene's bucketCount.
         hash_count: Hash functions, 1 to 1024, each with buckets of its own; Lucene's hashCount.
         hash_set_size: Smallest hashes that a bucket keeps, 1 to 65536; Lucene's hashSetSize.
@@ -55,12 +55,17 @@ class Scheme:
         return self.hash_count == 1 and self.hash_set_size == 1 and self.rotation
 
     @property
+    def unit(self) -> str:
+        """What shingles are made of: "words" or "characters"."""
+        return CHARACTERS if self.profile == CHARACTERS else "words"
+
+    @property
     def name(self) -> str:
         """The scheme in one word, as stored and shown: `minhash1-icu74-w5-b512`."""
         more = f"-h{self.hash_count}" if self.hash_count > 1 else ""
         more += f"-s{self.hash_set_size}" if self.hash_set_size > 1 else ""
         more += "" if self.rotation else "-unrotated"
-        return f"minhash{self.version}-{self.profile}-w{self.shingle_size}-b{self.bucket_count}{more}"
+        return f"minhash{self.version}-{self.profile}-{self.unit[0]}{self.shingle_size}-b{self.bucket_count}{more}"
 
     @classmethod
     def named(cls, name: str) -> Self:

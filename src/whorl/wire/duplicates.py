@@ -1,11 +1,12 @@
-"""Duplicates as JSON lines, CSV or a table for people: pairs and clusters, written one at a time."""
+"""Duplicates as JSON lines, CSV, Parquet or a table for people: pairs and clusters, written one at a time."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable
-from typing import Any, TextIO
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import IO, Any
 
 from whorl.duplicates.result import Cluster, Duplicates, Pair
 from whorl.fingerprint.statistics.metric import Shares
@@ -13,6 +14,8 @@ from whorl.wire.numbers import percent, shares_values
 from whorl.wire.text import counted, printable
 
 FORMATS = ("json", "csv", "table")
+#: Rows that Parquet keeps in one group.
+_GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
 _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", *_SHARES)
@@ -24,8 +27,9 @@ def pair_values(pair: Pair) -> dict[str, Any]:
 
 
 def cluster_values(cluster: Cluster) -> dict[str, Any]:
-    """Return a cluster as JSON values: how many documents, and each with what it (B) shares with the first (A)."""
+    """Return a cluster as JSON values: its first document's id, how many it has, and each as B with that one as A."""
     return {
+        "cluster": _name(cluster),
         "documents": len(cluster.matches),
         "members": [
             {"id": match.b.id, "name": match.b.name, "shingles": match.b.size, **_shares(match)}
@@ -37,7 +41,7 @@ def cluster_values(cluster: Cluster) -> dict[str, Any]:
 def left_out(found: Duplicates) -> list[str]:
     """Say which documents were not compared."""
     lacks = (
-        (found.too_short, f"of fewer than {found.shingle_size} words"),
+        (found.too_short, f"of fewer than {found.scheme.shingle_size} {found.scheme.unit}"),
         (found.without_sketch, "without a sketch"),
     )
     return [
@@ -47,7 +51,7 @@ def left_out(found: Duplicates) -> list[str]:
     ]
 
 
-def write_pairs(pairs: Iterable[Pair], form: str, out: TextIO) -> int:
+def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str]) -> int:
     """Write pairs, and return how many they were.
 
     Args:
@@ -65,14 +69,14 @@ def write_pairs(pairs: Iterable[Pair], form: str, out: TextIO) -> int:
         if form == "json":
             out.write(_line(pair_values(pair)))
         elif form == "csv":
-            rows.writerow([pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name])
+            rows.writerow(_csv(_pair_row(pair)))
         else:
             shares = "".join(f"{_percent(pair, name):>10}" for name in Shares.NAMES)
             out.write(f"{shares}  {printable(pair.a.id)} | {printable(pair.b.id)}\n")
     return count
 
 
-def write_clusters(clusters: Iterable[Cluster], form: str, out: TextIO) -> tuple[int, int]:
+def write_clusters(clusters: Iterable[Cluster], form: str, out: IO[str]) -> tuple[int, int]:
     """Write clusters, and return how many they were, and how many documents are in them.
 
     Args:
@@ -88,18 +92,78 @@ def write_clusters(clusters: Iterable[Cluster], form: str, out: TextIO) -> tuple
         size = len(cluster.matches)
         documents += size
         if form == "json":
-            out.write(_line({"cluster": count, **cluster_values(cluster)}))
-            continue
-        if form == "table":
+            out.write(_line(cluster_values(cluster)))
+        elif form == "csv":
+            rows.writerows(map(_csv, _cluster_rows(cluster)))
+        else:
             out.write(f"{chr(10) if count > 1 else ''}cluster {count:,}: {counted(size, 'document')}\n")
-        for match in cluster.matches:
-            member = match.b
-            if form == "csv":
-                rows.writerow([count, size, member.id, member.name, member.size, *_cells(match)])
-            else:
+            for match in cluster.matches:
+                member = match.b
                 name = f"  {printable(member.name)}" if member.name and member.name != member.id else ""
                 out.write(f"{_percent(match, 'jaccard'):>8}  {printable(member.id)}{name}\n")
     return count, documents
+
+
+def write_pairs_parquet(pairs: Iterable[Pair], out: IO[bytes]) -> int:
+    """Write pairs as Parquet, and return how many they were."""
+    return _write_parquet(_PAIR_COLUMNS, map(_pair_row, pairs), out)
+
+
+def write_clusters_parquet(clusters: Iterable[Cluster], out: IO[bytes]) -> tuple[int, int]:
+    """Write clusters as Parquet, a row for each document, and return how many they were, and how many documents."""
+    count = 0
+
+    def rows() -> Iterator[list[object]]:
+        nonlocal count
+        for cluster in clusters:
+            count += 1
+            yield from _cluster_rows(cluster)
+
+    documents = _write_parquet(_CLUSTER_COLUMNS, rows(), out)
+    return count, documents
+
+
+def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: IO[bytes]) -> int:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    others = {
+        "documents": pa.int64(),
+        "shingles": pa.int64(),
+        "exact": pa.bool_(),
+        **dict.fromkeys(Shares.NAMES, pa.float64()),
+    }
+    schema = pa.schema([(name, others.get(name, pa.string())) for name in columns])
+    count, left = 0, iter(rows)
+    with parquet.ParquetWriter(out, schema) as writer:
+        while some := list(islice(left, _GROUP)):
+            arrays = [
+                pa.array(column, field.type) for column, field in zip(zip(*some, strict=True), schema, strict=True)
+            ]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            count += len(some)
+    return count
+
+
+def _pair_row(pair: Pair) -> list[object]:
+    """Return a pair in _PAIR_COLUMNS."""
+    return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name]
+
+
+def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
+    """Yield the documents of a cluster in _CLUSTER_COLUMNS."""
+    name, size = _name(cluster), len(cluster.matches)
+    for match in cluster.matches:
+        yield [name, size, match.b.id, match.b.name, match.b.size, *_cells(match)]
+
+
+def _name(cluster: Cluster) -> str:
+    """Return what a cluster is called: the id of its first document, which is the same in every format and engine."""
+    return cluster.matches[0].b.id
+
+
+def _csv(row: list[object]) -> list[object]:
+    return [str(value).lower() if isinstance(value, bool) else value for value in row]
 
 
 def _shares(pair: Pair) -> dict[str, object]:
@@ -109,7 +173,7 @@ def _shares(pair: Pair) -> dict[str, object]:
 def _cells(pair: Pair) -> list[object]:
     """Return the shares as the cells of a row; the ends of intervals have no room there."""
     values = _shares(pair)
-    return [*(values[name] for name in Shares.NAMES), str(pair.is_exact).lower()]
+    return [*(values[name] for name in Shares.NAMES), pair.is_exact]
 
 
 def _percent(pair: Pair, name: str) -> str:

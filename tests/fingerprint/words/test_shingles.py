@@ -14,7 +14,7 @@ from whorl.fingerprint.hashing import join, well_formed
 from whorl.fingerprint.minhash.minima import text_minima
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, pieces
-from whorl.fingerprint.words.tokenizer import PROFILES, tokens
+from whorl.fingerprint.words.tokenizer import CHARACTERS, PROFILES, tokens
 
 #: ASCII, then something else, then ASCII again, each at a length that crosses Lucene's buffers or not.
 _parts = st.tuples(st.sampled_from(["ab c:d ", "ß ", "\ud800", "ーヨ", "x" * 50, "\n"]), st.integers(1, 700))
@@ -56,3 +56,15 @@ def test_joined_words(words: list[str]) -> None:
     assert join(words).words() == words
     assert join(words).followed_by(join(["x", "y"])).words() == [*words, "x", "y"]
     assert join(["x", "y"]).followed_by(join(words)).last(len(words)).words() == words
+
+
+def test_characters_in_the_place_of_words() -> None:
+    """
+    One after the other, whatever the script; pieces are put together without a seam.
+    """
+    text = "\tStraße ﬁn\n 𝒜日本 "
+    assert joined_words(text, CHARACTERS).encoded.tobytes() == join("strasse fin a日本").encoded.tobytes()
+    long = "ab c" * 200_000
+    pieces_of = list(pieces(long, CHARACTERS))
+    assert len(pieces_of) > 1
+    assert sum(len(each.starts) - 1 for each in pieces_of) == len(long)

@@ -30,7 +30,7 @@ def kernel_if_ready(scheme: Scheme) -> kernel.Kernel | None:
     loops know, and while another process compiles the loops for this machine; that process is started here when they
     are wanted for the first time. Where what is compiled cannot be kept, this process compiles, and the caller waits.
     """
-    if not (scheme.fills_every_bucket and kernel.is_available()):
+    if not (scheme.fills_every_bucket and scheme.unit == "words" and kernel.is_available()):
         return None
     try:
         if not kernel.is_kept():

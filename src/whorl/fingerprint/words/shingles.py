@@ -6,6 +6,8 @@ starting numpy's loops. What comes out is what `text.tokens` and `hashing.murmur
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import accumulate, chain, groupby, islice
@@ -17,6 +19,9 @@ from whorl.fingerprint.hashing import JoinedWords, join, murmur3_x64_128
 from whorl.fingerprint.words import tokenizer as plain
 from whorl.fingerprint.words.ascii import ascii_words
 
+_BLANKS = re.compile(r"\s+")
+#: Characters in a piece, where characters are the words.
+_CHARACTERS_IN_PIECE = 1 << 18
 #: Lucene's buffers in a piece: about a million characters, so that memory does not grow with the text.
 _BUFFERS_IN_PIECE = 256
 
@@ -24,9 +29,17 @@ _BUFFERS_IN_PIECE = 256
 def pieces(text: str, profile: str = plain.DEFAULT_PROFILE) -> Iterator[JoinedWords]:
     """Yield the folded words of a text in order, in pieces that end where one of Lucene's buffers does.
 
+    With CHARACTERS for a profile, the characters instead: of one case, in Unicode's form NFKC, a blank for all that
+    stands between words.
+
     Raises:
         ParameterError: There is no such profile.
     """
+    if profile == plain.CHARACTERS:
+        folded = _BLANKS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+        for at in range(0, len(folded), _CHARACTERS_IN_PIECE):
+            yield join(folded[at : at + _CHARACTERS_IN_PIECE])
+        return
     segmenter = plain.segmenter_of(profile)
     for is_ascii, buffers in groupby(plain.buffers(text), str.isascii):
         while some := list(islice(buffers, _BUFFERS_IN_PIECE)):

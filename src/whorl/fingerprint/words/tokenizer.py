@@ -45,6 +45,8 @@ from whorl.fingerprint.words.wordbreak import (
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
+#: In the place of a profile: every character is a word (`shingles.pieces`), as no release of Lucene has it.
+CHARACTERS = "characters"
 
 #: Lucene's ICUTokenizer reads this many UTF-16 units at a time (IOBUFFER).
 BUFFER_UNITS = 4096
