@@ -14,6 +14,7 @@ from whorl.engine.terms import (
     compiled,
     expression,
     joined,
+    joined_text,
     of_words,
     place,
     presence,
@@ -23,6 +24,8 @@ from whorl.engine.terms import (
     values_begin,
 )
 from whorl.fingerprint.hashing import join
+from whorl.fingerprint.words.shingles import joined_words
+from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.planning.clauses import (
     Kind,
     Value,
@@ -146,6 +149,15 @@ def test_words_are_joined_as_their_terms(field: str, words: list[str]) -> None:
     The quick way through and the one word by word come to the same, for words that folding left empty as well.
     """
     assert joined(field, join(words)) == BETWEEN_WORDS.join([term(field, word) for word in words])
+
+
+@given(st.sampled_from(["name", "kind"]), st.text("aÄ😀 .1ﬁ語\N{HANGUL FILLER}", max_size=12), st.integers(1, 100))
+def test_terms_of_short_texts_are_those_of_long_ones(field: str, text: str, times: int) -> None:
+    """
+    Whichever way their words are found.
+    """
+    text *= times
+    assert joined_text(field, text, DEFAULT_PROFILE) == joined(field, joined_words(text, DEFAULT_PROFILE))
 
 
 def test_a_pattern_with_a_blank_fits_the_term() -> None:

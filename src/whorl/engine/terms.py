@@ -17,6 +17,8 @@ from functools import lru_cache
 import numpy as np
 
 from whorl.fingerprint.hashing import JoinedWords
+from whorl.fingerprint.words.shingles import joined_words
+from whorl.fingerprint.words.tokenizer import tokens
 from whorl.planning.clauses import Kind, Value
 from whorl.planning.values import whole
 from whorl.query.ast import Joker, Pattern
@@ -31,6 +33,8 @@ _AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
 _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
 #: tantivy drops terms of 64 KB without a word. Of a longer field or word its beginning is kept, and a digest of all.
 _LONGEST_PART, _BEGINNING = 1000, 200
+#: Characters of a text whose words are sooner found one by one than numpy has started.
+_SHORT = 500
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",
     Kind.KEYWORD: "t",
@@ -63,6 +67,13 @@ def joined(field: str, words: JoinedWords) -> str:
     if field in OWN_FIELDS and not has_blanks and lengths.all() and lengths.max(initial=0) <= 2 * _LONGEST_PART:
         return text
     return BETWEEN_WORDS.join([term(field, word) for word in words.words()])
+
+
+def joined_text(field: str, text: str, profile: str) -> str:
+    """Return the terms of the words of a text that is a field's value, with blanks between them."""
+    if len(text) > _SHORT:
+        return joined(field, joined_words(text, profile))
+    return BETWEEN_WORDS.join([term(field, word) for word in tokens(text, profile)])
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:

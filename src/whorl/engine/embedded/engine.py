@@ -39,7 +39,7 @@ from whorl.engine.embedded.tokens import DocumentTokens
 from whorl.engine.embedded.words import Found
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.engine.references import Role, candidates
-from whorl.engine.terms import joined
+from whorl.engine.terms import joined, joined_text
 from whorl.errors import StoreError
 from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
 from whorl.fingerprint.hashing import well_formed
@@ -345,7 +345,7 @@ class EmbeddedEngine:
         texts = [(name, text) for name, some in document.values().items() for text in some]
         for name, text in (("name", document.name), *texts):
             if text:
-                values.append((name, joined(name, joined_words(text, self._scheme.profile))))
+                values.append((name, joined_text(name, text, self._scheme.profile)))
         kinds = sorted_distinct([found.minima[:, 0]]), lookup_numbers(sketch)
         return Entry(DocumentTokens(sketch.size, kinds), values, document.wholes())
 
