@@ -36,7 +36,9 @@ from engine_solr import MeasuredSolr, own_solr
 from similar import texts
 from whorl import Document, Store, open_store
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.fields import SourceNames
 from whorl.engine.opensearch.local.launcher import start_opensearch
+from whorl.engine.opensearch.setup import create
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.scheme import Scheme
 
@@ -169,12 +171,17 @@ def stock_ways(url: str, texts_by_id: dict[str, str]) -> dict[str, Way]:
 def bytes_of(client: IndexClient) -> int:
     """Return what an index takes on disk once it is one segment.
 
-    Parts that a source leaves out are kept for replicas that might ask for them, until a merge after some while.
+    Sources are kept whole for replicas that might ask for them, until a merge after some while; and one segment alone
+    is not merged.
     """
+    for change in (({"index": {"_id": "more"}}, {"content": "more"}), ({"delete": {"_id": "more"}}, None)):
+        client.bulk([change])
+        client.refresh()
     client.send("POST", client._path("_forcemerge"), max_num_segments="1", flush="true")
-    client.send("POST", client._path("_flush"))
-    found = client.send("GET", client._path("_stats", "store"))
-    return int(found["_all"]["primaries"]["store"]["size_in_bytes"])
+    client.refresh()
+    shards = client.send("GET", client._path("_segments"))["indices"][client.index]["shards"]
+    copies = [copy for some in shards.values() for copy in some]
+    return sum(each["size_in_bytes"] for copy in copies for each in copy["segments"].values() if each["search"])
 
 
 def indexed_plainly(client: IndexClient, body: dict[str, Any], documents: Sequence[Document]) -> float:
@@ -234,6 +241,7 @@ def run(url: str, solr: MeasuredSolr, corpus: Path, count: int, wanted: int, rou
         for client in clients.values():
             client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
         names = {"OpenSearch": clients["whorl"].shown, "Solr": solr.url, "embedded": str(folder)}
+        create(clients["whorl"], SourceNames(), replicas=0)
         stores = {name: stack.enter_context(open_store(each)) for name, each in names.items()}
         seconds = {name: indexed(store, documents) for name, store in stores.items()}
         seconds["stock"] = indexed_plainly(clients["stock"], STOCK, documents)

@@ -26,7 +26,8 @@ from whorl.engine.opensearch.setup import create
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings
 
-IMAGE = "opensearchproject/opensearch:3"
+#: What Docker starts where no other image is named, as `docker.elastic.co/elasticsearch/elasticsearch:9.1.0`.
+IMAGE, OTHER_IMAGE = "opensearchproject/opensearch:3", "WHORL_TEST_OPENSEARCH_IMAGE"
 EXTERNAL = "WHORL_TEST_OPENSEARCH_URL"
 REQUIRED = "WHORL_REQUIRE_OPENSEARCH"
 _DEADLINE_SECONDS = 240.0
@@ -93,24 +94,28 @@ def _answers(url: str) -> bool:
         return False
 
 
+def environment(image: str) -> dict[str, str]:
+    """Return the variables of a container: one node, of which nobody is asked who they are."""
+    if "elasticsearch" in image:
+        own = {"xpack.security.enabled": "false", "ES_JAVA_OPTS": "-Xmx768m"}
+    else:
+        flags = ("DISABLE_SECURITY_PLUGIN", "DISABLE_INSTALL_DEMO_CONFIG")
+        own = {**dict.fromkeys(flags, "true"), "OPENSEARCH_JAVA_OPTS": "-Xmx768m"}
+    return {"discovery.type": "single-node", **own}
+
+
 @contextlib.contextmanager
 def _in_docker() -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from testcontainers.core.container import DockerContainer
 
-        container = (
-            DockerContainer(IMAGE)
-            .with_env("discovery.type", "single-node")
-            .with_env("DISABLE_SECURITY_PLUGIN", "true")
-            .with_env("DISABLE_INSTALL_DEMO_CONFIG", "true")
-            .with_env("OPENSEARCH_JAVA_OPTS", "-Xmx768m")
-            .with_exposed_ports(9200)
-        )
+        image = os.environ.get(OTHER_IMAGE, IMAGE)
+        container = DockerContainer(image).with_envs(**environment(image)).with_exposed_ports(9200)
         try:
             container.start()
         except Exception as error:  # Whatever the client raises: the image cannot be had.
-            raise NoOpenSearchError(f"Docker answers but cannot start {IMAGE}: {error}") from error
+            raise NoOpenSearchError(f"Docker answers but cannot start {image}: {error}") from error
     try:
         url = f"http://{container.get_container_host_ip()}:{container.get_exposed_port(9200)}"
         deadline = time.monotonic() + _DEADLINE_SECONDS
