@@ -33,6 +33,7 @@ DIGITS = 4
 #: Sources of `similar`.
 SOURCES = 40
 _SHOWN = 10
+_OPERATORS = {"and", "or", "not", "to"}
 
 
 def query(chance: random.Random, documents: Sequence[Document], depth: int = 1) -> str:
@@ -42,7 +43,8 @@ def query(chance: random.Random, documents: Sequence[Document], depth: int = 1) 
         joint = chance.choice([" AND ", " OR ", " AND NOT ", " "])
         return f"({joint.join(parts)})"
     document = chance.choice(documents)
-    words = [word for word in tokens(document.text[:5000]) if word.isalnum() and word.isascii()] or ["a"]
+    plain = [word for word in tokens(document.text[:5000]) if word.isalnum() and word.isascii()]
+    words = [word for word in plain if word not in _OPERATORS] or ["a"]
     at = chance.randrange(len(words))
     overlap, probability = chance.choice([5, 20, 33, 50, 80, 100]), chance.choice([50, 90, 99])
     return chance.choice(
@@ -52,7 +54,7 @@ def query(chance: random.Random, documents: Sequence[Document], depth: int = 1) 
             words[at],
             f'"{" ".join(words[at : at + 3])}"',
             f"content:{words[at][:3]}*",
-            f"{words[at]}~",
+            f"{words[at]}~0.8",
             f'id:"{document.id}"',
             f"number:[{at} TO {at + 500}]",
             f"{words[at]} * {words[-1]}",
