@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.engine.opensearch.foreign import ANALYSIS, FINGERPRINT, WORDS
+from tests.engine.opensearch.foreign import ANALYSIS, FINGERPRINT, WORDS, filled
 from whorl import Store, open_store
 from whorl.engine.finding import Level
 from whorl.engine.opensearch import min_hash
@@ -40,6 +40,18 @@ def test_what_the_tokens_are(foreign: IndexClient) -> None:
         shown(foreign, replace(field, hash_count=3))
     with pytest.raises(SchemaError, match="of a kind that whorl does not read: bucket count is 1 to 65536, got 0"):
         shown(foreign, replace(field, bucket_count=0))
+
+
+def test_tokens_without_a_source(other_url: str) -> None:
+    """
+    Where the index keeps them by document, none is needed, and check says that fingerprints can be asked.
+    """
+    for vectors, level in (("yes", Level.NOTE), ("no", Level.ERROR)):
+        with filled(
+            other_url, {"content": {**FINGERPRINT, "term_vector": vectors}}, _source={"enabled": False}
+        ) as client:
+            assert {each.code: each.level for each in check(client, SourceNames())}["no-source"] is level
+            client.raw.indices.delete(index=client.index)
 
 
 def test_one_of_several_fields(foreign: IndexClient) -> None:

@@ -36,8 +36,12 @@ def check(client: IndexClient, names: SourceNames) -> list[Finding]:
     own = described_fields(there, settings)
     # Without any of our fields the cluster's own tokens are asked.
     is_foreign = bool(own) and not described(there, ID)
+    keeps_tokens = is_foreign and any(each.has_vectors for each in own)
     findings += [*_health(client), *_fields(client, there, is_needed=not is_foreign)]
-    findings += [*_source(there, names), *_limits(client, settings)]
+    findings += [
+        *_source(there, names, is_needed=not keeps_tokens),
+        *_limits(client, settings),
+    ]
     findings += _min_hash(client, own, names, asked=is_foreign)
     if not is_foreign and not any(finding.level is Level.ERROR for finding in findings):
         findings += [*_documents(client, there), *_scripts(client)]
@@ -81,10 +85,10 @@ def _fields(client: IndexClient, there: Json, *, is_needed: bool) -> Iterator[Fi
         yield Finding(Level.OK, "fields", "the index has all fields that are searched")
 
 
-def _source(there: Json, names: SourceNames) -> Iterator[Finding]:
+def _source(there: Json, names: SourceNames, *, is_needed: bool) -> Iterator[Finding]:
     if reason := source_trap(there, names):
         yield Finding(
-            Level.ERROR, "no-source", f"texts cannot be read again: {reason}",
+            Level.ERROR if is_needed else Level.NOTE, "no-source", f"texts cannot be read again: {reason}",
             "index the documents into a new index that keeps them",
         )  # fmt: skip
     if keeps_own(there):

@@ -41,6 +41,7 @@ class Described:
         hash_set_size: hashes that a bucket keeps.
         shingle_size: Words in a shingle; 1 where the filter is given words.
         rotation: Whether empty buckets are filled.
+        has_vectors: Whether the index keeps the tokens by document, so that no source is needed.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Described:
     hash_set_size: int
     shingle_size: int
     rotation: bool
+    has_vectors: bool = False
 
     @property
     def scheme(self) -> Scheme:
@@ -99,7 +101,9 @@ def described_fields(there: Json, settings: Mapping[str, Any]) -> list[Described
     """
     analyzers = dict(_analyzers(settings))
     return [
-        replace(analyzers[field["analyzer"]], name=name, place=place)
+        replace(
+            analyzers[field["analyzer"]], name=name, place=place, has_vectors=field.get("term_vector", "no") != "no"
+        )
         for name, (place, field) in _flat(there)
         if field.get("analyzer") in analyzers
     ]
