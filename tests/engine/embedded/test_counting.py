@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from whorl.engine.embedded import runs
 from whorl.engine.embedded.counting import Counted, best, count, is_countable
 from whorl.engine.embedded.tokens import DocumentTokens, TokenIndex, TokenSnapshot
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -113,12 +114,15 @@ def bools(children: st.SearchStrategy[BoundNode]) -> st.SearchStrategy[BoundNode
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(plan=st.recursive(LEAVES, bools, max_leaves=8))
-def test_what_is_counted_is_there(snapshot: TokenSnapshot, plan: BoundNode) -> None:
+@given(plan=st.recursive(LEAVES, bools, max_leaves=8), at_once=st.sampled_from([1, 3, 1 << 20]))
+def test_what_is_counted_is_there(
+    snapshot: TokenSnapshot, plan: BoundNode, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
-    Repeats, minima, bands, sizes and booleans, over documents that were replaced and deleted.
+    Repeats, minima, bands, sizes and booleans, over documents that were replaced and deleted, in any portions.
     """
     assert is_countable(plan)
+    monkeypatch.setattr(runs, "READ_AT_ONCE", at_once)
     found = count(plan, snapshot)
     assert dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True)) == plain(plan)
     assert found.numbers.tolist() == sorted(found.numbers.tolist())

@@ -56,14 +56,32 @@ def write(path: Path, documents: Documents, gone: Sequence[int] = ()) -> Run:
 
 def looked_up(run: Run, kind: int, wanted: Sequence[int]) -> set[tuple[int, int]]:
     """Which of some tokens which numbers have."""
-    owners, places = run.kinds[kind].look_up(np.array(wanted, np.uint64))
-    found = [(wanted[owner], number) for owner, number in zip(owners, run.numbers[places].tolist(), strict=True)]
+    portions = run.kinds[kind].look_up(np.array(wanted, np.uint64))
+    found = [
+        (wanted[owner], number)
+        for owners, places in portions
+        for owner, number in zip(owners, run.numbers[places].tolist(), strict=True)
+    ]
     assert len(found) == len(set(found))
     return set(found)
 
 
 def plain(documents: Documents, kind: int, wanted: Sequence[int]) -> set[tuple[int, int]]:
     return {(token, number) for number, own in documents.items() for token in own[kind] if token in set(wanted)}
+
+
+def test_what_all_documents_have_is_read_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    So a text that comes a hundred thousand times takes no more memory than one that comes a thousand times.
+    """
+    monkeypatch.setattr(runs, "READ_AT_ONCE", 100)
+    own = frozenset(range(1, 40))
+    documents = dict.fromkeys(range(30), (own, own))
+    run = write(tmp_path / "a.run", documents, gone=[])
+    assert looked_up(run, 0, sorted(own)) == plain(documents, 0, sorted(own))
+    sizes = [owners.size for owners, _ in run.kinds[0].look_up(np.array(sorted(own), np.uint64))]
+    assert sum(sizes) == 39 * 30
+    assert max(sizes) <= 100
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

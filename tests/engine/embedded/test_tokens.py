@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ def found(index: TokenIndex) -> dict[int, set[int]]:
             for number in run.numbers[alive].tolist():
                 assert number not in have
                 have[number] = set()
-            for owner, place in zip(*run.kinds[kind].look_up(every), strict=True):
+            for owner, place in chain.from_iterable(zip(*each, strict=True) for each in run.kinds[kind].look_up(every)):
                 if alive[place]:
                     have[int(run.numbers[place])].add(int(owner))
         kinds.append(have)

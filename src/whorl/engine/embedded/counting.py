@@ -101,8 +101,9 @@ def _counted(
         for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
             require_time()
             tokens, weights = _possible(repeats, run.kinds[kind])
-            owners, places = run.kinds[kind].look_up(tokens)
-            places, counts = _sums(places, weights[owners])
+            places, counts = _totals(
+                _sums(places, weights[owners]) for owners, places in run.kinds[kind].look_up(tokens)
+            )
             is_match = (counts >= minimum) & alive[places]
             if sizes is not None:
                 smallest, largest = sizes
@@ -130,6 +131,15 @@ def _sums(places: Numbers, weights: Numbers) -> tuple[Numbers, Numbers]:
     return ordered[starts], np.add.reduceat(weights[order], starts) if starts.size else starts
 
 
+def _totals(portions: Iterable[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
+    """Return the different ones of what several portions have, and the sum of what these have beside each."""
+    keys, sums = np.empty(0, np.int64), np.empty(0, np.int64)
+    for count, (some, own) in enumerate(portions):
+        require_time()
+        keys, sums = _sums(np.concatenate([keys, some]), np.concatenate([sums, own])) if count else (some, own)
+    return keys, sums
+
+
 def _banded(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: float) -> Counted:
     """Count the bands that are there as a whole."""
     members = [frozenset(band) for band in bands]
@@ -145,17 +155,36 @@ def _banded(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: flo
             require_time()
             tokens, _ = _possible(wanted, run.kinds[MINHASH])
             some = [own_bands[token] for token in tokens.tolist()]
-            owners, places = run.kinds[MINHASH].look_up(tokens)
             lengths = np.array([len(own) for own in some], np.int64)
-            at = spread((np.cumsum(lengths) - lengths)[owners], lengths[owners])
-            of_bands = np.array(list(chain.from_iterable(some)), np.int64)[at]
-            keys, counts = _sums(np.repeat(places, lengths[owners]) * len(bands) + of_bands, np.ones_like(at))
+            listed = np.array(list(chain.from_iterable(some)), np.int64)
+            keys, counts = _totals(
+                _in_bands(owners, places, listed, lengths, len(bands))
+                for owners, places in run.kinds[MINHASH].look_up(tokens)
+            )
             whole = keys[counts == needed[keys % len(bands)]] // len(bands)
             places, matching = _sums(whole, np.ones_like(whole))
             places, matching = places[alive[places]], matching[alive[places]]
             yield run.numbers[places], matching.astype(np.float32) * np.float32(weight)
 
     return Counted.together(found())
+
+
+def _in_bands(
+    owners: Numbers, places: Numbers, listed: Numbers, lengths: Numbers, bands: int
+) -> tuple[Numbers, Numbers]:
+    """Return a key for each place and band, and how many of the band's tokens are there.
+
+    Args:
+        owners: Indices of tokens; int64 array of shape (n,).
+        places: The places that have them; of the same shape.
+        listed: The bands of each token, one after the other.
+        lengths: How many these are of each.
+        bands: How many there are in all.
+    """
+    firsts = np.cumsum(lengths) - lengths
+    of_bands = listed[spread(firsts[owners], lengths[owners])]
+    keys = np.repeat(places, lengths[owners]) * bands + of_bands
+    return _sums(keys, np.ones_like(keys))
 
 
 def _combined(must: list[Counted], should: list[Counted], must_not: list[Counted], minimum: int) -> Counted:

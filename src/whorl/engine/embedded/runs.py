@@ -44,6 +44,8 @@ _LEAST_IN_BUCKET = 4
 _STRETCH, _FARTHEST = 16, 255
 #: Entries that are merged at a time.
 _MERGED_AT_ONCE = 1 << 19
+#: Entries that are looked at together, at some 60 bytes each: a token may be that of all documents.
+READ_AT_ONCE = 1 << 20
 _BLOCKS_AT_ONCE = 1 << 12
 #: The types of the tables' columns: numbers, sizes, gone; of each kind counts, starts, crowded stretches and, of each
 #: of these, how many entries stand before each bucket; check sums of the blocks.
@@ -195,6 +197,16 @@ def spread(starts: Numbers, counts: Numbers) -> Numbers:
     return np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if ends.size else 0)
 
 
+def _portions(counts: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield ranges of tokens that have so many entries together as are read at a time, or are one token."""
+    ends, begin = np.cumsum(counts), 0
+    while begin < counts.size:
+        read = ends[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, read + READ_AT_ONCE, side="right")))
+        yield begin, end
+        begin = end
+
+
 class Postings:
     """The entries of one kind of token in a run."""
 
@@ -218,13 +230,13 @@ class Postings:
     def __len__(self) -> int:
         return self._shape.entries
 
-    def look_up(self, tokens: Tokens) -> tuple[Numbers, Numbers]:
-        """Return which of some tokens which documents have.
+    def look_up(self, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
+        """Yield which of some tokens which documents have, some tokens at a time.
 
         Args:
             tokens: In any order; uint64 array of shape (n,), each below 2**token bits.
 
-        Returns:
+        Yields:
             Two int64 arrays: indices of tokens, and places of documents.
         """
         shape = self._shape
@@ -232,12 +244,13 @@ class Postings:
         starts, ends = self._place_of(np.concatenate([buckets, buckets + 1])).reshape(2, -1)
         self._require_sound(buckets, buckets + 1, starts, ends)
         counts = ends - starts
-        owners = np.repeat(np.arange(tokens.size), counts)
-        found = picked(self._raw, spread(starts, counts), shape.width)
         rests = tokens & np.uint64((1 << shape.rest_bits) - 1)
-        is_own = found >> np.uint64(shape.place_bits) == rests[owners]
-        places = found[is_own] & np.uint64((1 << shape.place_bits) - 1)
-        return owners[is_own], places.view(np.int64)
+        for begin, end in _portions(counts):
+            owners = np.repeat(np.arange(begin, end), counts[begin:end])
+            found = picked(self._raw, spread(starts[begin:end], counts[begin:end]), shape.width)
+            is_own = found >> np.uint64(shape.place_bits) == rests[owners]
+            places = found[is_own] & np.uint64((1 << shape.place_bits) - 1)
+            yield owners[is_own], places.view(np.int64)
 
     def _place_of(self, buckets: Numbers) -> Numbers:
         """Return the first entry of each bucket."""
