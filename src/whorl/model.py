@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +27,7 @@ RESERVED_FIELDS = frozenset(
 )
 #: A longer id would not fit a term of either engine in every script.
 MAX_ID_LENGTH = 1000
+_CONTROL = re.compile("[\0-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Document:
                 raise DocumentError(f"{part} must be text, got {getattr(self, part)!r:.80}")
         if not self.id or len(self.id) > MAX_ID_LENGTH:
             raise DocumentError(f"an id has 1 to {MAX_ID_LENGTH} characters, got {len(self.id)}: {self.id!r:.80}")
-        if self.id != well_formed(self.id) or any(ord(char) < 32 or ord(char) == 127 for char in self.id):
+        if _CONTROL.search(self.id) or self.id != well_formed(self.id):
             raise DocumentError(f"an id holds no control characters and no lone surrogates, got {self.id!r:.80}")
         if not isinstance(self.properties, Mapping):
             raise DocumentError(f"properties are named values, got {self.properties!r:.80} (document {self.id!r})")

@@ -151,7 +151,7 @@ def _write(place: Place, columns: Columns, told: Decided, target: Path, counts: 
         try:
             if isinstance(row.values, DocumentError):
                 return None
-            document_id = columns.document(row.values, f"{file}:{row.number}").id
+            document_id = columns.document(row.values, file, row.number).id
         except DocumentError:
             return None
         if not with_columns:

@@ -112,12 +112,12 @@ def documents_in(
     """
     from whorl.model import Document  # here, because the text of one file takes no documents
 
-    name = PurePath(file.name)
+    name, known_as = PurePath(file.name), file.as_posix()
     try:
         with file.open("rb") as opened:
             form = format_of_rows(opened, name, columns, file_text, as_text=tables_are_text)
             if form is None:
-                yield Document(id=file.as_posix(), text=file_text(_bytes(opened), name), name=file.name)
+                yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
             for row in form.rows(opened, columns):
                 if row.number % _TOLD_EVERY == 0 and not opened.closed:
@@ -125,7 +125,7 @@ def documents_in(
                 try:
                     if isinstance(row.values, DocumentError):
                         raise row.values
-                    document = columns.document(row.values, f"{file.as_posix()}:{row.number}")
+                    document = columns.document(row.values, known_as, row.number)
                 except DocumentError as error:
                     on_problem(Problem(f"{file}, {row.place}", str(error)))
                 else:

@@ -18,10 +18,10 @@ def test_a_row_becomes_a_document() -> None:
     """
     Whole numbers are ids, bytes are UTF-8, dates are as ISO 8601 has them; every other column is a property.
     """
-    made = Columns().document(ROW, "file:1")
+    made = Columns().document(ROW, "file", 1)
     assert made == Document("7", "some text", "N", {"made": "2020-05-01", "quality": 0.5})
-    assert Columns(id="").document({**ROW, "id": None}, "file:1").id == "file:1"
-    assert Columns().document({"text": "t", "id": None}, "file:1") == Document("file:1", "t")
+    assert Columns(id="").document({**ROW, "id": None}, "file", 1).id == "file:1"
+    assert Columns().document({"text": "t", "id": None}, "file", 1) == Document("file:1", "t")
 
 
 def test_columns_that_do_not_matter_may_hold_anything() -> None:
@@ -29,11 +29,11 @@ def test_columns_that_do_not_matter_may_hold_anything() -> None:
     Only those that are asked for become properties.
     """
     row = {**ROW, "name": {"a": 1}, "meta": {"b": [{}]}, "": 3}
-    assert Columns(further=frozenset({"made"})).document(row, "x") == Document(
+    assert Columns(further=frozenset({"made"})).document(row, "x", 1) == Document(
         "7", "some text", "", {"made": "2020-05-01"}
     )
     with pytest.raises(DocumentError):
-        Columns().document(row, "x")
+        Columns().document(row, "x", 1)
 
 
 def test_columns_of_other_names() -> None:
@@ -42,7 +42,7 @@ def test_columns_of_other_names() -> None:
     """
     columns = Columns(text="body", id="url", name="title", further=frozenset({"title"}))
     row = {"body": "b", "url": "u", "title": "t", "text": 1, "id": 2}
-    assert columns.document(row, "") == Document("u", "b", "t", {"title": "t"})
+    assert columns.document(row, "", 1) == Document("u", "b", "t", {"title": "t"})
     assert columns.wanted(list(row)) == ["body", "url", "title"]
 
 
@@ -61,7 +61,7 @@ def test_rows_that_are_no_documents(columns: Columns, row: dict[str, object], to
     Each is told with what would work.
     """
     with pytest.raises(DocumentError, match=told):
-        columns.document(row, "x")
+        columns.document(row, "x", 1)
     if "no column" in told:
         with pytest.raises(UnreadRowsError, match=told):
             columns.wanted(list(row))

@@ -71,31 +71,33 @@ class Columns:
                     f"there is no column {name!r}; name the one of the {option} (--{option}-column), of {told}"
                 )
 
-    def document(self, row: Mapping[str, object], place: str) -> Document:
+    def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
         """Return the document of a row.
 
         Args:
             row: What stands in its columns.
-            place: What it is known by where it has no id.
+            file: The file that it is in, by which and its number it is known where it has no id.
+            number: Its place there.
 
         Raises:
             DocumentError: It has no text, or something that no document can have.
         """
         from whorl.model import Document
 
-        self.require(row)
+        if self.text not in row or (self.id and self.id not in row):
+            self.require(row)
         document_id, name = row.get(self.id_column), row.get(self.name)
         if isinstance(document_id, int) and not isinstance(document_id, bool):
             document_id = str(document_id)
-        own = {self.text, self.id_column, self.name}
         if self.further is None:
+            own = {self.text, self.id_column, self.name}
             properties = {each: _plain(value) for each, value in row.items() if value is not None and each not in own}
         else:
             # A column may be the name, and decide as well which document is kept.
             properties = {each: _plain(row[each]) for each in self.further if row.get(each) is not None}
             name = name if isinstance(name, str) else None
         return Document(
-            place if document_id is None else document_id,  # type: ignore[arg-type]
+            f"{file}:{number}" if document_id is None else document_id,  # type: ignore[arg-type]
             _text(row[self.text]),
             "" if name is None else name,  # type: ignore[arg-type]
             properties,  # type: ignore[arg-type]
