@@ -16,13 +16,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import islice
 from pathlib import Path
 
 from engine_solr import own_solr
 from similar import texts
 from whorl import Document, Store, open_store
+from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.fingerprint.words.tokenizer import tokens
 
@@ -119,6 +120,8 @@ def main() -> None:
             "Solr": asked.solr or stack.enter_context(own_solr(folder / "solr")).url,
             "OpenSearch": f"opensearch+{cluster}/whorl_same_answers",
         }
+        with closing(IndexClient(names["OpenSearch"])) as client:
+            client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
         stores = {name: stack.enter_context(open_store(each)) for name, each in names.items()}
         for name, store in stores.items():
             began = time.perf_counter()
