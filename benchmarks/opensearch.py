@@ -169,19 +169,23 @@ def stock_ways(url: str, texts_by_id: dict[str, str]) -> dict[str, Way]:
 
 
 def bytes_of(client: IndexClient) -> int:
-    """Return what an index takes on disk once it is one segment.
+    """Return what an index takes on disk once it is one segment, and gets no smaller.
 
     Sources are kept whole for replicas that might ask for them, until a merge after some while; and one segment alone
     is not merged.
     """
-    for change in (({"index": {"_id": "more"}}, {"content": "more"}), ({"delete": {"_id": "more"}}, None)):
-        client.bulk([change])
+    sizes = list[int]()
+    while len(sizes) < 3 or sizes[-1] < 0.99 * sizes[-3]:
+        for change in (({"index": {"_id": "more"}}, {"content": "more"}), ({"delete": {"_id": "more"}}, None)):
+            client.bulk([change])
+            client.refresh()
+        client.send("POST", client._path("_forcemerge"), max_num_segments="1", flush="true")
         client.refresh()
-    client.send("POST", client._path("_forcemerge"), max_num_segments="1", flush="true")
-    client.refresh()
-    shards = client.send("GET", client._path("_segments"))["indices"][client.index]["shards"]
-    copies = [copy for some in shards.values() for copy in some]
-    return sum(each["size_in_bytes"] for copy in copies for each in copy["segments"].values() if each["search"])
+        shards = client.send("GET", client._path("_segments"))["indices"][client.index]["shards"]
+        segments = [each for some in shards.values() for copy in some for each in copy["segments"].values()]
+        sizes.append(sum(each["size_in_bytes"] for each in segments if each["search"]))
+        time.sleep(20)
+    return sizes[-1]
 
 
 def indexed_plainly(client: IndexClient, body: dict[str, Any], documents: Sequence[Document]) -> float:
@@ -246,8 +250,6 @@ def run(url: str, solr: MeasuredSolr, corpus: Path, count: int, wanted: int, rou
         seconds = {name: indexed(store, documents) for name, store in stores.items()}
         seconds["stock"] = indexed_plainly(clients["stock"], STOCK, documents)
         seconds["plain"] = indexed_plainly(clients["plain"], PLAIN, documents)
-        # The cluster looks every 30 seconds what no replica can ask for any more.
-        time.sleep(45)
         held = {
             "OpenSearch": bytes_of(clients["whorl"]),
             "Solr": solr.index_bytes() or 0,
