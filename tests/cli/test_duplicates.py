@@ -188,6 +188,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         (["a.txt", "--delete-list", "x"], "--keep"),
         (["a.txt", "--date", "made"], "--keep newest"),
         (["a.txt", "--annotated", "new"], "has no rows"),
+        (["a.txt", "--annotated", "new", "--filtered", "new"], "one folder"),
         (["--store", "s", "--filtered", "new"], "PATHs"),
         (["a.txt", "--keep", "best", "--delete-list", "x"], "first, longest"),
         (["--store", "s", "--keep", "oldest", "--delete-list", "x"], "--keep oldest:FIELD"),

@@ -147,6 +147,30 @@ def _has(name: str) -> bool:
     return find_spec(name) is not None
 
 
+def test_a_page_of_the_web_is_a_file() -> None:
+    """
+    Although what it links to could be taken for what is in it.
+    """
+
+    class Web(fsspec.AbstractFileSystem):  # type: ignore[misc]
+        protocol = "web"
+
+        def isfile(self, path: str) -> bool:
+            return True
+
+        def info(self, path: str, **_: object) -> dict[str, object]:
+            return {"name": path, "size": None, "type": "file"}
+
+        def find(self, path: str, **_: object) -> dict[str, object]:
+            raise AssertionError
+
+        def _open(self, path: str, *_: object, **__: object) -> io.BytesIO:
+            return io.BytesIO(LINE)
+
+    fsspec.register_implementation("web", Web, clobber=True)
+    assert [(each.id, each.text) for each in documents("web://host/a.jsonl")] == [("a", "one")]
+
+
 def test_a_file_elsewhere_that_is_gone(memory: fsspec.AbstractFileSystem) -> None:
     """
     Between the list and the reading.

@@ -226,6 +226,8 @@ def duplicates(
             raise ParameterError("parquet is for a file; name it with --output FILE")
         if find_spec("pyarrow") is None:
             raise ParameterError("writing parquet needs more: pip install 'whorl[data]'")
+    if filtered is not None and filtered == annotated:
+        raise ParameterError(f"--filtered and --annotated are one folder, {filtered}; name two")
     folders = {each: each is annotated for each in (filtered, annotated) if each is not None}
     if folders and keep is None:
         keep = Keep("first")

@@ -167,10 +167,15 @@ def _elsewhere(word: str, on_problem: Callable[[Problem], None]) -> Iterator[Pla
     try:
         system, path = fsspec.url_to_fs(word)
         is_pattern = any(each in path for each in _PATTERN)
-        found = system.glob(path, detail=True) if is_pattern else system.find(path, detail=True)
+        if is_pattern:
+            found = system.glob(path, detail=True)
+        else:
+            # In this order, because on the web a page is a folder of its links as well.
+            is_file = system.isfile(path)
+            found = {path: system.info(path)} if is_file else system.find(path, detail=True)
     except (ImportError, ValueError, OSError) as error:
         raise ParameterError(f"{word} cannot be reached: {str(error) or type(error).__name__}") from error
-    files = {name: each for name, each in found.items() if each["type"] == "file"}
+    files = {name: each for name, each in found.items() if each.get("type", "file") == "file"}
     if not files:
         on_problem(Problem(word, "there is no such file or folder", None))
     fixed = _fixed(path) if is_pattern else PurePath(path)
