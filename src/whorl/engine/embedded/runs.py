@@ -44,7 +44,7 @@ _LEAST_IN_BUCKET = 4
 _STRETCH, _FARTHEST = 16, 255
 #: Entries that are merged at a time.
 _MERGED_AT_ONCE = 1 << 19
-#: Entries that are looked at together, at some 60 bytes each: a token may be that of all documents.
+#: Entries that are looked at together, at less than 100 bytes each: a token may be that of all documents.
 READ_AT_ONCE = 1 << 20
 _BLOCKS_AT_ONCE = 1 << 12
 #: The types of the tables' columns: numbers, sizes, gone; of each kind counts, starts, crowded stretches and, of each
