@@ -6,7 +6,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE =
 #: Processes that tests are shared out to.
 WORKERS ?= 2
-.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million bench-opensearch fuzz prove-identity prove-engines screenshots clean
+.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million bench-opensearch bench-passages fuzz prove-identity prove-engines screenshots clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -112,6 +112,10 @@ bench-million: .venv/developing ## A million documents of real text in every eng
 
 bench-opensearch: .venv/developing benchmarks/data/main.jsonl ## Searches on OpenSearch beside Solr, embedded, bare requests, match and more_like_this (about 10 minutes)
 	$(BIN)/python benchmarks/opensearch.py
+
+bench-passages: .venv/developing benchmarks/data/main.jsonl ## Put 10,000 passages into other texts and look for them (about 15 minutes)
+	$(BIN)/python benchmarks/passages.py --csv benchmarks/results/passages.csv
+	$(BIN)/python benchmarks/passages.py --design
 
 fuzz: .venv/developing ## Put 221,100 queries, right and wrong, through both readings of the parser (about 10 minutes)
 	$(BIN)/python -m tests.query.fuzz_queries benchmarks/results/fuzz.txt

@@ -22,7 +22,13 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 
-def open_store(store: str | Path | None = None, settings: Settings | None = None, *, create: bool = True) -> Store:
+def open_store(
+    store: str | Path | None = None,
+    settings: Settings | None = None,
+    *,
+    create: bool = True,
+    passages: bool = False,
+) -> Store:
     """Open a store by name.
 
     Args:
@@ -32,9 +38,11 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
             WHORL_STORE, whorl.toml, or a folder in the user's data directory.
         settings: Field names, time limits and credentials; read from the environment where None.
         create: Whether to make a folder that is not there; without it, that is an error.
+        passages: Whether the store is to find passages with certainty from now on. A folder that did not so far is
+            indexed anew; a collection must have been set up for it.
 
     Raises:
-        ParameterError: The URL is not one of a core, collection or index.
+        ParameterError: The URL is not one of a core, collection or index; or that one cannot find passages.
         StoreError: The folder cannot be used, or is not there.
     """
     settings = settings or Settings.load()
@@ -61,12 +69,17 @@ def open_store(store: str | Path | None = None, settings: Settings | None = None
         engine = SolrEngine(solr, settings.fields)
     else:
         from whorl.engine.embedded.engine import EmbeddedEngine
+        from whorl.fingerprint.winnow import PassageScheme
 
         try:
             folder = Path(name).expanduser()
         except RuntimeError as error:
             raise StoreError(f"{name} cannot be used as a store: {error}") from error
-        engine = EmbeddedEngine(folder, create=create)
+        is_wanted = passages or (create and settings.passages)
+        engine = EmbeddedEngine(folder, create=create, passages=PassageScheme() if is_wanted else None)
+    if passages and engine.passage_scheme is None:
+        engine.close()
+        raise ParameterError(f"{name} keeps no passages; only a folder can")
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)
 
 

@@ -42,6 +42,33 @@ def test_unreadable_files_are_told_at_the_end(folder: Path) -> None:
     assert [line[:2] for line in result.stderr.splitlines()] == ["2 ", "  ", "  "]
 
 
+def test_passages(notes: Path) -> None:
+    """
+    A store is told once to keep them, with its first documents or later.
+    """
+    whorl("index", "--store", "store", "notes")
+    with open_store("store") as opened:
+        assert opened.engine.passage_scheme is None
+    result = whorl("index", "--store", "store", "--passages", "notes")
+    assert result.stdout == "0 documents stored, 3 unchanged and left alone.\n"
+    with open_store("store") as opened:
+        assert opened.engine.passage_scheme is not None
+
+
+def test_passages_by_a_setting(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Whoever writes to a folder has it keep them; who only searches it changes nothing.
+    """
+    whorl("index", "--store", "store", "notes")
+    monkeypatch.setenv("WHORL_PASSAGES", "true")
+    assert whorl("search", "--store", "store", "*").exit_code == 0
+    whorl("index", "--store", "new", "notes")
+    monkeypatch.delenv("WHORL_PASSAGES")
+    with open_store("store") as old, open_store("new") as new:
+        assert old.engine.passage_scheme is None
+        assert new.engine.passage_scheme is not None
+
+
 def test_many_problems_are_counted(folder: Path) -> None:
     """
     The first twenty are named.

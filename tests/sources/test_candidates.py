@@ -76,7 +76,7 @@ def test_promised_passages_are_found(tmp_path: Path) -> None:
             own[20:20] = text[at : at + length]
             holders.append(Document(f"passage {number}", " ".join(own)))
         store.index(holders)
-        met = {each.hit.id for each in found(store, " ".join(text)).found}
+        met = {each.id for each in found(store, " ".join(text)).found}
     assert "long" not in met
     assert len(met) >= 200 * 0.95 - 4 * (200 * 0.95 * 0.05) ** 0.5
 
@@ -92,7 +92,7 @@ def test_the_best_of_each_part_come_first(tmp_path: Path) -> None:
         store.index([Document("rest", " ".join([*words(chance, 90), *text[900:940]]))])
         found_ones = found(store, " ".join(text)).found
     assert len(found_ones) == 21
-    assert "rest" in [each.hit.id for each in found_ones[:6]]
+    assert "rest" in [each.id for each in found_ones[:6]]
 
 
 def test_who_is_left_out(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_who_is_left_out(tmp_path: Path) -> None:
             store.engine, text, words_of(text), RECALL, min_words=8, left_out=Chosen("", ((1.0, ("a",)),)), own_id="b",
             progress=lambda *_: None,
         )  # fmt: skip
-    assert [each.hit.id for each in left.found] == ["c"]
+    assert [each.id for each in left.found] == ["c"]
 
 
 def test_more_candidates_than_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,5 +143,5 @@ def test_without_sketches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with Store(EmbeddedEngine(tmp_path / "store")) as store:
         store.index([Document("copy", text)])
         seen = found(store, text)
-    assert [each.hit.id for each in seen.found] == ["copy"]
+    assert [each.id for each in seen.found] == ["copy"]
     assert any("no sketches" in warning for warning in seen.warnings)

@@ -7,6 +7,8 @@ import io
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
+
 from whorl.fingerprint.passages import compare
 from whorl.sources.result import Attribution, Promise, TextSource
 from whorl.wire.comparison import Read
@@ -40,6 +42,8 @@ def test_everything_that_is_known() -> None:
         "without_text": 0,
         "recall": 0.95,
         "promised_words": 24,
+        "certain_words": None,
+        "crowded": 0,
         "warnings": [
             "not read: 1 of 3 candidates, those that promised the least; there may be more sources among them"
         ],
@@ -107,3 +111,20 @@ def test_the_recall_in_words() -> None:
         "at least 95 of 100 documents with a passage of 24 words are found, more of those with a longer one"
     )
     assert recall_line(replace(found(), promise=Promise(Fraction(1), None))) == "best effort: nothing is promised"
+
+
+@pytest.mark.parametrize(
+    ("crowded", "candidates", "said"),
+    [
+        (0, 2, ""),
+        (0, 3, ", but for 1 not read"),
+        (2, 2, ", but for those of 2 places of the text that stand in too many documents"),
+        (1, 3, ", but for 1 not read and those of 1 place of the text that stand in too many documents"),
+    ],
+)
+def test_certainty_in_words(crowded: int, candidates: int, said: str) -> None:
+    """
+    Where passages are kept, every document is found, and what makes an exception is named.
+    """
+    certain = replace(found(), candidates=candidates, promise=Promise(Fraction(1, 2), 24, 20, crowded))
+    assert recall_line(certain) == f"every document with a passage of 20 words is found{said}"

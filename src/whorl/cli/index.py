@@ -24,8 +24,19 @@ from whorl.wire.text import counted
 @ID_COLUMN
 @click.option("--batch", default=256, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
 @click.option("--all", "again", is_flag=True, help="Also what is there unchanged, as after a change of the schema.")
+@click.option(
+    "--passages",
+    is_flag=True,
+    help="Have the store find every passage of 20 words, from now on (see 'whorl sources'). It takes some more room.",
+)
 def index(
-    paths: tuple[str, ...], store: str | None, text_column: str | None, id_column: str | None, batch: int, again: bool
+    paths: tuple[str, ...],
+    store: str | None,
+    text_column: str | None,
+    id_column: str | None,
+    batch: int,
+    again: bool,
+    passages: bool,
 ) -> None:
     """Put files and folders into a store.
 
@@ -39,7 +50,7 @@ def index(
     """
     problems: list[Problem] = []
     columns = Columns(text_column or "text", id_column)
-    with open_store(store) as opened:
+    with open_store(store, passages=passages) as opened:
         done = Indexed()
 
         def note(so_far: Indexed) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.planning.build import BoundPlan
 from whorl.planning.fields import Fields
@@ -119,6 +120,15 @@ class Engine(Protocol):
     @property
     def sketch_scheme(self) -> SketchScheme | None:
         """The scheme of the sketches beside the tokens, None where the documents of this store have none."""
+        ...
+
+    @property
+    def passage_scheme(self) -> PassageScheme | None:
+        """By what passages are found with certainty, None where the store has not been told to keep it."""
+        ...
+
+    def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Return how many documents have each of some numbers of passages; a few that were deleted may be counted."""
         ...
 
     @property

@@ -19,6 +19,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from whorl.errors import ParameterError, Span
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.winnow import PassageScheme
 from whorl.planning.clauses import Test
 from whorl.query import ast
 
@@ -103,6 +104,21 @@ class SketchTokens:
 
 
 @dataclass(frozen=True, slots=True)
+class PassageNumbers:
+    """At least one of the numbers by which passages of a text are found; scores how many of them a document has.
+
+    Args:
+        reference: What the text is called.
+        scheme: Of the numbers.
+        numbers: As `fingerprint.winnow.winnowed` returns them, each once.
+    """
+
+    reference: str
+    scheme: PassageScheme
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Chosen:
     """Documents that a calibrated search has found already, by score: pairs of a score and the ids that have it."""
 
@@ -113,7 +129,7 @@ class Chosen:
 #: What each stage leaves to the next: a query is planned, its fields are resolved, its sources are bound.
 PlannedLeaf: TypeAlias = MatchAll | FieldClause | FingerprintClause
 ResolvedLeaf: TypeAlias = MatchAll | Nothing | Test | FingerprintClause
-BoundLeaf: TypeAlias = MatchAll | Nothing | Test | SharedTokens | SharedBands | SketchTokens | Chosen
+BoundLeaf: TypeAlias = MatchAll | Nothing | Test | SharedTokens | SharedBands | SketchTokens | PassageNumbers | Chosen
 
 Leaf = TypeVar("Leaf", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf, covariant=True)
 Other = TypeVar("Other", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf)
@@ -265,7 +281,7 @@ def _kind(leaf: BoundLeaf) -> str:
             return "all"
         case Nothing():
             return "nothing"
-        case SharedTokens() | SketchTokens():
+        case SharedTokens() | SketchTokens() | PassageNumbers():
             return "tokens"
         case SharedBands():
             return "bands"

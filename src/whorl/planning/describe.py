@@ -9,6 +9,7 @@ from whorl.planning.build import (
     FingerprintClause,
     MatchAll,
     Nothing,
+    PassageNumbers,
     ResolvedLeaf,
     SharedBands,
     SharedTokens,
@@ -56,6 +57,8 @@ def _leaf(leaf: BoundLeaf | ResolvedLeaf) -> str:
                 f"sketch of {leaf.reference!r}: at least {minimum} of {len(numbers)} tokens, in documents of "
                 f"{leaf.smallest_size:,}{most or ' and more'} shingles"
             )
+        case PassageNumbers(numbers=numbers):
+            return f"passages of {leaf.reference!r}: at least one of {len(numbers)} numbers, one point each"
         case Chosen(groups=groups):
             count = sum(len(ids) for _, ids in groups)
             return f"FINGERPRINT of {leaf.reference!r}: the {count:,} documents found and verified, by their percentage"

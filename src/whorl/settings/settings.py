@@ -164,6 +164,12 @@ class Settings:
         told="", made=dict,
     )  # fmt: skip
 
+    passages: bool = setting(
+        STORE, "passages", Flag(), False,
+        "whether a folder that is written to finds every passage of 20 words, as with `whorl index --passages` "
+        "([more](sources.md))",
+    )  # fmt: skip
+
     timeout_seconds: float = setting(
         SOLR, "timeout", Seconds(), 60.0, "how long Solr or a cluster may be silent within one answer"
     )

@@ -1,4 +1,8 @@
-"""Documents that may have a passage of a text: those that `similar` finds for each window of it.
+"""Documents that may have a passage of a text: by their numbers of passages, and by sketches window by window.
+
+Where the store keeps numbers of passages, `by_passages` names every document that has a long one. Others are those that
+`similar` finds for each window of the text: the only ones where the store keeps no numbers, and else documents whose
+passages are shorter.
 
 One question about the whole text would miss the document that has a paragraph of a book. So the text is cut into
 windows of `WINDOW` shingles, and for each the documents are looked for that contain a small part of it. Neighbours
@@ -9,7 +13,7 @@ lies in one window.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,6 +28,7 @@ from whorl.similar.minhash_plan import MinHashPlan
 from whorl.similar.question import Question
 from whorl.similar.search import look_ups, search_for
 from whorl.similar.sources import Sources
+from whorl.sources.by_passages import by_passages
 from whorl.sources.result import Promise
 
 #: Shingles of a window, and windows of a text: a longer text has larger ones.
@@ -37,17 +42,32 @@ _WINDOW = "a part of the text"
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document that may have a passage of a text.
+
+    Args:
+        id: Its id.
+        name: What people know it by, or "".
+        shingles: About how many distinct ones it has; None where that is not known.
+    """
+
+    id: str
+    name: str
+    shingles: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Candidates:
     """Documents that may have a passage of a text.
 
     Args:
-        found: In the order in which they are worth reading, each with what it shares with the window that it shares
-            most with. What is best for one window comes before what is second for another.
+        found: In the order in which they are worth reading: what is best for one part of the text comes before what is
+            second for another.
         promise: How many of the documents with a passage are among them.
         warnings: What the user should know beside them.
     """
 
-    found: tuple[Found, ...]
+    found: tuple[Candidate, ...]
     promise: Promise
     warnings: tuple[str, ...]
 
@@ -103,49 +123,101 @@ def find_candidates(
         own_id: The id of the document whose text it is, which is none either.
         progress: Called with what is done, how much of it and of how much.
     """
-    size = engine.scheme.shingle_size
-    places = windows(len(of_text.words) - size + 1)
-    if not places:
-        too_short = f"the text has no fingerprint: it has fewer than {size} words"
-        return Candidates((), Promise(recall, None), (too_short,))
-    window = places[0][1]
-    shared = least_shared(window, min_words, size)
-    question = Question(Metric.A_IN_B, Fraction(shared, window), recall)
-    others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
-    best: dict[str, tuple[int, float, Found]] = {}
-    warnings: list[str] = []
-    crowded, longest = 0, float(shared)
-    for done, (start, end) in enumerate(places):
-        require_time()
-        progress("looking for candidates", done, len(places))
-        part = text[of_text.spans[start, 0] : of_text.spans[end + size - 2, 1]]
-        search = search_for(Sources(engine, {_WINDOW: part}), _WINDOW, question)
-        plan = look_ups(search, others)
-        if isinstance(plan.root, Nothing):
-            # All documents are too short, or the part has fewer words alone than in its place.
-            continue
-        batch = search.batch(plan, 0, frozenset())
-        while batch is None:
-            batch = search.batch(look_ups(search, others), 0, frozenset())
-        trace().verified += len(batch.ids)
-        crowded += batch.total > len(batch.ids)
-        longest = max(longest, _promised(search.plan, shared))
-        warnings += [*search.warnings, *batch.warnings]
-        kept = sorted(batch.kept, key=lambda found: (-found.hit.score, found.hit.id))
-        for rank, found in enumerate(kept):
-            worth = (rank, -found.hit.score)
-            if found.hit.id != own_id and (found.hit.id not in best or worth < best[found.hit.id][:2]):
-                best[found.hit.id] = (*worth, found)
-    if crowded:
-        warnings.append(
-            f"{crowded} of {len(places)} parts of the text have more candidates than are looked at; those with most in "
-            "common were, and leaving out by a query what is not wanted makes room for others"
-        )
-    in_order = sorted(best.values(), key=lambda each: (*each[:2], each[2].hit.id))
-    # Of a longer passage no window need have more than what neighbours have in common.
-    is_promised = longest <= max(window // 4, shared)
-    promise = Promise(recall, math.ceil(longest) + size - 1 if is_promised else None)
-    return Candidates(tuple(found for *_, found in in_order), promise, tuple(dict.fromkeys(warnings)))
+    best = _Best(own_id)
+    warnings: tuple[str, ...] = ()
+    certain_words, crowded = None, 0
+    if (scheme := engine.passage_scheme) is not None:
+        certain = by_passages(engine, scheme, of_text, left_out=left_out, progress=progress)
+        for hits in certain.places:
+            best.add(Candidate(hit.id, hit.name, None) for hit in hits)
+        certain_words, crowded = scheme.run_words, certain.crowded
+        warnings = certain.warnings
+    asked = _Windows(engine, text, of_text, recall, min_words, left_out, progress)
+    for found in asked.found():
+        best.add(Candidate(each.hit.id, each.hit.name, each.estimate.hit_size) for each in found)
+    promise = Promise(recall, asked.promised_words, certain_words, crowded)
+    return Candidates(best.in_order(), promise, tuple(dict.fromkeys((*warnings, *asked.warnings))))
+
+
+class _Best:
+    """Candidates by how soon they are read: the first of each part, then the second of each, and so on."""
+
+    def __init__(self, own_id: str | None) -> None:
+        self._own_id = own_id
+        self._ranked: dict[str, tuple[int, Candidate]] = {}
+
+    def add(self, found: Iterable[Candidate]) -> None:
+        """Take in the candidates of one part of the text, best first."""
+        for rank, each in enumerate(found):
+            known = self._ranked.get(each.id)
+            if each.id != self._own_id and (known is None or rank < known[0]):
+                self._ranked[each.id] = rank, each
+
+    def in_order(self) -> tuple[Candidate, ...]:
+        # Of equal ranks, those of parts that came first.
+        return tuple(each for _, each in sorted(self._ranked.values(), key=lambda ranked: ranked[0]))
+
+
+class _Windows:
+    """Asks `similar` for each window of a text, and knows then what that promises.
+
+    Attributes:
+        promised_words: See `Promise.words`.
+        warnings: What the user should know.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        text: str,
+        of_text: TextWords,
+        recall: Fraction,
+        min_words: int,
+        left_out: BoundNode | None,
+        progress: Callable[[str, int, int], None],
+    ) -> None:
+        self._engine, self._text, self._of_text, self._progress = engine, text, of_text, progress
+        self._recall, self._min_words = recall, min_words
+        self._others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
+        self.promised_words: int | None = None
+        self.warnings: list[str] = []
+
+    def found(self) -> Iterator[list[Found]]:
+        """Yield what is found for each window, best first."""
+        size = self._engine.scheme.shingle_size
+        places = windows(len(self._of_text.words) - size + 1)
+        if not places:
+            self.warnings.append(f"the text has no fingerprint: it has fewer than {size} words")
+            return
+        window = places[0][1]
+        shared = least_shared(window, self._min_words, size)
+        question = Question(Metric.A_IN_B, Fraction(shared, window), self._recall)
+        crowded, longest = 0, float(shared)
+        for done, (start, end) in enumerate(places):
+            require_time()
+            self._progress("looking for candidates", done, len(places))
+            part = self._text[self._of_text.spans[start, 0] : self._of_text.spans[end + size - 2, 1]]
+            search = search_for(Sources(self._engine, {_WINDOW: part}), _WINDOW, question)
+            plan = look_ups(search, self._others)
+            if isinstance(plan.root, Nothing):
+                # All documents are too short, or the part has fewer words alone than in its place.
+                continue
+            batch = search.batch(plan, 0, frozenset())
+            while batch is None:
+                batch = search.batch(look_ups(search, self._others), 0, frozenset())
+            trace().verified += len(batch.ids)
+            crowded += batch.total > len(batch.ids)
+            longest = max(longest, _promised(search.plan, shared))
+            self.warnings += [*search.warnings, *batch.warnings]
+            yield sorted(batch.kept, key=lambda found: (-found.hit.score, found.hit.id))
+        if crowded:
+            self.warnings.append(
+                f"{crowded} of {len(places)} parts of the text have more candidates than are looked at; those with "
+                "most in common were, and leaving out by a query what is not wanted makes room for others"
+            )
+        # Of a longer passage no window need have more than what neighbours have in common.
+        is_promised = longest <= max(window // 4, shared)
+        self.promised_words = math.ceil(longest) + size - 1 if is_promised else None
 
 
 def _promised(plan: SimilarPlan, shared: int) -> float:

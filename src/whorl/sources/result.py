@@ -44,10 +44,15 @@ class Promise:
         recall: The wanted chance, a fraction in (0, 1].
         words: With that chance at least a document that has a passage of so many words becomes a candidate, whatever
             the document's size; None where nothing can be promised, and all is best effort.
+        certain_words: Every document that has a passage of so many words is a candidate, but for `crowded` places of
+            the text; None where the store keeps nothing by which that is known.
+        crowded: Places of the text that stand in so many documents that only some of these are candidates.
     """
 
     recall: Fraction
     words: int | None
+    certain_words: int | None = None
+    crowded: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.passages import Comparison, Passage, TextWords, compare_words, words_of
 from whorl.planning.build import BoundNode
-from whorl.similar.hits import Found
-from whorl.sources.candidates import find_candidates
+from whorl.sources.candidates import Candidate, find_candidates
 from whorl.sources.cover import Numbers, covered_once, greedy_cover, joined, words_in
 from whorl.sources.result import Attribution, TextSource
 
@@ -35,14 +34,14 @@ class _Read:
     """A document that was compared with the text.
 
     Args:
-        found: The document.
+        candidate: The document.
         content: Its text.
         comparison: The text, as A, and the document, as B.
         passages: Those that are long enough.
         cover: The words of the text that stand in these, as `joined` returns them.
     """
 
-    found: Found
+    candidate: Candidate
     content: str
     comparison: Comparison
     passages: tuple[Passage, ...]
@@ -91,13 +90,13 @@ def find_sources(
     is_once = covered_once(covers, len(of_text.words))
     places = {place for place, _ in chosen}
     others = [each for place, each in enumerate(shared) if place not in places]
-    others.sort(key=lambda each: (-_words(each.cover), each.found.hit.id))
+    others.sort(key=lambda each: (-_words(each.cover), each.candidate.id))
     return Attribution(
         content=text,
         words=len(of_text.words),
         min_words=min_words,
         sources=tuple(_source(shared[place], new_words, is_once) for place, new_words in chosen),
-        also=tuple((each.found.hit.id, each.found.hit.name) for each in others),
+        also=tuple((each.candidate.id, each.candidate.name) for each in others),
         longest_passage=max((each.passages[0].words for each in shared), default=0),
         candidates=len(candidates.found),
         read=reader.compared,
@@ -116,26 +115,26 @@ class _Reader:
         self._engine, self._of_text, self._min_words, self._progress = engine, of_text, min_words, progress
         self.compared = self.without_text = 0
 
-    def read(self, candidates: Sequence[Found], most: int) -> Iterator[_Read]:
+    def read(self, candidates: Sequence[Candidate], most: int) -> Iterator[_Read]:
         """Yield those of the first candidates that share passages with the text."""
         wanted, characters = candidates[:most], 0
         for group in chunks(wanted, _shingles, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE):
             require_time()
-            texts = self._engine.texts([found.hit.id for found in group])
-            for found in group:
+            texts = self._engine.texts([each.id for each in group])
+            for candidate in group:
                 self._progress("comparing", self.compared, len(wanted))
-                content = texts.get(found.hit.id)
+                content = texts.get(candidate.id)
                 if content is None:
                     self.without_text += 1
                     continue
                 require_time()
                 characters += len(content)
-                if read := self._compared(found, content):
+                if read := self._compared(candidate, content):
                     yield read
             if characters >= MOST_CHARACTERS:
                 return
 
-    def _compared(self, found: Found, content: str) -> _Read | None:
+    def _compared(self, candidate: Candidate, content: str) -> _Read | None:
         self.compared += 1
         scheme = self._engine.scheme
         comparison = compare_words(self._of_text, words_of(content, scheme), scheme)
@@ -145,13 +144,13 @@ class _Reader:
         # Words do not overlap, so a passage begins with the word that stands where it does.
         starts = np.searchsorted(self._of_text.spans[:, 0], [each.a[0] for each in passages])
         cover = joined(starts, starts + np.array([each.words for each in passages]))
-        return _Read(found, content, comparison, passages, cover)
+        return _Read(candidate, content, comparison, passages, cover)
 
 
 def _source(read: _Read, new_words: int, is_once: npt.NDArray[np.bool_]) -> TextSource:
     return TextSource(
-        id=read.found.hit.id,
-        name=read.found.hit.name,
+        id=read.candidate.id,
+        name=read.candidate.name,
         words=_words(read.cover),
         new_words=new_words,
         only_words=int(words_in(read.cover, is_once).sum()),
@@ -166,5 +165,5 @@ def _words(cover: Numbers) -> int:
     return int((cover[:, 1] - cover[:, 0]).sum())
 
 
-def _shingles(found: Found) -> int:
-    return found.estimate.hit_size
+def _shingles(candidate: Candidate) -> int:
+    return _SHINGLES_AT_ONCE // _TEXTS_AT_ONCE if candidate.shingles is None else candidate.shingles

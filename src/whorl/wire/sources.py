@@ -55,6 +55,8 @@ def sources_values(
         "without_text": found.without_text,
         "recall": float(found.promise.recall),
         "promised_words": found.promise.words,
+        "certain_words": found.promise.certain_words,
+        "crowded": found.promise.crowded,
         "warnings": notes(found),
         "sources": [source(each) for each in found.sources],
         "also": [{"id": document_id, "name": name} for document_id, name in found.also],
@@ -86,6 +88,12 @@ def notes(found: Attribution) -> list[str]:
 def recall_line(found: Attribution) -> str:
     """Say in one line how surely a document with a passage is among the sources or beside them."""
     promise = found.promise
+    if promise.certain_words is not None:
+        line = f"every document with a passage of {counted(promise.certain_words, 'word')} is found"
+        gaps = [f"{found.unread:,} not read"] if found.unread else []
+        if promise.crowded:
+            gaps.append(f"those of {counted(promise.crowded, 'place')} of the text that stand in too many documents")
+        return line + (f", but for {' and '.join(gaps)}" if gaps else "")
     if promise.words is None:
         return "best effort: nothing is promised"
     return (

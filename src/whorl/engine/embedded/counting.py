@@ -15,10 +15,11 @@ from whorl.arrays import run_starts
 from whorl.context import require_time
 from whorl.engine.embedded.runs import Numbers, Postings, spread
 from whorl.engine.embedded.tokens import TokenSnapshot
-from whorl.planning.build import Bool, BoundNode, Nothing, SharedBands, SharedTokens, SketchTokens
+from whorl.planning.build import Bool, BoundNode, Nothing, PassageNumbers, SharedBands, SharedTokens, SketchTokens
 
-#: The kinds of tokens, in the order in which runs have them: bucket minima, and what sketches are looked up by.
-MINHASH, SKETCH = 0, 1
+#: The kinds of tokens, in the order in which runs have them: bucket minima, what sketches are looked up by, and, where
+#: the store has them, the numbers of passages.
+MINHASH, SKETCH, PASSAGES = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +58,7 @@ def is_countable(plan: BoundNode) -> bool:
     """Say whether a plan asks for nothing but tokens."""
     if isinstance(plan, Bool):
         return all(map(is_countable, chain(plan.must, plan.should, plan.must_not)))
-    return isinstance(plan, SharedTokens | SharedBands | SketchTokens | Nothing)
+    return isinstance(plan, SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing)
 
 
 def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
@@ -73,6 +74,8 @@ def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
         case SketchTokens(numbers=numbers, min_should_match=minimum):
             sizes = (plan.smallest_size, plan.largest_size)
             return _counted(snapshot, SKETCH, numbers, max(minimum, 1), 1.0, sizes)
+        case PassageNumbers(numbers=numbers):
+            return _counted(snapshot, PASSAGES, numbers, 1, 1.0)
         case SharedBands(bands=bands, weight=weight):
             return _banded(snapshot, bands, weight)
         case Bool():
@@ -82,6 +85,22 @@ def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
             return _combined(must, should, must_not, plan.min_should_match if must else max(plan.min_should_match, 1))
         case _:
             return NONE
+
+
+def document_counts(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
+    """Return how many documents have each of some tokens; int64 array of the same shape.
+
+    Args:
+        snapshot: The tokens of the store.
+        kind: Of the tokens.
+        wanted: Each once; int64 array of shape (n,).
+    """
+    counts = np.zeros(wanted.size, np.int64)
+    for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
+        for owners, places in run.kinds[kind].look_up(wanted.view(np.uint64)):
+            require_time()
+            counts += np.bincount(owners[alive[places]], minlength=counts.size)
+    return counts
 
 
 def _counted(

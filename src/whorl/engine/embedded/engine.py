@@ -16,11 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self, TypeVar
 
+import numpy as np
 from tantivy import Query
 
-from whorl.arrays import chunks, sorted_distinct
 from whorl.engine.embedded.contents import Contents
-from whorl.engine.embedded.counting import best, count, is_countable
+from whorl.engine.embedded.counting import PASSAGES, best, count, document_counts, is_countable
 from whorl.engine.embedded.folder import (
     INDEX,
     LOCK,
@@ -32,21 +32,20 @@ from whorl.engine.embedded.folder import (
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.ordering import sort_hits
+from whorl.engine.embedded.preparation import Preparation, passages_there
 from whorl.engine.embedded.queries import translate
-from whorl.engine.embedded.records import Numbered, Record, Records, WriteLock
-from whorl.engine.embedded.schema import SCHEMA, Change, Entry
-from whorl.engine.embedded.tokens import DocumentTokens
+from whorl.engine.embedded.records import Records, WriteLock
+from whorl.engine.embedded.schema import SCHEMA, Change
 from whorl.engine.embedded.words import Found
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.engine.references import Role, candidates
-from whorl.engine.terms import joined, joined_text
 from whorl.errors import StoreError
-from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
+from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
-from whorl.fingerprint.words.shingles import joined_words
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.planning.build import BoundPlan
 from whorl.planning.clauses import Kind
@@ -72,14 +71,22 @@ class EmbeddedEngine:
         create: Whether to make a store where there is none.
         scheme: What the store's signatures are made under.
         wait_seconds: How long to wait for a writer in another process.
+        passages: What the store finds passages by from now on; its documents are indexed anew where it had nothing for
+            it. None for what it has.
 
     Raises:
         StoreError: There is no store, or something else, or it cannot be used.
-        SchemeMismatchError: The store's signatures are made under another scheme.
+        SchemeMismatchError: The store's signatures, or its passages, are made under another scheme.
     """
 
     def __init__(
-        self, path: Path, *, create: bool = True, scheme: Scheme = _DEFAULT_SCHEME, wait_seconds: float = 30.0
+        self,
+        path: Path,
+        *,
+        create: bool = True,
+        scheme: Scheme = _DEFAULT_SCHEME,
+        wait_seconds: float = 30.0,
+        passages: PassageScheme | None = None,
     ) -> None:
         self.path, self._scheme, self._wait_seconds = Path(path), scheme, wait_seconds
         self._sketch_scheme = SketchScheme()
@@ -104,8 +111,10 @@ class EmbeddedEngine:
                 is_read_only=self._is_read_only,
             )
             opened.callback(self._records.close)
-            bits = (64, self._sketch_scheme.bits)
-            self._index = InvertedIndex(folder / INDEX, self._records.store, bits, self._merging_ended)
+            self._preparation = Preparation(scheme, self._sketch_scheme, self._with_passages(passages))
+            self._index = InvertedIndex(
+                folder / INDEX, self._records.store, self._preparation.token_bits, self._merging_ended
+            )
             opened.callback(self._index.close)
             self._apply_leftovers()
             self._opened = opened.pop_all()
@@ -114,6 +123,20 @@ class EmbeddedEngine:
     def scheme(self) -> Scheme:
         """The scheme of the tokens in this store."""
         return self._scheme
+
+    def _with_passages(self, wanted: PassageScheme | None) -> PassageScheme | None:
+        """Return the scheme of the store's passages, which it has from now on if it is wanted."""
+        there = passages_there(self.path, self._records.passages(), wanted)
+        if wanted is None or there:
+            return there
+        if self._is_read_only:
+            raise StoreError(self._not_writable())
+        if not self._lock.acquire(self._wait_seconds):
+            raise StoreError(self._busy())
+        # An index without them is none of this store from now on, and made again.
+        with self._records.writing():
+            self._records.keep_passages(wanted.name)
+        return wanted
 
     # Writing.
 
@@ -124,7 +147,7 @@ class EmbeddedEngine:
         """
         self._require_writable()
         # Before anybody has to wait: this is most of the work. Of one id twice, the last stands.
-        prepared = self._prepared(list({document.id: document for document in documents}.values()))
+        prepared = self._preparation.prepared(list({document.id: document for document in documents}.values()))
         if not prepared:
             return
 
@@ -189,6 +212,7 @@ class EmbeddedEngine:
         if not self._lock.acquire(wait_seconds):
             return None
         try:
+            self._require_same_passages()
             try:
                 self._writer = self._started_writer()
             except IndexBrokenError as error:
@@ -201,6 +225,11 @@ class EmbeddedEngine:
             self._let_go()
             raise
         return self._writer
+
+    def _require_same_passages(self) -> None:
+        """Raise StoreError where another process has given the store passages: what is written here lacks them."""
+        if self._records.passages() != (self.passage_scheme.name if self.passage_scheme else None):
+            raise StoreError(f"the store {self.path} was told to keep passages since it was opened; open it again")
 
     def _is_up_to_date(self) -> bool:
         last = self._records.last_change()
@@ -219,7 +248,7 @@ class EmbeddedEngine:
             # First, since an id that came back has another number.
             if gone := [Change(each, changed[each], None) for each in changed if each not in there]:
                 writer.replace(gone)
-            for some in self._changes(self._records.numbered(there)):
+            for some in self._preparation.changes(self._records.numbered(there)):
                 writer.replace(some)
             if changed:
                 self._commit(writer)
@@ -230,16 +259,7 @@ class EmbeddedEngine:
 
     def _present(self, ids: Iterable[str]) -> Iterator[Change]:
         """Yield what is to be indexed of the documents of some ids, of those that there are."""
-        return chain.from_iterable(self._changes(self._records.records(ids)))
-
-    def _changes(self, some: Iterable[Numbered]) -> Iterator[list[Change]]:
-        """Yield what is to be indexed of documents, several at once."""
-        for portion in chunks(some, lambda each: len(each.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
-            read = self._hashed([each.document for each in portion])
-            yield [
-                Change(number, document.id, self._entry(document, found, found.sketch(self._sketch_scheme)))
-                for (number, document), found in zip(portion, read, strict=True)
-            ]
+        return chain.from_iterable(self._preparation.changes(self._records.records(ids)))
 
     def _commit(self, writer: IndexWriter) -> None:
         writer.commit(self._records.last_change())
@@ -284,6 +304,7 @@ class EmbeddedEngine:
             if not self._lock.acquire(self._wait_seconds):
                 raise StoreError(self._busy())
             try:
+                self._require_same_passages()
                 self._build(cause)
             except IndexBrokenError as error:
                 raise StoreError(self._index_failure(error)) from error
@@ -295,7 +316,7 @@ class EmbeddedEngine:
             raise StoreError(self._index_failure(cause)) from cause
         self._merged.wait()
         number = self._records.last_change()
-        self._index.build(self._changes(self._records.everything()), number)
+        self._index.build(self._preparation.changes(self._records.everything()), number)
 
     def _apply_leftovers(self) -> None:
         """On opening, apply what a crash has left."""
@@ -329,28 +350,6 @@ class EmbeddedEngine:
             f"the index {self.path / INDEX} cannot be written or made again ({error}); see whether the disk is full "
             f"and who owns the folder: what was stored is safe, and becomes searchable when the store is opened"
         )
-
-    def _prepared(self, documents: Sequence[Document]) -> list[tuple[Record, Entry]]:
-        prepared = []
-        for document, found in zip(documents, self._hashed(documents), strict=True):
-            sketch = found.sketch(self._sketch_scheme)
-            prepared.append((Record(document, sketch), self._entry(document, found, sketch)))
-        return prepared
-
-    def _hashed(self, documents: Sequence[Document]) -> Iterator[Hashed]:
-        return hashed((document.text for document in documents), self._scheme, Parts.ALL, workers=1)
-
-    def _entry(self, document: Document, found: Hashed, sketch: Sketch) -> Entry:
-        values = [("content", joined("content", found.words))] if document.text else []
-        texts = [(name, text) for name, some in document.values().items() for text in some]
-        for name, text in (("name", document.name), *texts):
-            if text:
-                values.append((name, joined_text(name, text, self._scheme.profile)))
-        kinds = sorted_distinct([found.minima[:, 0]]), lookup_numbers(sketch)
-        return Entry(DocumentTokens(sketch.size, kinds), values, document.wholes())
-
-    def _words(self, text: str) -> list[str]:
-        return joined_words(text, self._scheme.profile).words()
 
     # Reading.
 
@@ -393,6 +392,17 @@ class EmbeddedEngine:
         self._require_usable()
         texts = self._records.texts(ids)
         return {document_id: text for document_id, text in texts.items() if text}
+
+    @property
+    def passage_scheme(self) -> PassageScheme | None:
+        """By what passages are found with certainty, None where the store has not been told to keep it."""
+        return self._preparation.passage_scheme
+
+    def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Return how many documents have each of some numbers of passages."""
+        wanted = np.array(numbers, np.int64)
+        counts: list[int] = self._mended(lambda: document_counts(self._index.tokens(), PASSAGES, wanted)).tolist()
+        return counts
 
     @property
     def costs(self) -> None:
@@ -506,7 +516,7 @@ class EmbeddedEngine:
 
     def _matching(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
         """Do so for a plan of any kind."""
-        contents = Contents(self._index, self._records, self._words)
+        contents = Contents(self._index, self._records, self._preparation.words)
         translation = translate(plan, self._scheme.profile, contents)
         contents.require_time_for_all()
         total, found = self._index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
@@ -578,7 +588,10 @@ class EmbeddedEngine:
     def _require_writable(self) -> None:
         self._require_usable()
         if self._is_read_only:
-            raise StoreError(f"the store {self.path} can be searched and not written to; see who owns it and its files")
+            raise StoreError(self._not_writable())
+
+    def _not_writable(self) -> str:
+        return f"the store {self.path} can be searched and not written to; see who owns it and its files"
 
     def _require_usable(self) -> None:
         if not self._is_open:

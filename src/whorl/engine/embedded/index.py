@@ -31,7 +31,8 @@ class InvertedIndex:
     """
 
     def __init__(self, folder: Path, store: str, token_bits: Sequence[int], on_merged: Callable[[], None]) -> None:
-        self._folder, self._mark, self._token_bits = folder, f"{store} {LAYOUT}", token_bits
+        bits = "-".join(map(str, token_bits))
+        self._folder, self._mark, self._token_bits = folder, f"{store} {LAYOUT} {bits}", token_bits
         self._words = WordIndex(folder, self._mark)
         self._tokens = TokenIndex(folder / _TOKENS, self._mark, token_bits, on_merged)
 

@@ -20,6 +20,7 @@ from whorl.planning.build import (
     Chosen,
     MatchAll,
     Nothing,
+    PassageNumbers,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -105,6 +106,9 @@ class _Translator:
                 described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
                 sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
                 return _Part(self.counted(plan), {"sketch_tokens": {**described, **sizes}}, None)
+            case PassageNumbers(numbers=numbers):
+                described = {"source": plan.reference, "numbers": len(numbers)}
+                return _Part(self.counted(plan), {"passage_numbers": described}, None)
             case Chosen(groups=groups):
                 chosen = [Query.const_score_query(_ids(ids), score) for score, ids in groups]
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}

@@ -149,6 +149,15 @@ class Records:
                 )
         return str(meta.get("store"))
 
+    def passages(self) -> str | None:
+        """Return the name of the scheme of the store's passages, None where it has none."""
+        rows = self._read("SELECT value FROM meta WHERE key = 'passages'")
+        return str(rows[0][0]) if rows else None
+
+    def keep_passages(self, name: str) -> None:
+        """Note under what scheme the store has passages from now on; within `writing` only."""
+        self._writer.execute("INSERT OR REPLACE INTO meta VALUES ('passages', ?)", (name,))
+
     def require_unchanged(self) -> None:
         """Raise StoreError where only reading is allowed and somebody has written since this was opened."""
         if self._opened_as is not None and self._opened_as != _state(self._path):

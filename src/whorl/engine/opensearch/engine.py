@@ -210,6 +210,15 @@ class OpenSearchEngine:
         return {each: text for each, hit in found.items() if (text := text_in(hit.get("_source", {}), self._names))}
 
     @property
+    def passage_scheme(self) -> None:
+        """Nothing is kept here by which passages are found with certainty."""
+        return None
+
+    def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Return how many documents have each of some numbers of passages: none."""
+        return [0] * len(numbers)
+
+    @property
     def costs(self) -> Costs:
         return _COSTS
 

@@ -218,6 +218,15 @@ class SolrEngine:
                     yield reference, document
 
     @property
+    def passage_scheme(self) -> None:
+        """Nothing is kept here by which passages are found with certainty."""
+        return None
+
+    def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Return how many documents have each of some numbers of passages: none."""
+        return [0] * len(numbers)
+
+    @property
     def costs(self) -> Costs:
         return self._costs()
 

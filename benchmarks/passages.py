@@ -1,0 +1,220 @@
+"""Passages of real texts put into others: how many are found with certainty, by sketches, and by `similar`.
+
+    python benchmarks/passages.py [CORPUS.jsonl] [--passages 10000] [--hosts 4000] [--sources 400] [--csv FILE]
+    python benchmarks/passages.py [CORPUS.jsonl] --design
+
+Passages of 20 to 200 words are cut from some texts of the corpus and put into others, on lines of another width, at any
+place between two words. The others are indexed, in a store that keeps passages and in one that does not; the texts that
+the passages are from are not in it. For each of these it is asked which documents have a passage of it, as `whorl
+sources` does: with certainty (`by_passages`), and without (`find_candidates`: sketches, window by window). Beside them
+stands what `whorl similar --metric a_in_b --threshold 50` finds when it is given each passage alone: its best case,
+since nobody knows where in a text the passage is. A passage is missed when the document that it was put into is not
+among what is found. Where a place of the text stands in too many documents (`crowded`), certainty is not promised, and
+the search says so: what is missed of these is counted by itself.
+
+`--design` counts, for 500 texts, the pairs that share a number by how many words are under a hash: see
+docs/decisions/0027-passages-with-certainty.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from similar import texts
+from whorl import Document, Store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.passages import words_of
+from whorl.fingerprint.winnow import PassageScheme, run_hashes, winnowed
+from whorl.fingerprint.words.shingles import joined_words
+from whorl.sources.by_passages import by_passages
+from whorl.sources.candidates import find_candidates
+
+HERE = Path(__file__).resolve().parent
+SCHEME = PassageScheme()
+SHORTEST, LONGEST = 20, 200
+#: Lengths that recall is told of, each up to the next.
+LENGTHS = (20, 30, 50, 100, 201)
+RECALL = Fraction(95, 100)
+
+Line = tuple[str, float, str]
+
+
+class Passage(NamedTuple):
+    """A piece of a text, and the id of the document that it was put into."""
+
+    text: str
+    words: int
+    host: str
+
+
+def cut(chance: random.Random, text: str, many: int) -> Iterator[tuple[str, int]]:
+    """Yield pieces of a text on lines of some width, and how many words each has."""
+    of_text = words_of(text)
+    made = 0
+    while made < many:
+        words = chance.randint(SHORTEST, LONGEST)
+        start = chance.randrange(len(of_text.words) - words)
+        piece = text[of_text.spans[start, 0] : of_text.spans[start + words - 1, 1]].split()
+        width = chance.randint(3, 15)
+        wrapped = "\n".join(" ".join(piece[at : at + width]) for at in range(0, len(piece), width))
+        # Cut out of a line of Chinese, the same letters may be other words.
+        if words_of(wrapped).words == of_text.words[start : start + words]:
+            made += 1
+            yield wrapped, words
+
+
+def planted(
+    chance: random.Random, sources: Sequence[str], hosts: dict[str, str], many: int
+) -> list[tuple[str, list[Passage]]]:
+    """Put passages of each source into hosts, and return them by source."""
+    names, made = list(hosts), []
+    for number, text in enumerate(sources):
+        own = []
+        for piece, words in cut(chance, text, many * (number + 1) // len(sources) - many * number // len(sources)):
+            host = chance.choice(names)
+            parts = hosts[host].split(" ")
+            place = chance.randrange(len(parts) + 1)
+            hosts[host] = " ".join([*parts[:place], f"\n{piece}\n", *parts[place:]])
+            own.append(Passage(piece, words, host))
+        made.append((text, own))
+    return made
+
+
+def indexed(folder: Path, documents: Sequence[Document], passages: PassageScheme | None) -> tuple[Store, float, int]:
+    """Index documents; return the store, milliseconds of processor time a document, and bytes of the tokens' runs."""
+    store = Store(EmbeddedEngine(folder, passages=passages))
+    begin = time.process_time()
+    store.index(documents)
+    taken = (time.process_time() - begin) * 1000 / len(documents)
+    store.close()
+    size = sum(file.stat().st_size for file in (folder / "index" / "tokens").iterdir())
+    return Store(EmbeddedEngine(folder)), taken, size
+
+
+def met(found: Iterable[str], own: Sequence[Passage]) -> list[bool]:
+    """Return of which passages the documents that they were put into are found."""
+    ids = set(found)
+    return [each.host in ids for each in own]
+
+
+def recalls(what: str, words: Sequence[int], is_met: Sequence[bool]) -> Iterator[Line]:
+    """Yield how many passages were missed, and the recall for passages of some lengths."""
+    yield f"{what}: missed", float(is_met.count(False)), f"of {len(is_met):,}"
+    for least, beyond in pairwise(LENGTHS):
+        some = [each for own, each in zip(words, is_met, strict=True) if least <= own < beyond]
+        if some:
+            yield f"{what}: {least} to {beyond - 1} words", 100 * sum(some) / len(some), f"% of {len(some):,}"
+
+
+def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Iterator[Line]:
+    """Plant, index, ask and count."""
+    chance = random.Random(20)
+    long_enough = ((name, text) for name, text in texts(corpus) if len(text.split()) > 2 * LONGEST)
+    some = list(islice(long_enough, source_count + host_count))
+    sources, hosts = [text for _, text in some[:source_count]], dict(some[source_count:])
+    made = planted(chance, sources, hosts, many)
+    documents = [Document(name, text) for name, text in hosts.items()]
+    text_bytes = sum(len(text.encode()) for text in hosts.values())
+    with tempfile.TemporaryDirectory(dir=HERE) as folder:
+        warm, *_ = indexed(Path(folder) / "warm", documents[:200], None)
+        warm.close()
+        plain, plain_ms, plain_bytes = indexed(Path(folder) / "plain", documents, None)
+        kept, kept_ms, kept_bytes = indexed(Path(folder) / "kept", documents, SCHEME)
+        yield "documents", len(documents), ""
+        yield "text", text_bytes / len(documents), "bytes a document"
+        yield "indexing without passages", plain_ms, "ms CPU a document"
+        yield "indexing with passages", kept_ms, "ms CPU a document"
+        yield "passages", (kept_bytes - plain_bytes) / len(documents), "bytes a document"
+        yield "passages", 100 * (kept_bytes - plain_bytes) / text_bytes, "% of the text"
+        words, is_crowded = [], []
+        certain: list[bool] = []
+        by_sketch: list[bool] = []
+        alone: list[bool] = []
+        took: dict[str, list[float]] = defaultdict(list)
+        candidates = 0
+        for text, own in made:
+            of_text = words_of(text)
+            begin = time.process_time()
+            found = by_passages(kept.engine, SCHEME, of_text, left_out=None, progress=lambda *_: None)
+            took["with certainty"].append((time.process_time() - begin) * 1000)
+            ids = {hit.id for hits in found.places for hit in hits}
+            candidates += len(ids)
+            certain += met(ids, own)
+            is_crowded += [found.crowded > 0] * len(own)
+            begin = time.process_time()
+            sketched = find_candidates(
+                plain.engine, text, of_text, RECALL, min_words=8, left_out=None, own_id=None, progress=lambda *_: None
+            )
+            took["by sketches"].append((time.process_time() - begin) * 1000)
+            by_sketch += met((each.id for each in sketched.found), own)
+            for each in own:
+                begin = time.process_time()
+                hits = plain.similar(source=each.text, metric="a_in_b", threshold=50, rows=1000).found
+                took["similar, each passage alone"].append((time.process_time() - begin) * 1000)
+                alone += met((one.hit.id for one in hits), [each])
+            words += [each.words for each in own]
+        plain.close()
+        kept.close()
+    yield from recalls("with certainty", words, certain)
+    clear = [each for each, crowded in zip(certain, is_crowded, strict=True) if not crowded]
+    yield "with certainty, texts with nothing crowded: missed", float(clear.count(False)), f"of {len(clear):,}"
+    yield "with certainty: candidates", candidates / len(made), "a text"
+    yield from recalls("by sketches", words, by_sketch)
+    yield from recalls("similar, each passage alone", words, alone)
+    for what, times in took.items():
+        yield what, sum(times) / len(times), "ms CPU a question"
+
+
+def designed(corpus: Path) -> Iterator[Line]:
+    """Count pairs that share a number, by the words under a hash."""
+    some = [joined_words(text, "icu74") for _, text in islice(texts(corpus), 500)]
+
+    def pairs(of_each: Iterable[Iterable[int]]) -> set[tuple[int, int]]:
+        owners = defaultdict(list)
+        for at, numbers in enumerate(of_each):
+            for number in numbers:
+                owners[number].append(at)
+        return {(a, b) for own in owners.values() for a in own for b in own if a != b}
+
+    wanted = pairs(set(run_hashes(each, PassageScheme(SCHEME.run_words, SCHEME.run_words)).tolist()) for each in some)
+    yield f"pairs with {SCHEME.run_words} words in a row", len(wanted), ""
+    for hashed_words in (5, 6, 8, 10, 12):
+        kept = [winnowed(each, PassageScheme(SCHEME.run_words, hashed_words)).tolist() for each in some]
+        met_pairs = pairs(kept)
+        yield f"k = {hashed_words}", sum(map(len, kept)) / len(kept), "numbers a document"
+        yield f"k = {hashed_words}", len(met_pairs), "pairs"
+        yield f"k = {hashed_words}", len(wanted - met_pairs), "pairs missed"
+
+
+def main() -> None:
+    """Measure, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
+    parser.add_argument("--passages", type=int, default=10_000)
+    parser.add_argument("--hosts", type=int, default=4_000)
+    parser.add_argument("--sources", type=int, default=400)
+    parser.add_argument("--design", action="store_true")
+    parser.add_argument("--csv", type=Path)
+    options = parser.parse_args()
+    measure = measured(options.corpus, options.passages, options.hosts, options.sources)
+    lines = []
+    for line in designed(options.corpus) if options.design else measure:
+        print(f"{line[0]:55} {line[1]:>12,.2f} {line[2]}", flush=True)
+        lines.append([line[0], f"{line[1]:.3f}", line[2]])
+    if options.csv:
+        with options.csv.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([["what", "value", "unit"], *lines])
+
+
+if __name__ == "__main__":
+    main()

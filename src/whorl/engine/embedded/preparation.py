@@ -1,0 +1,96 @@
+"""What is made of documents, many at once, for the records and for the index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from whorl.arrays import chunks, sorted_distinct
+from whorl.engine.embedded.records import Numbered, Record
+from whorl.engine.embedded.schema import Change, Entry
+from whorl.engine.embedded.tokens import DocumentTokens
+from whorl.engine.terms import joined, joined_text
+from whorl.errors import SchemeMismatchError
+from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
+from whorl.fingerprint.winnow import PassageScheme, winnowed
+from whorl.fingerprint.words.shingles import joined_words
+from whorl.model import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """Makes what a store has of a document.
+
+    Args:
+        scheme: Of signatures.
+        sketch_scheme: Of sketches.
+        passage_scheme: Of what passages are found by; None where the store keeps nothing for that.
+    """
+
+    scheme: Scheme
+    sketch_scheme: SketchScheme
+    passage_scheme: PassageScheme | None
+
+    @property
+    def token_bits(self) -> list[int]:
+        """Bits of each kind of token, in the order of `DocumentTokens.kinds`."""
+        return [64, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
+
+    def prepared(self, documents: Sequence[Document]) -> list[tuple[Record, Entry]]:
+        """Return what is stored of documents, and what is indexed."""
+        prepared = []
+        for document, found in zip(documents, self._hashed(documents), strict=True):
+            sketch = found.sketch(self.sketch_scheme)
+            prepared.append((Record(document, sketch), self._entry(document, found, sketch)))
+        return prepared
+
+    def changes(self, some: Iterable[Numbered]) -> Iterator[list[Change]]:
+        """Yield what is indexed of stored documents, several at once."""
+        for portion in chunks(some, lambda each: len(each.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
+            read = self._hashed([each.document for each in portion])
+            yield [
+                Change(number, document.id, self._entry(document, found, found.sketch(self.sketch_scheme)))
+                for (number, document), found in zip(portion, read, strict=True)
+            ]
+
+    def words(self, text: str) -> list[str]:
+        """Return the folded words of a text."""
+        return joined_words(text, self.scheme.profile).words()
+
+    def _hashed(self, documents: Sequence[Document]) -> Iterator[Hashed]:
+        return hashed((document.text for document in documents), self.scheme, Parts.ALL, workers=1)
+
+    def _entry(self, document: Document, found: Hashed, sketch: Sketch) -> Entry:
+        values = [("content", joined("content", found.words))] if document.text else []
+        texts = [(name, text) for name, some in document.values().items() for text in some]
+        for name, text in (("name", document.name), *texts):
+            if text:
+                values.append((name, joined_text(name, text, self.scheme.profile)))
+        kinds = [sorted_distinct([found.minima[:, 0]]), lookup_numbers(sketch)]
+        if self.passage_scheme:
+            kinds.append(winnowed(found.words, self.passage_scheme))
+        return Entry(DocumentTokens(sketch.size, tuple(kinds)), values, document.wholes())
+
+
+def passages_there(folder: Path, name: str | None, wanted: PassageScheme | None) -> PassageScheme | None:
+    """Return the scheme of a store's passages, None where it has none.
+
+    Args:
+        folder: The store.
+        name: What its records call the scheme.
+        wanted: The only one that will do; None for any.
+
+    Raises:
+        SchemeMismatchError: It has another.
+    """
+    if name is None:
+        return None
+    if wanted is not None and wanted.name != name:
+        raise SchemeMismatchError(
+            f"the store {folder} has passages under the scheme {name}, and asked for is {wanted.name}; index into a "
+            "new folder"
+        )
+    return PassageScheme.named(name)

@@ -1,0 +1,109 @@
+"""A store that keeps passages: from when on it does, who notices, and that it forgets what is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from whorl import Document
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.errors import SchemeMismatchError, StoreError
+from whorl.fingerprint.hashing import join
+from whorl.fingerprint.winnow import PassageScheme, winnowed
+from whorl.planning.build import Bool, BoundPlan, Chosen, PassageNumbers
+
+SCHEME = PassageScheme()
+WORDS = [f"w{number}" for number in range(60)]
+NUMBERS = winnowed(join(WORDS), SCHEME).tolist()
+OTHER = " ".join(f"x{number}" for number in range(60))
+
+
+def ids(engine: EmbeddedEngine) -> dict[str, float]:
+    page = engine.search(BoundPlan(PassageNumbers("", SCHEME, tuple(NUMBERS))), start=0, rows=10)
+    return {hit.id: hit.score for hit in page.hits}
+
+
+def test_a_store_begins_to_keep_them(tmp_path: Path) -> None:
+    """
+    What it held before is indexed anew; it does so from then on without being told again, and after a repair too.
+    """
+    with EmbeddedEngine(tmp_path / "store") as engine:
+        engine.index([Document("whole", " ".join(WORDS)), Document("other", OTHER)])
+        assert engine.passage_scheme is None
+    with EmbeddedEngine(tmp_path / "store", passages=SCHEME) as engine:
+        assert engine.passage_scheme == SCHEME
+        assert ids(engine) == {"whole": len(NUMBERS)}
+    with EmbeddedEngine(tmp_path / "store") as engine:
+        assert engine.passage_scheme == SCHEME
+        engine.index([Document("part", " ".join(WORDS[20:40]))])
+        engine.refresh()
+        assert ids(engine) == {"whole": len(NUMBERS), "part": 1.0}
+    for file in (tmp_path / "store/index/tokens").glob("*.run"):
+        file.write_bytes(b"")
+    with EmbeddedEngine(tmp_path / "store") as engine:
+        assert ids(engine) == {"whole": len(NUMBERS), "part": 1.0}
+
+
+def test_what_is_gone_is_not_counted(tmp_path: Path) -> None:
+    """
+    Replaced and deleted documents have no passages; how many documents have each number follows.
+    """
+    with EmbeddedEngine(tmp_path / "store", passages=SCHEME) as engine:
+        assert engine.passage_counts(NUMBERS) == [0] * len(NUMBERS)
+        engine.index([Document(name, " ".join(WORDS)) for name in "abcd"])
+        engine.refresh()
+        assert engine.passage_counts([*NUMBERS, 7]) == [4] * len(NUMBERS) + [0]
+        engine.index([Document("b", OTHER)])
+        engine.delete(["c"])
+        assert engine.passage_counts(NUMBERS) == [2] * len(NUMBERS)
+        assert set(ids(engine)) == {"a", "d"}
+        engine.delete(["a", "d"])
+        assert engine.passage_counts(NUMBERS) == [0] * len(NUMBERS)
+        assert ids(engine) == {}
+
+
+def test_beside_other_clauses(tmp_path: Path) -> None:
+    """
+    Documents can be left out; what is asked is told.
+    """
+    with EmbeddedEngine(tmp_path / "store", passages=SCHEME) as engine:
+        engine.index([Document(name, " ".join(WORDS)) for name in "ab"])
+        engine.refresh()
+        asked = PassageNumbers("text", SCHEME, tuple(NUMBERS))
+        plan = BoundPlan(Bool(must=(asked,), must_not=(Chosen("", ((1.0, ("a",)),)),)))
+        assert [hit.id for hit in engine.search(plan, start=0, rows=10).hits] == ["b"]
+        told = engine.explain(BoundPlan(asked), start=0, rows=10)
+        assert told["query"] == {"passage_numbers": {"source": "text", "numbers": len(NUMBERS)}}
+
+
+def test_who_has_opened_it_before_opens_it_again(tmp_path: Path) -> None:
+    """
+    Neither does it write an index without passages over one with them, nor find less than there is.
+    """
+    with EmbeddedEngine(tmp_path / "store") as before:
+        before.index([Document("whole", " ".join(WORDS))])
+        before.refresh()
+        with EmbeddedEngine(tmp_path / "store", passages=SCHEME) as engine:
+            assert set(ids(engine)) == {"whole"}
+        with pytest.raises(StoreError, match="was told to keep passages since it was opened; open it again"):
+            before.index([Document("more", OTHER)])
+        with pytest.raises(StoreError, match="open it again"):
+            before.search(BoundPlan(PassageNumbers("", SCHEME, tuple(NUMBERS))), start=0, rows=10)
+    with EmbeddedEngine(tmp_path / "store") as engine:
+        assert set(ids(engine)) == {"whole"}
+
+
+def test_what_cannot_be(tmp_path: Path) -> None:
+    """
+    Another scheme; while somebody else writes.
+    """
+    with EmbeddedEngine(tmp_path / "store", passages=SCHEME):
+        pass
+    with pytest.raises(SchemeMismatchError, match="passages1-t20-k8-b32, and asked for is passages1-t30-k8-b32"):
+        EmbeddedEngine(tmp_path / "store", passages=PassageScheme(run_words=30))
+    with EmbeddedEngine(tmp_path / "other") as writer:
+        writer.index([Document("a", OTHER)])
+        with pytest.raises(StoreError, match="another process is writing"):
+            EmbeddedEngine(tmp_path / "other", passages=SCHEME, wait_seconds=0.0)
+        writer.refresh()
