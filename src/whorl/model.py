@@ -22,7 +22,7 @@ PropertyValue: TypeAlias = str | int | float | bool
 RESERVED_FIELDS = frozenset(
     {
         *("id", "name", "text", "TEXT", "content", "MINHASH", "_version_", "_root_", "_childDocuments_"),
-        *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch"),
+        *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch", "whorl_passages"),
     }
 )
 #: A longer id would not fit a term of either engine in every script.

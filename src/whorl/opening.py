@@ -39,10 +39,11 @@ def open_store(
         settings: Field names, time limits and credentials; read from the environment where None.
         create: Whether to make a folder that is not there; without it, that is an error.
         passages: Whether the store is to find passages with certainty from now on. A folder that did not so far is
-            indexed anew; a collection must have been set up for it.
+            indexed anew, an index that is not there is made for it; other ones must have been set up for it.
 
     Raises:
-        ParameterError: The URL is not one of a core, collection or index; or that one cannot find passages.
+        ParameterError: The URL is not one of a core, collection or index.
+        SchemaError: The collection or index has no field for passages.
         StoreError: The folder cannot be used, or is not there.
     """
     settings = settings or Settings.load()
@@ -58,7 +59,10 @@ def open_store(
         client, names = index_client(name, settings), source_names(settings)
         from whorl.engine.opensearch.engine import OpenSearchEngine
 
-        engine: Engine = OpenSearchEngine(client, names)
+        cluster = OpenSearchEngine(client, names)
+        if passages:
+            cluster.require_passages()
+        engine: Engine = cluster
     elif "://" in name:
         from whorl.engine.solr.client import SolrClient
         from whorl.engine.solr.engine import SolrEngine
@@ -66,7 +70,10 @@ def open_store(
         solr = SolrClient(
             name, timeout_seconds=settings.timeout_seconds, auth=settings.solr_auth, link=settings.solr_link
         )
-        engine = SolrEngine(solr, settings.fields)
+        solr_engine = SolrEngine(solr, settings.fields)
+        if passages:
+            solr_engine.require_passages()
+        engine = solr_engine
     else:
         from whorl.engine.embedded.engine import EmbeddedEngine
         from whorl.fingerprint.winnow import PassageScheme
@@ -77,9 +84,6 @@ def open_store(
             raise StoreError(f"{name} cannot be used as a store: {error}") from error
         is_wanted = passages or (create and settings.passages)
         engine = EmbeddedEngine(folder, create=create, passages=PassageScheme() if is_wanted else None)
-    if passages and engine.passage_scheme is None:
-        engine.close()
-        raise ParameterError(f"{name} keeps no passages; only a folder can")
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)
 
 

@@ -62,7 +62,8 @@ _content = click.option("--content", metavar="FIELD", help="The field of the tex
 @click.argument("url")
 @_content
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
-def opensearch_init(url: str, content: str | None, dry_run: bool) -> None:
+@click.option("--passages", is_flag=True, help="Also have the index find every passage of 20 words.")
+def opensearch_init(url: str, content: str | None, dry_run: bool, passages: bool) -> None:
     """Make an index, or add to one that is there the fields that fingerprint search needs.
 
     What is there is not changed; where a field of whorl's names is another one, that is said, and nothing is done.
@@ -71,7 +72,7 @@ def opensearch_init(url: str, content: str | None, dry_run: bool) -> None:
     from whorl.engine.opensearch.setup import initialise
 
     client, names = _opened(url, content)
-    for line in initialise(client, names, dry_run=dry_run):
+    for line in initialise(client, names, dry_run=dry_run, passages=passages):
         click.echo(line)
 
 

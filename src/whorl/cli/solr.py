@@ -59,7 +59,10 @@ def solr_up(port: int, folder: Path | None, heap: str) -> None:
 @click.option(
     "--without-minhash", is_flag=True, help="Add no MINHASH tokens: only 'similar' and duplicates are wanted."
 )
-def solr_init(url: str, content: str | None, dry_run: bool, repair: bool, without_minhash: bool) -> None:
+@click.option("--passages", is_flag=True, help="Also add the field that finds every passage of 20 words.")
+def solr_init(
+    url: str, content: str | None, dry_run: bool, repair: bool, without_minhash: bool, passages: bool
+) -> None:
     """Add what fingerprint search needs to an existing collection.
 
     Fields, types and a term vector handler that are missing are added through the Schema and Config APIs. What is
@@ -71,7 +74,13 @@ def solr_init(url: str, content: str | None, dry_run: bool, repair: bool, withou
 
     fields = Settings.load().fields
     lines = initialise(
-        _client(url), fields, dry_run=dry_run, content=content, repair=repair, without_minhash=without_minhash
+        _client(url),
+        fields,
+        dry_run=dry_run,
+        content=content,
+        repair=repair,
+        without_minhash=without_minhash,
+        passages=passages,
     )
     for line in lines:
         click.echo(line)
@@ -117,7 +126,7 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
     "--repair", is_flag=True, help="Also make empty sketches again, or take them away where there is no text."
 )
 def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
-    """Give the documents of a collection the sketches that searches with a promised recall go by.
+    """Give the documents of a collection the sketches that searches with a promised recall go by, and passages.
 
     They are made from the stored texts, and nothing else in a document is touched; where Solr would lose something
     of it, that is said and nothing is done. It can be stopped at any time: running it again goes on where it was.

@@ -90,7 +90,7 @@ def test_a_sketch_is_what_lies_below_the_bound(numbers: list[int], scheme: Sketc
     bound = 2 ** (64 - scheme.lookup_level(len(distinct)))
     indexed = sorted({number >> (64 - scheme.bits) for number in distinct if number < bound})
     assert lookup_numbers(sketch).tolist() == indexed
-    assert lookup_tokens(sketch) == spelled(np.array(indexed, dtype=np.uint64), scheme)
+    assert lookup_tokens(sketch) == spelled(np.array(indexed, dtype=np.uint64), scheme.bits)
 
 
 @given(st.lists(st.integers(0, 400), max_size=200), st.lists(st.lists(st.integers(0, 400), max_size=200), max_size=5))
@@ -171,7 +171,7 @@ def test_tokens_are_the_bits_in_letters(bits: int, numbers: list[int]) -> None:
     tops = [number >> (64 - bits) for number in sorted(set(numbers))]
     filled = [top << (6 * length - bits) for top in tops]
     expected = tuple("".join(letters[number >> (6 * at) & 63] for at in reversed(range(length))) for number in filled)
-    assert spelled(np.array(tops, dtype=np.uint64), scheme) == expected
+    assert spelled(np.array(tops, dtype=np.uint64), scheme.bits) == expected
     assert list(expected) == sorted(expected)
 
 
@@ -179,8 +179,8 @@ def test_tokens_by_hand() -> None:
     """
     27 bits are 5 letters; the lowest hash is all dots.
     """
-    assert spelled(np.array([0, 1, (1 << 27) - 1], dtype=np.uint64), SCHEME) == (".....", "....7", "zzzzs")
-    assert spelled(np.array([], dtype=np.uint64), SCHEME) == ()
+    assert spelled(np.array([0, 1, (1 << 27) - 1], dtype=np.uint64), SCHEME.bits) == (".....", "....7", "zzzzs")
+    assert spelled(np.array([], dtype=np.uint64), SCHEME.bits) == ()
 
 
 def test_names_of_schemes() -> None:

@@ -12,12 +12,13 @@ from fnmatch import fnmatchcase
 
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, text_in
-from whorl.engine.opensearch.fields import OWN, SCHEME, Json, SourceNames, scheme_name
+from whorl.engine.opensearch.fields import OWN, PASSAGES, SCHEME, Json, SourceNames, scheme_name
 from whorl.engine.opensearch.setup import require_fields
 from whorl.errors import DocumentError, ParameterError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Document
 
 #: Documents fetched, and sent, at once; each brings its whole text.
@@ -63,11 +64,11 @@ def prepare(client: IndexClient, names: SourceNames, *, again: bool = False) -> 
     there = client.mapping()
     if there is None:
         raise SchemaError(f"{client.url} is no index; 'whorl index --store {client.shown}' makes it, with all it needs")
-    require_fields(client, names)
+    passages = require_fields(client, names)
     if reason := source_trap(there, names):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
     client.refresh()
-    return client.count(wanted(again=again))
+    return client.count(wanted(again=again, passages=passages))
 
 
 def source_trap(there: Json, names: SourceNames) -> str:
@@ -82,10 +83,17 @@ def source_trap(there: Json, names: SourceNames) -> str:
     return ""
 
 
-def wanted(*, again: bool = False) -> Json:
-    """Return the query for documents without our fields, or with those of another scheme; or for all."""
-    current = {"term": {SCHEME: {"value": scheme_name(Scheme(), SketchScheme())}}}
-    return {"match_all": {}} if again else {"bool": {"must_not": [current]}}
+def wanted(*, again: bool = False, passages: bool = False) -> Json:
+    """Return the query for documents without our fields, or with those of another scheme; or for all.
+
+    Args:
+        again: Whether all are meant.
+        passages: Whether those without the field of passages are meant, too.
+    """
+    has = [{"term": {SCHEME: {"value": scheme_name(Scheme(), SketchScheme())}}}]
+    if passages:
+        has.append({"term": {PASSAGES: {"value": PassageScheme().name}}})
+    return {"match_all": {}} if again else {"bool": {"must_not": [{"bool": {"filter": has}}]}}
 
 
 def backfill(
@@ -114,18 +122,22 @@ def backfill(
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
     done = Backfilled(prepare(client, names, again=again))
+    passages = require_fields(client, names)
     progress(done)
     body: Json = {
-        "query": wanted(again=again), "size": batch, "seq_no_primary_term": True, "_source": {"excludes": [OWN]}
+        "query": wanted(again=again, passages=passages), "size": batch, "seq_no_primary_term": True,
+        "_source": {"excludes": [OWN]},
     }  # fmt: skip
     for hits in client.scroll(body):
-        done = _filled(client, names, hits, done)
+        done = _filled(client, names, hits, done, PassageScheme() if passages else None)
         progress(done)
     client.refresh()
-    return replace(done, left=max(0, client.count(wanted()) - done.textless - len(done.refused)))
+    return replace(done, left=max(0, client.count(wanted(passages=passages)) - done.textless - len(done.refused)))
 
 
-def _filled(client: IndexClient, names: SourceNames, hits: list[Json], done: Backfilled) -> Backfilled:
+def _filled(
+    client: IndexClient, names: SourceNames, hits: list[Json], done: Backfilled, passages: PassageScheme | None
+) -> Backfilled:
     documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
     for hit in hits:
         told = hit.get("_source", {})
@@ -140,7 +152,7 @@ def _filled(client: IndexClient, names: SourceNames, hits: list[Json], done: Bac
     scheme, sketch_scheme = Scheme(), SketchScheme()
     read = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
     changes: list[tuple[Json, Json | None]] = [
-        (_update(hit), {"doc": own_fields(document, found, scheme, sketch_scheme, names)})
+        (_update(hit), {"doc": own_fields(document, found, scheme, sketch_scheme, names, passages)})
         for (hit, document), found in zip(documents, read, strict=True)
     ]
     answered = client.bulk(changes)

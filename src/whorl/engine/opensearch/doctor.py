@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from whorl.engine.finding import Finding, Level, worst_first
 from whorl.engine.opensearch.backfill import source_trap, wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.fields import ID, MAPPING, OWN, SCHEME, Json, SourceNames
+from whorl.engine.opensearch.fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, SourceNames
 from whorl.engine.opensearch.min_hash import LONG_PROBE, Described, chosen, described_fields, shown, token_count
 from whorl.engine.opensearch.request import MAX_CLAUSES, sorted_by
 from whorl.engine.opensearch.setup import described, differences, keeps_own
@@ -127,6 +127,7 @@ def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
 def _documents(client: IndexClient, there: Json) -> Iterator[Finding]:
     total, without = client.total(), client.count(wanted())
     others = client.count({"bool": {**wanted()["bool"], "filter": [{"exists": {"field": SCHEME}}]}})
+    unread = client.count(wanted(passages=True)) - without if described(there, PASSAGES) else 0
     if total:
         found = f"{total - without:,} of {total:,} documents can be found by fingerprint"
         yield Finding(Level.OK if total > without else Level.WARNING, "documents", found)
@@ -134,6 +135,12 @@ def _documents(client: IndexClient, there: Json) -> Iterator[Finding]:
         yield Finding(
             Level.WARNING, "without-fields",
             f"{without:,} documents lack our fields and are not found: indexed by others, or changed in part by others",
+            f"whorl opensearch backfill {client.shown}",
+        )  # fmt: skip
+    if unread:
+        yield Finding(
+            Level.WARNING, "without-passages",
+            f"{unread:,} documents have no passages, so 'whorl sources' finds none with certainty",
             f"whorl opensearch backfill {client.shown}",
         )  # fmt: skip
     if others:

@@ -16,6 +16,7 @@ from whorl.engine.opensearch.fields import (
     ID,
     MINHASH,
     OWN,
+    PASSAGES,
     PROPERTIES,
     SAMPLE,
     SCHEME,
@@ -31,11 +32,13 @@ from whorl.engine.opensearch.fields import (
     spelled_minhash,
     word_term,
 )
+from whorl.engine.passages import passage_tokens
 from whorl.engine.terms import value_term
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import encode
 from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
+from whorl.fingerprint.winnow import PassageScheme
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import Document, PropertyValue
 
@@ -53,7 +56,12 @@ def source(document: Document, names: SourceNames) -> Json:
 
 
 def own_fields(
-    document: Document, found: Hashed, scheme: Scheme, sketch_scheme: SketchScheme, names: SourceNames
+    document: Document,
+    found: Hashed,
+    scheme: Scheme,
+    sketch_scheme: SketchScheme,
+    names: SourceNames,
+    passages: PassageScheme | None,
 ) -> Json:
     """Return the values of our own fields for a document.
 
@@ -63,6 +71,7 @@ def own_fields(
         scheme: Of its tokens.
         sketch_scheme: Of its sketch.
         names: Which of its properties it can be named by.
+        passages: What is kept of its passages; None where the index has no field for it.
     """
     wholes, texts, sketch = document.wholes(), document.values(), found.sketch(sketch_scheme)
     named = [("name", document.name)] if document.name else []
@@ -85,6 +94,7 @@ def own_fields(
         SIZE: sketch.size,
         SCHEME: scheme_name(scheme, sketch_scheme),
         DIGEST: document.digest,
+        **({PASSAGES: passage_tokens(found.words, passages)} if passages else {}),
     }
 
 

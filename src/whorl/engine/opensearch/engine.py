@@ -18,6 +18,7 @@ from whorl.engine.opensearch.fields import (
     FIELDS,
     HANDLE,
     ID,
+    PASSAGES,
     SCHEME,
     SIZE,
     SKETCH,
@@ -28,8 +29,9 @@ from whorl.engine.opensearch.fields import (
 )
 from whorl.engine.opensearch.min_hash import TokenField
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
-from whorl.engine.opensearch.setup import require_fields
+from whorl.engine.opensearch.setup import described, require_fields
 from whorl.engine.opensearch.tokens import ForeignTokens, foreign_tokens
+from whorl.engine.passages import spelled_numbers
 from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
@@ -40,6 +42,7 @@ from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.planning.build import BoundPlan
 from whorl.planning.clauses import Kind
@@ -53,6 +56,9 @@ _TOKENS_SECONDS = 300.0
 _COSTS = Costs(look_up=110.0, candidate=150.0)
 #: Names of fields that are told apart, at most.
 _MOST_FIELDS = 10_000
+#: Numbers of passages counted in one request.
+_COUNTED_AT_ONCE = 500
+_PASSAGE_SCHEME = PassageScheme()
 
 
 class OpenSearchEngine:
@@ -74,6 +80,7 @@ class OpenSearchEngine:
         self._commit = SharedCommit(client.refresh)
         self._fields = Remembered(lambda _: self._read_fields(), _FIELDS_SECONDS)
         self._largest = Remembered(lambda _: self._largest_now(), _LARGEST_SECONDS)
+        self._passages = Remembered(lambda _: self._passages_now(), _FIELDS_SECONDS)
         self._remembered_tokens = Remembered(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)
 
     @property
@@ -100,11 +107,11 @@ class OpenSearchEngine:
         if not batch:
             return
         # Each time: a cluster makes an index that is not there by itself, with fields as it likes.
-        require_fields(self._client, self._names)
+        passages = _PASSAGE_SCHEME if require_fields(self._client, self._names) else None
         changes: list[tuple[Json, Json]] = []
         read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
         for document, found in zip(batch, read, strict=True):
-            own = own_fields(document, found, self._scheme, self._sketch_scheme, self._names)
+            own = own_fields(document, found, self._scheme, self._sketch_scheme, self._names, passages)
             changes.append(({"index": {"_id": document.id}}, {**source(document, self._names), **own}))
         for document_id, _, reason in self._client.bulk(changes):
             raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
@@ -113,6 +120,7 @@ class OpenSearchEngine:
         self._commit()
         self._fields.forget()
         self._largest.forget()
+        self._passages.forget()
 
     def delete(self, ids: Collection[str]) -> int:
         there = self._client.documents(list(ids), False)
@@ -210,13 +218,37 @@ class OpenSearchEngine:
         return {each: text for each, hit in found.items() if (text := text_in(hit.get("_source", {}), self._names))}
 
     @property
-    def passage_scheme(self) -> None:
-        """Nothing is kept here by which passages are found with certainty."""
-        return None
+    def passage_scheme(self) -> PassageScheme | None:
+        """By what passages are found with certainty; None where it is not kept of all documents that can be found."""
+        return self._passages()
+
+    def _passages_now(self) -> PassageScheme | None:
+        there = self._client.mapping(PASSAGES)
+        if there is None or not described(there, PASSAGES):
+            return None
+        read = {"term": {PASSAGES: {"value": _PASSAGE_SCHEME.name}}}
+        unread = self._client.count({"bool": {"filter": [everything()], "must_not": [read]}})
+        return None if unread else _PASSAGE_SCHEME
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return how many documents have each of some numbers of passages: none."""
-        return [0] * len(numbers)
+        """Return how many documents have each of some numbers of passages."""
+        counts: list[int] = []
+        terms = spelled_numbers(tuple(numbers), _PASSAGE_SCHEME)
+        for at in range(0, len(terms), _COUNTED_AT_ONCE):
+            asked = {
+                f"n{place}": {"term": {PASSAGES: term}} for place, term in enumerate(terms[at:][:_COUNTED_AT_ONCE])
+            }
+            found = self._client.search({"size": 0, "aggs": {"numbers": {"filters": {"filters": asked}}}})
+            try:
+                buckets = found["aggregations"]["numbers"]["buckets"]
+                counts += [int(buckets[name]["doc_count"]) for name in asked]
+            except (KeyError, TypeError) as error:
+                raise EngineResponseError(f"{self._client.url} tells no counts: {error}") from error
+        return counts
+
+    def require_passages(self) -> None:
+        """Raise SchemaError unless documents that are indexed from now on are found by their passages."""
+        require_fields(self._client, self._names, passages=True)
 
     @property
     def costs(self) -> Costs:

@@ -12,6 +12,7 @@ kept in the source a second time; sketch, scheme and digest are read as stored f
     whorl_minhash the distinct MinHash tokens
     whorl_sample  the look-up tokens of the sketch, whorl_sketch the sketch, whorl_size its distinct shingles,
     whorl_scheme  what tokens and sketch depend on
+    whorl_passages the numbers by which passages are found with certainty, behind their scheme; an index has it or not
     whorl_digest  what the document looked like when it was indexed, so that it is not indexed twice
 """
 
@@ -33,7 +34,7 @@ Json: TypeAlias = dict[str, Any]
 
 ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
 MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
-SCHEME, DIGEST = "whorl_scheme", "whorl_digest"
+SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
 #: What all of them are called, as an index leaves them out of its source and an answer out of what it returns.
 OWN = "whorl_*"
 #: Where a document of ours has its properties.
@@ -55,6 +56,8 @@ MAPPING: Mapping[str, Json] = {
     SCHEME: {"type": "keyword", "store": True},
     DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
 }
+#: What an index has beside that which finds passages.
+OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +79,33 @@ class SourceNames:
     minhash: str = "MINHASH"
 
 
-def mapping(names: SourceNames) -> dict[str, Json]:
-    """Return the fields of an index of ours, or those that one of others needs beside its own."""
+def mapping(names: SourceNames, *, passages: bool = False) -> dict[str, Json]:
+    """Return the fields of an index of ours, or those that one of others needs beside its own.
+
+    Args:
+        names: What it calls the parts of a document.
+        passages: Whether it finds passages.
+    """
     # Whatever can be asked is in our own fields, so no name or value of a property can break the mapping.
     source = {
         names.name: {"type": "keyword", "index": False, "doc_values": False},
         names.content: {"type": "text", "index": False},
         PROPERTIES: {"type": "object", "enabled": False},
     }
-    return {**MAPPING, **source}
+    return {**MAPPING, **(OF_PASSAGES if passages else {}), **source}
 
 
-def index_body(names: SourceNames, shards: int | None = None, replicas: int | None = None) -> Json:
+def index_body(
+    names: SourceNames, shards: int | None = None, replicas: int | None = None, *, passages: bool = False
+) -> Json:
     """Return the settings and the mapping of a new index; the cluster's own numbers where none are given."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
     settings = {name: number for name, number in numbers.items() if number is not None}
     source = {"excludes": [OWN]}
-    return {"settings": settings, "mappings": {"dynamic": False, "_source": source, "properties": mapping(names)}}
+    return {
+        "settings": settings,
+        "mappings": {"dynamic": False, "_source": source, "properties": mapping(names, passages=passages)},
+    }
 
 
 def scheme_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:

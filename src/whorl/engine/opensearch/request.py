@@ -15,8 +15,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from whorl.engine.opensearch.clauses import clause, leaves
-from whorl.engine.opensearch.fields import ID, MINHASH, SAMPLE, SCHEME, SIZE, Json, scheme_name, spelled_minhash
+from whorl.engine.opensearch.fields import (
+    ID,
+    MINHASH,
+    PASSAGES,
+    SAMPLE,
+    SCHEME,
+    SIZE,
+    Json,
+    scheme_name,
+    spelled_minhash,
+)
 from whorl.engine.opensearch.min_hash import TokenField
+from whorl.engine.passages import spelled_numbers
 from whorl.engine.terms import values_begin
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.codec import spell_integers
@@ -31,6 +42,7 @@ from whorl.planning.build import (
     Chosen,
     MatchAll,
     Nothing,
+    PassageNumbers,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -137,6 +149,8 @@ def _leaves(node: BoundLeaf) -> int:
             return sum(map(len, bands))
         case SketchTokens(numbers=numbers):
             return len(numbers) + 2
+        case PassageNumbers(numbers=numbers):
+            return len(numbers)
         case Chosen(groups=groups):
             return len(groups)
         case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
@@ -185,6 +199,9 @@ class _Translator:
                 return _at_least([_constant(each, weight) for each in found], 1)
             case SketchTokens():
                 return self._sketched(node)
+            case PassageNumbers(numbers=numbers, scheme=scheme):
+                wanted = spelled_numbers(numbers, scheme)
+                return _at_least([_constant(_term(PASSAGES, each), 1.0) for each in wanted], 1)
             case Chosen(groups=groups):
                 return _at_least(
                     [_constant(_one_of(id_field(self._tokens), ids), score) for score, ids in groups if ids], 1
@@ -206,7 +223,7 @@ class _Translator:
         return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketched(self, node: SketchTokens) -> Json:
-        terms, minimum = list(spelled(np.array(node.numbers, dtype=np.uint64), node.scheme)), node.min_should_match
+        terms, minimum = list(spelled(np.array(node.numbers, dtype=np.uint64), node.scheme.bits)), node.min_should_match
         if minimum > len(terms):
             return _NO_DOCUMENT
         sizes = {"gte": node.smallest_size, **({} if node.largest_size is None else {"lte": node.largest_size})}

@@ -6,20 +6,23 @@ import json
 from collections.abc import Iterator
 
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.fields import MAPPING, OWN, Json, SourceNames, index_body, mapping
+from whorl.engine.opensearch.fields import MAPPING, OF_PASSAGES, OWN, PASSAGES, Json, SourceNames, index_body, mapping
 from whorl.errors import EngineResponseError, SchemaError
 
 #: What a field has where a mapping does not say it; other things that a mapping leaves out are not looked at.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True}
 
 
-def initialise(client: IndexClient, names: SourceNames, *, dry_run: bool = False) -> Iterator[str]:
+def initialise(
+    client: IndexClient, names: SourceNames, *, dry_run: bool = False, passages: bool = False
+) -> Iterator[str]:
     """Make an index, or add to one what it lacks; nothing that is there is changed. Yield what is done, in words.
 
     Args:
         client: Where the index is, or shall be.
         names: What it calls the parts of a document.
         dry_run: Whether to say it and do nothing.
+        passages: Whether the index is to find passages with certainty.
 
     Raises:
         SchemaError: A field of ours is there and of another kind.
@@ -29,10 +32,11 @@ def initialise(client: IndexClient, names: SourceNames, *, dry_run: bool = False
     if there is None:
         yield f"{would}make the index {client.index}, its numbers of shards and replicas those of the cluster"
         if not dry_run:
-            create(client, names)
+            create(client, names, passages=passages)
         return
     require_alike(client, there)
-    missing = {name: field for name, field in mapping(names).items() if not described(there, name)}
+    wanted = mapping(names, passages=passages)
+    missing = {name: field for name, field in wanted.items() if not described(there, name)}
     if missing:
         yield f"{would}add the fields {', '.join(sorted(missing))}"
         if not dry_run:
@@ -48,30 +52,47 @@ def initialise(client: IndexClient, names: SourceNames, *, dry_run: bool = False
         yield f"documents that are there are found after: whorl opensearch backfill {client.shown}"
 
 
-def create(client: IndexClient, names: SourceNames, shards: int | None = None, replicas: int | None = None) -> None:
+def create(
+    client: IndexClient,
+    names: SourceNames,
+    shards: int | None = None,
+    replicas: int | None = None,
+    *,
+    passages: bool = False,
+) -> None:
     """Make the index, unless somebody else has just made it."""
     try:
-        client.create(index_body(names, shards, replicas))
+        client.create(index_body(names, shards, replicas, passages=passages))
     except EngineResponseError as error:
         if "already exists" not in error.detail:
             raise
 
 
-def require_fields(client: IndexClient, names: SourceNames) -> None:
-    """See to it that an index has our fields: one that is not there is made.
+def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = False) -> bool:
+    """See to it that an index has our fields: one that is not there is made. Return whether it finds passages.
+
+    Args:
+        client: Where the index is.
+        names: What it calls the parts of a document.
+        passages: Whether it has to.
 
     Raises:
         SchemaError: It is there, and lacks some or has others of their names.
     """
     there = client.mapping(OWN)
     if there is None:
-        create(client, names)
-        return
+        create(client, names, passages=passages)
+        return passages
     require_alike(client, there)
     if missing := sorted(name for name in MAPPING if not described(there, name)):
         raise SchemaError(
             f"{client.url} lacks the fields {', '.join(missing)}; 'whorl opensearch init {client.shown}' adds them"
         )
+    if passages and not described(there, PASSAGES):
+        raise SchemaError(
+            f"{client.url} has no field for passages; 'whorl opensearch init {client.shown} --passages' adds it"
+        )
+    return bool(described(there, PASSAGES))
 
 
 def require_alike(client: IndexClient, there: Json) -> None:
@@ -85,7 +106,7 @@ def require_alike(client: IndexClient, there: Json) -> None:
 
 def differences(there: Json) -> Iterator[str]:
     """Say where fields of our own are not what we would have made."""
-    for name, field in MAPPING.items():
+    for name, field in {**MAPPING, **OF_PASSAGES}.items():
         found = described(there, name)
         for key, value in field.items() if found else ():
             actual = found.get(key, _DEFAULTS.get(key, value))

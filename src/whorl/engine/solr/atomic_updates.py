@@ -14,13 +14,13 @@ from typing import Any
 from whorl.engine.solr.answer import Json
 from whorl.engine.solr.clauses import exists
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import NEEDED
+from whorl.engine.solr.fields import NEEDED, PASSAGES
 from whorl.engine.solr.request import listed
 from whorl.engine.solr.schema import Collection, names_in_use
 from whorl.errors import EngineResponseError, SchemaError
 
 #: Fields that Solr fills itself, and those that the update sets.
-_NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", *NEEDED})
+_NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *NEEDED})
 #: In the names of the fields that a type of several parts keeps them in; they are made again with their parent.
 _PART_OF_A_FIELD = "___"
 #: Documents looked at one by one where a query cannot tell.

@@ -11,18 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from whorl.engine.passages import passage_tokens
 from whorl.engine.solr.answer import Answer, Json, first_text, whole_text
 from whorl.engine.solr.atomic_updates import require_safe
 from whorl.engine.solr.clauses import exists
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import NEEDED, SCHEME, SIZE, stored_name
+from whorl.engine.solr.fields import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
+from whorl.engine.solr.passages import without_passages
 from whorl.engine.solr.request import EVERYTHING, empty_sketches, listed, lost_sketches, one_of, without_sketch
 from whorl.engine.solr.schema import Collection, FieldNames, inspect
 from whorl.engine.solr.sketches import sketch_fields
 from whorl.engine.solr.texts import listing, stored_texts
 from whorl.errors import EngineError, EngineResponseError, ParameterError, SchemaError
-from whorl.fingerprint.batch import hashed
+from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.winnow import PassageScheme
 
 #: Documents fetched, and sent, at once; each brings its whole text.
 DEFAULT_BATCH = 100
@@ -154,18 +157,24 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Answer],
     unread = _unread(client, collection, documents)
     name = stored_name(collection.scheme, SketchScheme())
     made, removed, kept = [], [], 0
+    passages = PassageScheme() if collection.has_passages else None
     texts = [whole_text(document.get(collection.content or "")) for document in documents]
-    read = hashed(filter(None, texts), collection.scheme, workers=1)
+    parts = Parts.HASHES | Parts.WORDS if passages else Parts.HASHES
+    read = hashed(filter(None, texts), collection.scheme, parts, workers=1)
     for document, text in zip(documents, texts, strict=True):
         is_empty = first_text(document.get(SIZE)) == "0"
         if text:
-            sketch = next(read).sketch(SketchScheme())
-            if is_empty and not sketch.size and first_text(document.get(SCHEME)) == name:
+            found = next(read)
+            sketch = found.sketch(SketchScheme())
+            if is_empty and not (sketch.size or passages) and first_text(document.get(SCHEME)) == name:
                 kept += 1
             else:
-                made.append(_update(collection, document, sketch_fields(sketch, collection.scheme)))
+                fields = sketch_fields(sketch, collection.scheme)
+                if passages:
+                    fields[PASSAGES] = passage_tokens(found.words, passages)
+                made.append(_update(collection, document, fields))
         elif is_empty and str(document[collection.names.key]) not in unread:
-            removed.append(_update(collection, document, dict.fromkeys(NEEDED)))
+            removed.append(_update(collection, document, dict.fromkeys([*NEEDED, *([PASSAGES] if passages else [])])))
     refused = [_send(client, updates, collection.names.key) for updates in (made, removed)]
     return replace(
         done,
@@ -187,10 +196,17 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
 
 
 def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
-    """Return what matches documents without a sketch, those that have lost its tokens, those with an empty one."""
+    """Return what matches documents without a sketch, without its tokens, without passages, with an empty sketch."""
     name = stored_name(collection.scheme, SketchScheme())
     bare = without_sketch(name, collection.content if collection.has_searchable_text else None)
-    return [bare, lost_sketches(name), *([empty_sketches(name)] if repair else [])]
+    unread = []
+    if collection.has_passages:
+        # Of those that have a sketch, and have not lost its tokens: the others are looked at anyway.
+        has_sketch = {"bool": {"should": [exists(SAMPLE), {"lucene": {"query": f"{SIZE}:0"}}]}}
+        query = without_passages(PassageScheme(), None)
+        query["bool"]["filter"] = [{"term": {"f": SCHEME, "query": name}}, has_sketch]
+        unread.append(query)
+    return [bare, lost_sketches(name), *unread, *([empty_sketches(name)] if repair else [])]
 
 
 def _unread(client: SolrClient, collection: Collection, documents: Sequence[Answer]) -> set[str]:

@@ -11,6 +11,7 @@ from whorl.engine.finding import Finding, Level, worst_first
 from whorl.engine.solr.answer import Json, reading
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, stored_name
+from whorl.engine.solr.passages import without_passages
 from whorl.engine.solr.request import EVERYTHING, empty_sketches, lost_sketches
 from whorl.engine.solr.schema import (
     Collection,
@@ -31,6 +32,7 @@ from whorl.engine.solr.sketches import coverage
 from whorl.engine.solr.texts import TextField, listing, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.winnow import PassageScheme
 
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"
 _NORMALIZER = ("icuNormalizer2", "solr.ICUNormalizer2FilterFactory", "ICUNormalizer2FilterFactory")
@@ -56,6 +58,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
                 *(_minhash(client, collection, wanted) if collection.has_minhash else _no_minhash(client, collection)),
                 *_identifiers(collection, wanted),
                 *_sketches(client, collection, has_text=any(each.name == wanted.content for each in texts)),
+                *_passages(client, collection),
                 *_uncommitted(client),
             ]
     return worst_first(findings)
@@ -434,6 +437,23 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
             "them: no search finds them",
             remedy,
         )
+
+
+def _passages(client: SolrClient, collection: Collection) -> Iterator[Finding]:
+    if not collection.has_passages:
+        return
+    scheme = PassageScheme()
+    unread = client.count(without_passages(scheme, collection.content if collection.has_searchable_text else None))
+    if not unread:
+        yield Finding(Level.OK, "passages", f"passages of {scheme.run_words} words are found with certainty")
+        return
+    remedy = f"whorl solr backfill {client.url}" if collection.content else "index them again (whorl index --all)"
+    yield Finding(
+        Level.WARNING,
+        "without-passages",
+        f"{unread:,} documents have no passages, so 'whorl sources' finds none with certainty",
+        remedy,
+    )
 
 
 def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> Iterator[Finding]:

@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
 from typing import Any
 
+from whorl.engine.passages import passage_tokens
 from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
 from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
 from whorl.engine.solr.client import BEGINNING, SolrClient
-from whorl.engine.solr.fields import DIGEST, SCHEME, SIZE, SKETCH, stored_name
+from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
+from whorl.engine.solr.passages import document_counts, without_passages
 from whorl.engine.solr.request import (
     EVERYTHING,
     contents_request,
@@ -36,6 +38,7 @@ from whorl.fingerprint.minhash.codec import read
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, signature_of, smallest_in_buckets
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.winnow import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.planning.build import BoundLeaf, BoundNode, BoundPlan, Nothing, SharedBands, SharedTokens, mapped
@@ -46,6 +49,7 @@ from whorl.planning.fields import Fields
 _REFERENCES_AT_ONCE = 200
 #: What this version of whorl makes and searches.
 _SAMPLE_SCHEME = SketchScheme()
+_PASSAGE_SCHEME = PassageScheme()
 #: For how long an answer is taken to be what it was: others may change the schema, add documents and sketches.
 _COLLECTION_SECONDS = 60.0
 _COVERAGE_SECONDS = 30.0
@@ -73,6 +77,7 @@ class SolrEngine:
         self._wanted_fields = fields
         self._collection = Remembered(lambda known: inspect(client, fields, known), _COLLECTION_SECONDS)
         self._coverage = Remembered(lambda _: self._counted(), _COVERAGE_SECONDS)
+        self._without_passages = Remembered(lambda _: self._unread_now(), _COVERAGE_SECONDS)
         self._fields = Remembered(lambda _: self._read_fields(), _FIELDS_SECONDS)
         self._largest = Remembered(lambda _: self._largest_now(), _LARGEST_SECONDS)
         self._costs = Remembered(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _COSTS_SECONDS)
@@ -103,6 +108,7 @@ class SolrEngine:
     def refresh(self) -> None:
         self._commit()
         self._coverage.forget()
+        self._without_passages.forget()
         self._fields.forget()
 
     def delete(self, ids: Sized[str]) -> int:
@@ -218,13 +224,20 @@ class SolrEngine:
                     yield reference, document
 
     @property
-    def passage_scheme(self) -> None:
-        """Nothing is kept here by which passages are found with certainty."""
-        return None
+    def passage_scheme(self) -> PassageScheme | None:
+        """By what passages are found with certainty; None where it is not kept of all documents with a text."""
+        return _PASSAGE_SCHEME if self.collection.has_passages and not self._without_passages() else None
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return how many documents have each of some numbers of passages: none."""
-        return [0] * len(numbers)
+        """Return how many documents have each of some numbers of passages."""
+        return document_counts(self._client, numbers, _PASSAGE_SCHEME)
+
+    def require_passages(self) -> None:
+        """Raise SchemaError unless documents that are indexed from now on are found by their passages."""
+        if not self.collection.has_passages:
+            raise SchemaError(
+                f"{self._client.url} has no field for passages; 'whorl solr init {self._client.url} --passages' adds it"
+            )
 
     @property
     def costs(self) -> Costs:
@@ -330,6 +343,11 @@ class SolrEngine:
     def _counted(self) -> Coverage:
         collection = self.collection
         return coverage(self._client, self._sketch_name, collection.content if collection.has_searchable_text else None)
+
+    def _unread_now(self) -> int:
+        collection = self.collection
+        text = collection.content if collection.has_searchable_text else None
+        return self._client.count(without_passages(_PASSAGE_SCHEME, text))
 
     def _read_fields(self) -> Fields:
         return fields_of(self.collection, self._wanted_fields, used_names(self._client, self.collection.schema))
@@ -441,6 +459,8 @@ class SolrEngine:
         parts = Parts.MINIMA if wants_tokens else Parts(0)
         if collection.has_sketches:
             parts |= Parts.HASHES
+        if collection.has_passages:
+            parts |= Parts.WORDS
         if not parts:
             yield from ({} for _ in texts)
             return
@@ -451,6 +471,8 @@ class SolrEngine:
                 fields[collection.names.minhash] = list(signature.tokens)
             if collection.has_sketches:
                 fields |= sketch_fields(found.sketch(_SAMPLE_SCHEME), collection.scheme)
+            if collection.has_passages:
+                fields[PASSAGES] = passage_tokens(found.words, _PASSAGE_SCHEME)
             yield fields
 
     def _solr_document(self, document: Document) -> dict[str, Any]:

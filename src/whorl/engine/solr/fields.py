@@ -22,6 +22,8 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     SKETCH: ("stored",),
     SCHEME: ("indexed", "docValues"),
 }
+#: The field of the numbers of passages, which a collection has or not, and what it must be.
+PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
 #: The field that holds what a document looked like when it was indexed, so that it is not indexed twice.
 DIGEST = "whorl_digest"
 #: What the names of the fields begin with that hold whole values beside a field of words.
@@ -105,6 +107,16 @@ TYPES: tuple[Json, ...] = (
     *VALUE_TYPES,
 )
 
+_TOKENS: Json = {
+    "type": "string",
+    "indexed": True,
+    "stored": False,
+    "docValues": False,
+    "multiValued": True,
+    "omitNorms": True,
+    "omitTermFreqAndPositions": True,
+}
+PASSAGE_FIELD: Json = {"name": PASSAGES, **_TOKENS}
 FIELDS: tuple[Json, ...] = (
     {"name": "name", "type": "text_whorl", "indexed": True, "stored": True},
     {"name": "content", "type": "text_whorl", "indexed": True, "stored": True},
@@ -120,16 +132,7 @@ FIELDS: tuple[Json, ...] = (
     {"name": "LID", "type": "string", "indexed": True, "stored": True},
     {"name": DIGEST, "type": "string", "indexed": False, "stored": True, "docValues": False},
     {"name": SIZE, "type": "pint", "indexed": True, "stored": False, "docValues": True},
-    {
-        "name": SAMPLE,
-        "type": "string",
-        "indexed": True,
-        "stored": False,
-        "docValues": False,
-        "multiValued": True,
-        "omitNorms": True,
-        "omitTermFreqAndPositions": True,
-    },
+    {"name": SAMPLE, **_TOKENS},
     {"name": SKETCH, "type": "binary", "indexed": False, "stored": True},
     {"name": SCHEME, "type": "string", "indexed": True, "stored": False, "docValues": True},
 )

@@ -22,8 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from whorl.engine.passages import spelled_numbers
 from whorl.engine.solr.clauses import clause, exists, leaves
-from whorl.engine.solr.fields import SAMPLE, SCHEME, SIZE, SKETCH, stored_name
+from whorl.engine.solr.fields import PASSAGES, SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.banding import band_match_probability
 from whorl.fingerprint.minhash.codec import Spelling, spell_integers
@@ -38,6 +39,7 @@ from whorl.planning.build import (
     Chosen,
     MatchAll,
     Nothing,
+    PassageNumbers,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -229,6 +231,8 @@ def _leaves(node: BoundLeaf, names: Names) -> int:
         case SketchTokens(numbers=numbers):
             # The scheme, and the sizes as points and as docValues.
             return len(numbers) + 3
+        case PassageNumbers(numbers=numbers):
+            return len(numbers)
         case Chosen(groups=groups):
             return len(groups)
         case Words() | InOrder() | Near() | Equal() | Like() | Between() | Present():
@@ -278,6 +282,9 @@ class _Builder:
                 return self._fingerprint(node, tokens, similarity, probability)
             case SketchTokens():
                 return self._sketched(node)
+            case PassageNumbers(numbers=numbers, scheme=scheme):
+                wanted = spelled_numbers(numbers, scheme)
+                return _min_hash(PASSAGES, wanted, 1.0, 1.0) if wanted else _NO_DOCUMENT
             case Chosen(groups=groups):
                 return self._chosen(groups, is_apart=id(node) in self._apart)
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
@@ -304,7 +311,7 @@ class _Builder:
         return {"boost": {"b": repr(node.weight), "query": query}}
 
     def _sketched(self, node: SketchTokens) -> dict[str, Any]:
-        tokens, minimum = spelled(np.array(node.numbers, dtype=np.uint64), node.scheme), node.min_should_match
+        tokens, minimum = spelled(np.array(node.numbers, dtype=np.uint64), node.scheme.bits), node.min_should_match
         if minimum > len(tokens):
             return _NO_DOCUMENT
         largest = "*" if node.largest_size is None else node.largest_size

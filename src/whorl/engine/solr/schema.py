@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from whorl.engine.solr.analysis import seen_profile
 from whorl.engine.solr.answer import Json, first_text, reading
-from whorl.engine.solr.fields import NEEDED
+from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES
 from whorl.engine.solr.request import Names, listed
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.codec import ALFRESCO_TOKEN, Spelling
@@ -108,6 +108,11 @@ class Schema:
         """
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
+    @property
+    def has_passages(self) -> bool:
+        """Whether documents can carry the numbers of their passages."""
+        return all(self.fields.get(PASSAGES, {}).get(part) for part in NEEDED_OF_PASSAGES)
+
     def sources(self, destination: str) -> list[str]:
         """Return the fields that are copied into one."""
         return [source for source, copied_into in self.copies if copied_into == destination]
@@ -158,6 +163,11 @@ class Collection:
     def has_sketches(self) -> bool:
         """Whether documents can carry sketches."""
         return self.schema.has_sketches
+
+    @property
+    def has_passages(self) -> bool:
+        """Whether documents can carry the numbers of their passages."""
+        return self.schema.has_passages
 
     @property
     def has_searchable_text(self) -> bool:

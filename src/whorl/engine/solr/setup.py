@@ -18,6 +18,8 @@ from whorl.engine.solr.fields import (
     DYNAMIC_FIELDS,
     FIELDS,
     NEEDED,
+    PASSAGE_FIELD,
+    PASSAGES,
     TYPES,
     VECTOR_COMPONENT,
     VECTOR_HANDLER,
@@ -40,6 +42,7 @@ def initialise(
     content: str | None = None,
     repair: bool = False,
     without_minhash: bool = False,
+    passages: bool = False,
 ) -> list[str]:
     """Add what is missing; return a line for each thing added, kept or found to differ.
 
@@ -51,6 +54,7 @@ def initialise(
         repair: Also change what an earlier run has left in the way: a fingerprint that is made from a field which no
             document has, or that takes one value where texts have several.
         without_minhash: Add no field of tokens, which only FINGERPRINT queries ask: for searches by sketches alone.
+        passages: Add the field by which passages are found with certainty.
 
     Raises:
         SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the documents' texts are
@@ -64,7 +68,7 @@ def initialise(
         texts = stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
         if content is None:
             _require_named(client, schema, wanted, texts)
-        definitions = _definitions(wanted, schema)
+        definitions = [*_definitions(wanted, schema), *([PASSAGE_FIELD] if passages else [])]
         if without_minhash:
             definitions = [each for each in definitions if each["name"] != wanted.minhash]
         repairs = list(_repairs(client, schema, wanted, definitions))
@@ -110,7 +114,7 @@ def _next(
     """Say what is left to do."""
     yield "documents that are there already get a fingerprint when they are indexed again (whorl index --all)"
     has_text = any(each.name == wanted.content for each in texts)
-    if has_text and (is_repair or any(body.get("name") in NEEDED for _, _, body in steps)):
+    if has_text and (is_repair or any(body.get("name") in (*NEEDED, PASSAGES) for _, _, body in steps)):
         flag = " --repair" if is_repair else ""
         yield f"or from their stored texts, with the sketch that searches go by: whorl solr backfill {client.url}{flag}"
 

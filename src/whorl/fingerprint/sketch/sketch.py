@@ -204,15 +204,14 @@ def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
 
 def lookup_tokens(sketch: Sketch) -> tuple[str, ...]:
     """Return the tokens by which a text index knows a document, in the order of the numbers."""
-    return spelled(lookup_numbers(sketch), sketch.scheme)
+    return spelled(lookup_numbers(sketch), sketch.scheme.bits)
 
 
-def spelled(numbers: npt.NDArray[np.uint64], scheme: SketchScheme) -> tuple[str, ...]:
-    """Return numbers of a sketch as the tokens of a text index, in their order, which is also that of the tokens.
+def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
+    """Return numbers of so many bits as the tokens of a text index, in their order, which is also that of the tokens.
 
     Each is ceil(bits / 6) letters, digits, `_` or `.`, the first letter from the top bits; 5 for 27 bits.
     """
-    bits = scheme.bits
     length = -(-bits // _LETTER_BITS)
     letters = np.empty((numbers.size, length), dtype=np.uint8)
     for at in range(length):

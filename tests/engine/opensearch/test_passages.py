@@ -1,0 +1,88 @@
+"""Passages in a real cluster: an index that begins to keep them, what is counted there, and what is found."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from whorl import Document, Store, open_store
+from whorl.engine.opensearch.backfill import backfill, prepare
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.doctor import check
+from whorl.engine.opensearch.fields import SourceNames
+from whorl.engine.opensearch.setup import initialise
+from whorl.errors import SchemaError
+from whorl.fingerprint.hashing import join
+from whorl.fingerprint.winnow import PassageScheme, winnowed
+from whorl.planning.build import Bool, BoundPlan, Chosen, PassageNumbers
+
+SCHEME = PassageScheme()
+CHANCE = random.Random(42)
+WORDS = [f"w{CHANCE.randrange(10**9)}" for _ in range(1_500)]
+NUMBERS = winnowed(join(WORDS), SCHEME).tolist()
+
+
+def planted(number: int) -> Document:
+    """A document with 20 words of the text in a row, and words of its own."""
+    own = [f"o{CHANCE.randrange(10**9)}" for _ in range(CHANCE.choice([0, 10, 900]))]
+    start, place = CHANCE.randrange(len(WORDS) - 20), CHANCE.randrange(len(own) + 1)
+    return Document(f"{number:02}", "\n".join([*own[:place], *WORDS[start : start + 20], *own[place:]]))
+
+
+def asked(store: Store, plan: BoundPlan) -> dict[str, float]:
+    return {hit.id: hit.score for hit in store.engine.search(plan, start=0, rows=100).hits}
+
+
+@pytest.mark.opensearch
+def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
+    """
+    First the field, then the documents that are there; until all have it nothing is certain. Then every planted passage
+    is found, counts are right, and what is indexed or deleted from then on is counted.
+    """
+    with open_store(url) as store:
+        store.index([*map(planted, range(40)), Document("other", "words of another text " * 20)])
+        assert store.engine.passage_scheme is None
+    with pytest.raises(SchemaError, match="has no field for passages; 'whorl opensearch init"):
+        open_store(url, passages=True)
+    assert "add the fields whorl_passages" in list(initialise(client, SourceNames(), passages=True))
+    assert list(initialise(client, SourceNames(), passages=True)) == ["nothing to add"]
+    with open_store(url, passages=True) as store:
+        assert store.engine.passage_scheme is None
+    assert "without-passages" in [finding.code for finding in check(client, SourceNames())]
+
+    assert prepare(client, SourceNames()) == 41
+    assert backfill(client, SourceNames(), batch=15).sent == 41
+    assert backfill(client, SourceNames()).total == 0
+    assert "without-passages" not in [finding.code for finding in check(client, SourceNames())]
+    with open_store(url) as store:
+        assert store.engine.passage_scheme == SCHEME
+        plan = PassageNumbers("", SCHEME, tuple(NUMBERS))
+        found = asked(store, BoundPlan(plan))
+        assert set(found) == {f"{number:02}" for number in range(40)}
+        counts = store.engine.passage_counts([*NUMBERS, 7])
+        assert (sum(counts), counts[-1]) == (sum(found.values()), 0)
+        others = Chosen("", ((1.0, tuple(f"{number:02}" for number in range(30))),))
+        assert len(asked(store, BoundPlan(Bool(must=(plan,), must_not=(others,))))) == 10
+
+        sources = store.sources(source=" ".join(WORDS))
+        assert sources.promise.certain_words == 20
+        assert {each.id for each in sources.sources} | {each for each, _ in sources.also} == set(found)
+
+        store.index([Document("new", " ".join(WORDS[:40])), Document("short", "too short")])
+        assert store.engine.passage_scheme == SCHEME
+        assert store.engine.delete(["00", "01"]) == 2
+        again = asked(store, BoundPlan(plan))
+        assert set(again) == set(found) - {"00", "01"} | {"new"}
+        assert sum(store.engine.passage_counts(NUMBERS)) == sum(again.values())
+
+
+@pytest.mark.opensearch
+def test_a_new_index(other_url: str) -> None:
+    """
+    It is made with the field where that is asked for.
+    """
+    with open_store(other_url, passages=True) as store:
+        store.index([Document("a", " ".join(WORDS[:40]))])
+        assert store.engine.passage_scheme == SCHEME
+        assert list(store.engine.passage_counts(NUMBERS[:1])) in ([0], [1])

@@ -1,0 +1,123 @@
+"""Passages in a real Solr: a collection that begins to keep them, what is counted there, and what is found."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from click.testing import CliRunner
+
+from tests import solr_runtime
+from whorl import Document, Store, open_store
+from whorl.cli.main import main
+from whorl.engine.solr.backfill import backfill, prepare
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.doctor import check
+from whorl.engine.solr.engine import SolrEngine
+from whorl.engine.solr.fields import PASSAGES
+from whorl.engine.solr.passages import document_counts
+from whorl.engine.solr.schema import FieldNames
+from whorl.errors import SchemaError
+from whorl.fingerprint.hashing import join
+from whorl.fingerprint.winnow import PassageScheme, winnowed
+from whorl.planning.build import Bool, BoundPlan, Chosen, PassageNumbers
+
+SCHEME = PassageScheme()
+CHANCE = random.Random(41)
+WORDS = [f"w{CHANCE.randrange(10**9)}" for _ in range(1_500)]
+NUMBERS = winnowed(join(WORDS), SCHEME).tolist()
+
+
+def planted(number: int) -> Document:
+    """A document with 20 words of the text in a row, and words of its own."""
+    own = [f"o{CHANCE.randrange(10**9)}" for _ in range(CHANCE.choice([0, 10, 900]))]
+    start, place = CHANCE.randrange(len(WORDS) - 20), CHANCE.randrange(len(own) + 1)
+    return Document(f"{number:02}", "\n".join([*own[:place], *WORDS[start : start + 20], *own[place:]]))
+
+
+@pytest.fixture(
+    params=[pytest.param("standalone", marks=pytest.mark.solr), pytest.param("cloud", marks=pytest.mark.cloud)],
+    scope="module",
+)
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A collection with documents that has not kept passages, in either kind of Solr."""
+    base_url = request.getfixturevalue(f"solr_{request.param}_url").rpartition("/")[0]
+    name = f"whorl_passages_{uuid.uuid4().hex[:8]}"
+    made = solr_runtime.make_collection(base_url, name)
+    with open_store(made) as store:
+        store.index([*map(planted, range(40)), Document("other", "words of another text " * 20), Document("empty", "")])
+    yield made
+    solr_runtime.drop(base_url, name)
+
+
+def asked(store: Store, plan: BoundPlan) -> dict[str, float]:
+    return {hit.id: hit.score for hit in store.engine.search(plan, start=0, rows=100).hits}
+
+
+def test_a_collection_begins_to_keep_them(url: str) -> None:
+    """
+    First the field, then the documents that are there; until all have it nothing is certain. Then every planted passage
+    is found, counts are right, and what is indexed or deleted from then on is counted.
+    """
+    client = SolrClient(url)
+    with pytest.raises(SchemaError, match="has no field for passages; 'whorl solr init"):
+        open_store(url, passages=True)
+    done = CliRunner().invoke(main, ["solr", "init", url, "--passages"])
+    assert (done.exit_code, "added whorl_passages (add-field)" in done.output) == (0, True)
+    assert "whorl solr backfill" in done.output
+    open_store(url, passages=True).close()
+    with Store(SolrEngine(client)) as store:
+        assert store.engine.passage_scheme is None
+        assert store.sources(source=" ".join(WORDS[:50])).promise.certain_words is None
+    assert "without-passages" in [finding.code for finding in check(client, FieldNames())]
+
+    assert prepare(client, FieldNames())[1] == 41
+    assert backfill(client, FieldNames(), batch=15).sent == 41
+    assert backfill(client, FieldNames()).total == 0
+    assert "passages" in [finding.code for finding in check(client, FieldNames())]
+    with Store(SolrEngine(client)) as store:
+        assert store.engine.passage_scheme == SCHEME
+        plan = PassageNumbers("", SCHEME, tuple(NUMBERS))
+        found = asked(store, BoundPlan(plan))
+        assert set(found) == {f"{number:02}" for number in range(40)}
+        counts = store.engine.passage_counts([*NUMBERS, 7])
+        assert (sum(counts), counts[-1]) == (sum(found.values()), 0)
+        others = Chosen("", ((1.0, tuple(f"{number:02}" for number in range(30))),))
+        assert len(asked(store, BoundPlan(Bool(must=(plan,), must_not=(others,))))) == 10
+
+        sources = store.sources(source=" ".join(WORDS))
+        assert sources.promise.certain_words == 20
+        assert {each.id for each in sources.sources} | {each for each, _ in sources.also} == set(found)
+
+        store.index([Document("new", " ".join(WORDS[:40])), Document("short", "too short")])
+        assert store.engine.passage_scheme == SCHEME
+        assert store.engine.delete(["00", "01"]) == 2
+        after = store.engine.passage_counts(NUMBERS)
+        again = asked(store, BoundPlan(plan))
+        assert set(again) == set(found) - {"00", "01"} | {"new"}
+        assert sum(after) == sum(again.values())
+        # Somebody else's document has been read by nobody.
+        client.post("update", [{"id": "foreign", "content": " ".join(WORDS)}], commit="true")
+    with Store(SolrEngine(client)) as store:
+        assert store.engine.passage_scheme is None
+
+
+def test_nothing_to_count(url: str) -> None:
+    """
+    No numbers are no question.
+    """
+    assert document_counts(SolrClient(url), [], SCHEME) == []
+
+
+@pytest.mark.solr
+def test_a_sketch_that_is_lost_is_made_again_once(url: str) -> None:
+    """
+    A document that lost both is looked at once, and has both afterwards.
+    """
+    client = SolrClient(url)
+    backfill(client, FieldNames())
+    client.post("update", [{"id": "other", "whorl_sample": {"set": None}, PASSAGES: {"set": None}}], commit="true")
+    assert backfill(client, FieldNames()).total == 1
+    assert prepare(client, FieldNames())[1] == 0
