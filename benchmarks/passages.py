@@ -1,6 +1,6 @@
 """Passages of real texts put into others: how many are found with certainty, by sketches, and by `similar`.
 
-    python benchmarks/passages.py [CORPUS.jsonl] [--passages 10000] [--hosts 4000] [--sources 400] [--csv FILE]
+    python benchmarks/passages.py [CORPUS.jsonl] [--passages 10000] [--hosts 3000] [--sources 300] [--csv FILE]
     python benchmarks/passages.py [CORPUS.jsonl] --design
 
 Passages of 20 to 200 words are cut from some texts of the corpus and put into others, on lines of another width, at any
@@ -125,7 +125,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
     made = planted(chance, sources, hosts, many)
     documents = [Document(name, text) for name, text in hosts.items()]
     text_bytes = sum(len(text.encode()) for text in hosts.values())
-    with tempfile.TemporaryDirectory(dir=HERE) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         warm, *_ = indexed(Path(folder) / "warm", documents[:200], None)
         warm.close()
         plain, plain_ms, plain_bytes = indexed(Path(folder) / "plain", documents, None)
@@ -201,8 +201,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
     parser.add_argument("--passages", type=int, default=10_000)
-    parser.add_argument("--hosts", type=int, default=4_000)
-    parser.add_argument("--sources", type=int, default=400)
+    parser.add_argument("--hosts", type=int, default=3_000)
+    parser.add_argument("--sources", type=int, default=300)
     parser.add_argument("--design", action="store_true")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()

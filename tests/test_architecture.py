@@ -14,7 +14,7 @@ ROOMS = (
     *("errors", "context", "arrays", "exports"),
     *("fingerprint", "hamming", "query", "planning", "model"),
     *("engine", "ingest.extraction", "settings", "ingest"),
-    *("similar", "sources", "duplicates", "prepared", "store", "opening", "wire", "service", "cli"),
+    *("boilerplate", "similar", "sources", "duplicates", "prepared", "store", "opening", "wire", "service", "cli"),
 )
 #: Rooms that must not know of each other, although one stands below.
 STRANGERS = (

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
+from whorl.boilerplate import Commons, commons
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.passages import Comparison, compare
+from whorl.fingerprint.passages import Comparison, compare_words, words_of
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named
 from whorl.ingest.indexing import DEFAULT_BATCH, index_documents
 from whorl.model import Document, Indexed, Order, Page, Stored
@@ -219,6 +220,9 @@ class Store:
         min_words: int = MIN_WORDS,
         except_for: str | None = None,
         most_read: int = DEFAULT_READ,
+        common_above: str | None = None,
+        boilerplate: Sequence[str] = (),
+        ignore_common: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> Attribution:
         """Return the documents that account for a text: the fewest that cover the most of it, with their passages.
@@ -235,6 +239,10 @@ class Store:
             except_for: A query in the query language: the documents that it matches are no sources.
             most_read: Documents whose texts are compared at most, 1 to 10,000; together they have some 20 million
                 characters at most.
+            common_above: What stands in more documents of the store is common: "50", or "1%" of all; None where nothing
+                is by that.
+            boilerplate: Texts that are common.
+            ignore_common: Whether the sources are to account for what is not common alone.
             progress: Called now and then with what is done, how much of it, and of how much.
 
         Raises:
@@ -243,6 +251,9 @@ class Store:
             QueryError: The query of `except_for` cannot be run.
         """
         wanted = fraction_of("recall", recall)
+        tells_common = self._commons(common_above, boilerplate)
+        if ignore_common and tells_common is None:
+            raise ParameterError("ignore_common leaves out what is common; say what is, by common_above or boilerplate")
         left_out = None if except_for is None else self._reader().bound_filter(except_for)
         ids = {} if source is not None else self.engine.resolve([reference])
         found = find_sources(
@@ -253,10 +264,15 @@ class Store:
             most_read=most_read,
             left_out=None if left_out is None else left_out.root,
             own_id=ids.get(reference),
+            commons=tells_common,
+            ignore_common=ignore_common,
             progress=progress,
         )
         warnings = (*(left_out.warnings if left_out else ()), *found.warnings)
         return replace(found, warnings=tuple(dict.fromkeys(warnings)))
+
+    def _commons(self, above: str | None, texts: Sequence[str]) -> Commons | None:
+        return commons(self.engine, above, texts) if above is not None or texts else None
 
     def _reader(self, conventions: Conventions = Conventions()) -> QueryReader:  # noqa: B008 - frozen
         return QueryReader(self.engine, self.names, replace(conventions, limits=self._limits), self._max_rows)
@@ -294,13 +310,23 @@ class Store:
         found = self.engine.texts(list(ids.values())) if references else {}
         return {reference: found[document_id] for reference, document_id in ids.items() if document_id in found}
 
-    def compare(self, a: str, b: str, *, source: str | Mapping[str, str] | None = None) -> Comparison:
+    def compare(
+        self,
+        a: str,
+        b: str,
+        *,
+        source: str | Mapping[str, str] | None = None,
+        common_above: str | None = None,
+        boilerplate: Sequence[str] = (),
+    ) -> Comparison:
         """Compare two documents exactly, by all of their shingles under the store's scheme.
 
         Args:
             a: A reference to a document, or the name of a text given beside.
             b: Likewise.
             source: A text that need not be in the store, called `source`, or several by name, as in `search`.
+            common_above: As in `sources`: where anything is common, the shares of the rest are told as well.
+            boilerplate: Likewise.
 
         Raises:
             UnknownDocumentError: The store has no document of that name.
@@ -308,7 +334,9 @@ class Store:
         """
         given = _given(source)
         texts = {**self.texts([name for name in (a, b) if name not in given]), **given}
-        return compare(texts[a], texts[b], self.engine.scheme)
+        scheme, tells_common = self.engine.scheme, self._commons(common_above, boilerplate)
+        of_a, of_b = words_of(texts[a], scheme), words_of(texts[b], scheme)
+        return compare_words(of_a, of_b, scheme, None if tells_common is None else tells_common.of(of_a, of_b))
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return what is stored of documents beside their texts, by id, of those that there are."""

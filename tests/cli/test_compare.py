@@ -104,6 +104,7 @@ def test_json() -> None:
         "a_in_b": 0.4,
         "b_in_a": 0.333333,
         "exact": True,
+        "without_common": None,
         "warnings": [],
         "passages": [
             {
@@ -361,3 +362,29 @@ def test_an_encoding_that_lacks_the_bars() -> None:
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )
     assert b"jaccard  ???" in done.stdout
+
+
+def test_what_is_common(folder: Path) -> None:
+    """
+    What a file has is told apart, without a store; what a store's documents have only where it keeps passages, and
+    under its own scheme.
+    """
+    (folder / "form.txt").write_text("the quick brown fox jumps over it all", encoding="utf-8")
+    (folder / "c.txt").write_text(f"{FIRST} and the quick brown fox jumps over it all", encoding="utf-8")
+    (folder / "d.txt").write_text("so the quick brown fox jumps over it all the same", encoding="utf-8")
+    asked = ("compare", "c.txt", "d.txt", "--boilerplate", "form.txt")
+    shown = CliRunner().invoke(main, asked)
+    assert "Common are 14 words of A and 8 words of B. Without them:" in shown.output
+    told = json.loads(CliRunner().invoke(main, [*asked, "--json"]).output)["without_common"]
+    assert (told["a"]["common_words"], told["b"]["common_words"], told["shared_shingles"]) == (14, 8, 0)
+
+    with open_store("forms", passages=True) as store:
+        store.index(Document(f"{number}", " ".join(f"w{word}" for word in range(30))) for number in range(3))
+    form = " ".join(f"w{word}" for word in range(30))
+    (folder / "e.txt").write_text(f"one {form}", encoding="utf-8")
+    (folder / "f.txt").write_text(f"{form} two", encoding="utf-8")
+    by_store = ["compare", "--store", "forms", "e.txt", "f.txt", "--common-above", "2"]
+    told = json.loads(CliRunner().invoke(main, [*by_store, "--json"]).output)
+    assert (told["a_in_b"] > 0.9, told["without_common"]["a_in_b"]) == (True, 0.0)
+    refused = CliRunner().invoke(main, [*by_store, "--scheme", "icu77"])
+    assert (refused.exit_code, "leave --scheme out" in refused.output) == (1, True)

@@ -91,3 +91,26 @@ def test_mistakes(arguments: list[str], said: str) -> None:
     result = whorl("sources", "--store", "store", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
+
+
+def test_what_is_common(folder: Path) -> None:
+    """
+    A line says how much is; it is left out where that is asked for, at 1% if nobody says more.
+    """
+    form = " ".join(f"w{word}" for word in range(40))
+    (folder / "form.txt").write_text(form, encoding="utf-8")
+    (folder / "own.txt").write_text(f"{form} {FIRST}", encoding="utf-8")
+    asked = ("sources", "--store", "store", "own.txt")
+    assert "--boilerplate" not in whorl(*asked).stdout
+    lines = whorl(*asked, "--boilerplate", "form.txt").stdout.splitlines()
+    assert lines[1] == "40 of 59 words are common; of the 19 others 19 (100.0%) stand in sources."
+    left = json.loads(whorl(*asked, "--boilerplate", "form.txt", "--ignore-common", "--json").stdout)
+    assert (left["coverage"], left["common"]["ignored"], left["common"]["above"]) == (1.0, True, None)
+    report = folder / "own.html"
+    whorl(*asked, "--boilerplate", "form.txt", "--html", str(report))
+    assert "40 of 59 words are common" in report.read_text(encoding="utf-8")
+    refused = CliRunner().invoke(main, [*asked, "--ignore-common"])
+    assert (refused.exit_code, "'whorl index --passages' makes them" in refused.output) == (2, True)
+    whorl("index", "--store", "store", "--passages", "notes")
+    told = json.loads(whorl(*asked, "--ignore-common", "--json").stdout)
+    assert (told["common"]["above"], told["certain_words"]) == (10, 20)

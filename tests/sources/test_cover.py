@@ -45,7 +45,7 @@ def test_by_hand() -> None:
     Ten words. A has 0-5, B 4-8, C 6-9, D 0-2: A adds six, then C four; B and D nothing, though B has five.
     """
     covers = [numbers([each]) for each in [(0, 6), (4, 9), (6, 10), (0, 3)]]
-    assert greedy_cover(covers, 10) == [(0, 6), (2, 4)]
+    assert greedy_cover(covers, np.full(10, True)) == [(0, 6), (2, 4)]
     # 3 is A's and no other's, 9 is C's; 0 to 2 are D's as well, 4 to 8 B's.
     assert np.flatnonzero(covered_once(covers, 10)).tolist() == [3, 9]
 
@@ -55,15 +55,15 @@ def test_of_equals_the_larger_then_the_first() -> None:
     After A (0-3) both B (2-6) and C (4-6) add three words: B has five. Twins: the first.
     """
     covers = [numbers([each]) for each in [(0, 4), (4, 7), (2, 7)]]
-    assert greedy_cover(covers, 8) == [(2, 5), (0, 2)]
-    assert greedy_cover([numbers([(0, 4)]), numbers([(0, 4)])], 4) == [(0, 4)]
+    assert greedy_cover(covers, np.full(8, True)) == [(2, 5), (0, 2)]
+    assert greedy_cover([numbers([(0, 4)]), numbers([(0, 4)])], np.full(4, True)) == [(0, 4)]
 
 
 def test_nothing_to_choose() -> None:
     """
     No documents, no words.
     """
-    assert greedy_cover([], 0) == greedy_cover([], 10) == []
+    assert greedy_cover([], np.full(0, True)) == greedy_cover([], np.full(10, True)) == []
     assert covered_once([], 3).tolist() == [False] * 3
 
 
@@ -85,7 +85,7 @@ def test_the_same_as_with_plain_sets(documents: list[list[tuple[int, int]]]) -> 
     The same documents in the same order, adding as much.
     """
     covers, plain = [numbers(each) for each in documents], [words(each) for each in documents]
-    assert greedy_cover(covers, WORDS) == plain_cover(plain)
+    assert greedy_cover(covers, np.full(WORDS, True)) == plain_cover(plain)
     times = [sum(word in each for each in plain) for word in range(WORDS)]
     assert covered_once(covers, WORDS).tolist() == [each == 1 for each in times]
 
@@ -95,7 +95,7 @@ def test_laws(documents: list[list[tuple[int, int]]]) -> None:
     """
     Each adds something, none more than the one before; together they have what all have.
     """
-    chosen = greedy_cover([numbers(each) for each in documents], WORDS)
+    chosen = greedy_cover([numbers(each) for each in documents], np.full(WORDS, True))
     gains = [gain for _, gain in chosen]
     assert all(gain > 0 for gain in gains)
     assert gains == sorted(gains, reverse=True)

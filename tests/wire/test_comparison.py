@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.fingerprint.passages import compare
+from whorl.fingerprint.passages import CommonWords, compare, compare_words, words_of
 from whorl.wire.comparison import Lines, Read, comparison_values, warnings
 
 FIRST = "The quick brown fox jumps over the lazy dog.\n"
@@ -30,6 +31,7 @@ def test_everything_that_is_known() -> None:
         "a_in_b": 0.4,
         "b_in_a": 0.333333,
         "exact": True,
+        "without_common": None,
         "warnings": [],
         "passages": [
             {
@@ -99,3 +101,20 @@ def test_lines_are_counted(text: str, data: st.DataObject) -> None:
     assert lines.values((start, end), with_text=True)["text"] == text[start:end]
     ends = [lines.span(at, at + 1)[0] for at in range(len(text))]
     assert all(later - earlier in (0, 1) for earlier, later in pairwise(ends))
+
+
+def test_without_what_is_common() -> None:
+    """
+    Counts, shares and places of the rest: of nine words six are common, and of five shingles three are left.
+    """
+    of_a, of_b = words_of(FIRST), words_of(SECOND)
+    marks = [np.array([place in range(first, first + 6) for place in range(size)]) for first, size in ((0, 9), (1, 10))]
+    found = compare_words(of_a, of_b, common=CommonWords(marks[0], marks[1], 0))
+    assert comparison_values(A, B, found)["without_common"] == {
+        "jaccard": 0.0,
+        "a_in_b": 0.0,
+        "b_in_a": 0.0,
+        "shared_shingles": 0,
+        "a": {"common_words": 6, "shingles": 3, "common": [{"start": 0, "end": 30}]},
+        "b": {"common_words": 6, "shingles": 4, "common": [{"start": 4, "end": 35}]},
+    }

@@ -6,13 +6,15 @@ import csv
 import io
 from dataclasses import replace
 from fractions import Fraction
+from typing import cast
 
+import numpy as np
 import pytest
 
-from whorl.fingerprint.passages import compare
-from whorl.sources.result import Attribution, Promise, TextSource
+from whorl.fingerprint.passages import CommonWords, compare, compare_words, words_of
+from whorl.sources.result import Attribution, Common, Promise, TextSource
 from whorl.wire.comparison import Read
-from whorl.wire.sources import COLUMNS, notes, recall_line, sources_values, write_sources
+from whorl.wire.sources import COLUMNS, common_line, notes, recall_line, sources_values, write_sources
 
 TEXT = "So:\nthe quick brown fox jumps over a lazy dog."
 SOURCE = "The quick brown fox jumps!\n"
@@ -44,6 +46,7 @@ def test_everything_that_is_known() -> None:
         "promised_words": 24,
         "certain_words": None,
         "crowded": 0,
+        "common": None,
         "warnings": [
             "not read: 1 of 3 candidates, those that promised the least; there may be more sources among them"
         ],
@@ -52,7 +55,7 @@ def test_everything_that_is_known() -> None:
                 "id": "b", "name": "B", "words": 5, "coverage": 0.5, "new_words": 5, "only_words": 0,
                 # One of six shingles.
                 "jaccard": 0.166666, "a_in_b": 0.166666, "b_in_a": 1.0, "exact": True,
-                "shingles": 1,
+                "without_common": None, "shingles": 1,
                 "passages": [
                     {
                         "words": 5,
@@ -128,3 +131,24 @@ def test_certainty_in_words(crowded: int, candidates: int, said: str) -> None:
     """
     certain = replace(found(), candidates=candidates, promise=Promise(Fraction(1, 2), 24, 20, crowded))
     assert recall_line(certain) == f"every document with a passage of 20 words is found{said}"
+
+
+def test_what_is_common_in_words_and_values() -> None:
+    """
+    Of ten words four are common, and three of the others stand in a source; of a source the shares without them.
+    """
+    common = Common(50, 4, 3, is_ignored=False)
+    assert common_line(common, 10) == "4 of 10 words are common; of the 6 others 3 (50.0%) stand in sources."
+    assert common_line(replace(common, is_ignored=True), 10) == "4 of 10 words are common and left out."
+    assert common_line(Common(None, 3, 0, is_ignored=False), 3) == (
+        "3 of 3 words are common; of the 0 others 0 stand in sources."
+    )
+    of_text, of_source = words_of(TEXT), words_of(SOURCE)
+    comparison = compare_words(of_text, of_source, common=CommonWords(np.arange(10) < 6, np.arange(5) < 5, 0))
+    source = replace(found().sources[0], rest=comparison.rest)
+    values = sources_values(READ, replace(found(), sources=(source,), common=common))
+    assert values["common"] == {
+        "above": 50, "ignored": False, "words": 4, "other_words": 6, "other_covered_words": 3
+    }  # fmt: skip
+    (told,) = cast(list[dict[str, object]], values["sources"])
+    assert told["without_common"] == {"jaccard": 0.0, "a_in_b": 0.0, "b_in_a": 0.0, "shared_shingles": 0}

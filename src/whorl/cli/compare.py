@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
-from whorl.cli.options import STORE
-from whorl.cli.render.comparison import read, summary_lines
+from whorl.boilerplate import commons, named_commons
+from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, STORE
+from whorl.cli.render.comparison import read, read_file, summary_lines
 from whorl.cli.render.console import console
-from whorl.fingerprint.passages import compare as compare_texts
+from whorl.errors import SchemeMismatchError
+from whorl.fingerprint.passages import Comparison, compare_words, words_of
 from whorl.fingerprint.scheme import Scheme
+from whorl.opening import open_store
 from whorl.wire.comparison import comparison_values, warnings
 from whorl.wire.text import as_json as json_text
 
@@ -19,8 +24,19 @@ from whorl.wire.text import as_json as json_text
 @STORE
 @click.option("--scheme", "scheme_name", metavar="NAME", help="What words and shingles are. Default: the store's.")
 @click.option("--passages", "most", default=5, show_default=True, type=click.IntRange(0), help="Passages to show.")
+@COMMON_ABOVE
+@BOILERPLATE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: counts, shares, and all passages with their texts.")
-def compare(a: str, b: str, store: str | None, scheme_name: str | None, most: int, as_json: bool) -> None:
+def compare(
+    a: str,
+    b: str,
+    store: str | None,
+    scheme_name: str | None,
+    most: int,
+    common_above: str | None,
+    boilerplate_files: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Count exactly what two texts share, and show the passages.
 
     A and B are files, ids of documents in the store, or one of them - for standard input. What is the path of a file
@@ -35,7 +51,8 @@ def compare(a: str, b: str, store: str | None, scheme_name: str | None, most: in
     counts characters from 0, of a file as whorl reads it: a page without its tags.
     """  # noqa: D301 - click wants the control character
     read_a, read_b, scheme = read(a, b, store, Scheme.named(scheme_name) if scheme_name else None)
-    found = compare_texts(read_a.text, read_b.text, scheme)
+    boilerplate = [read_file(name).text for name in boilerplate_files]
+    found = _compared(read_a.text, read_b.text, scheme, store, common_above, boilerplate)
     if as_json:
         click.echo(json_text(comparison_values(read_a, read_b, found)))
         return
@@ -44,3 +61,19 @@ def compare(a: str, b: str, store: str | None, scheme_name: str | None, most: in
     printer = console()
     for line in summary_lines(read_a, read_b, found, most=most, printer=printer):
         printer.print(line, soft_wrap=True)
+
+
+def _compared(
+    a: str, b: str, scheme: Scheme, store: str | None, common_above: str | None, boilerplate: Sequence[str]
+) -> Comparison:
+    of_a, of_b = words_of(a, scheme), words_of(b, scheme)
+    if common_above is None:
+        tells_common = named_commons(boilerplate, scheme)
+        return compare_words(of_a, of_b, scheme, tells_common.of(of_a, of_b) if boilerplate else None)
+    with open_store(store, create=False) as opened:
+        if opened.engine.scheme != scheme:
+            raise SchemeMismatchError(
+                f"what is common is known under the store's scheme, {opened.engine.scheme.name}; leave --scheme out"
+            )
+        tells_common = commons(opened.engine, common_above, boilerplate)
+        return compare_words(of_a, of_b, scheme, tells_common.of(of_a, of_b))

@@ -52,6 +52,19 @@ ID_COLUMN = click.option(
 )
 EXPLAIN = click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
 
+COMMON_ABOVE = click.option(
+    "--common-above",
+    metavar="LINE",
+    help="Tell apart what stands in more documents of the store than this: a number (50) or a share of all (1%).",
+)
+BOILERPLATE = click.option(
+    "--boilerplate",
+    "boilerplate_files",
+    metavar="FILE",
+    multiple=True,
+    help="Tell apart what stands in this file as well; can be given several times.",
+)
+
 
 def require_writable(target: Path) -> None:
     """Raise where a file cannot be written, before hours of work.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.options import STORE, require_writable, written_file
+from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, STORE, require_writable, written_file
 from whorl.cli.render.comparison import is_file, read_file
 from whorl.cli.render.console import console, progress_bar
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
@@ -19,9 +19,12 @@ from whorl.sources.search import DEFAULT_READ, MIN_WORDS, MOST_READ
 from whorl.store import SOURCE
 from whorl.wire.comparison import Read
 from whorl.wire.report import report
-from whorl.wire.sources import notes, sources_values, write_sources
+from whorl.wire.sources import common_line, notes, sources_values, write_sources
 from whorl.wire.text import as_json as json_text
 from whorl.wire.text import printable
+
+#: What is ignored as common where nothing else is said.
+_COMMON_ABOVE = "1%"
 
 
 @click.command()
@@ -35,6 +38,13 @@ from whorl.wire.text import printable
     help="Words of the shortest passage that counts; none is shorter than a shingle.",
 )
 @click.option("--except", "except_for", metavar="QUERY", help="Leave out the documents that this query matches.")
+@COMMON_ABOVE
+@BOILERPLATE
+@click.option(
+    "--ignore-common",
+    is_flag=True,
+    help="Account for what is not common alone: by --common-above, 1% where neither that nor --boilerplate is given.",
+)
 @click.option(
     "--recall", default="95", show_default=True, metavar="PERCENT", help="How many of the sources are to be found."
 )
@@ -54,6 +64,9 @@ def sources(
     store: str | None,
     min_words: int,
     except_for: str | None,
+    common_above: str | None,
+    boilerplate_files: tuple[str, ...],
+    ignore_common: bool,
     recall: str,
     most_read: int,
     rows: int,
@@ -82,6 +95,9 @@ def sources(
     if report_file is not None:
         require_writable(report_file)
     given = read_file(named) if is_file(named) else None
+    boilerplate = [read_file(name).text for name in boilerplate_files]
+    if ignore_common and common_above is None and not boilerplate:
+        common_above = _COMMON_ABOVE
     with open_store(store, create=False) as opened, _progress() as progress:
         try:
             found = opened.sources(
@@ -91,6 +107,9 @@ def sources(
                 min_words=min_words,
                 except_for=except_for,
                 most_read=most_read,
+                common_above=common_above,
+                boilerplate=boilerplate,
+                ignore_common=ignore_common,
                 progress=progress,
             )
         except UnknownDocumentError as error:
@@ -110,6 +129,8 @@ def sources(
         write_sources(found, sys.stdout)
         return
     click.echo(totals_line(found))
+    if found.common is not None:
+        click.echo(common_line(found.common, found.words))
     if found.sources[:rows]:
         click.echo()
         console().print(sources_table(found, rows))

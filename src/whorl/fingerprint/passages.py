@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
@@ -94,6 +94,72 @@ class Size:
         return self.shared_words / self.words if self.words else 0.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CommonWords:
+    """Which words of two texts are common.
+
+    Args:
+        a: Of the first text; bool array of shape (words,).
+        b: Of the second, likewise.
+        edge: By how many words at either end a common run may be longer than is known. What both texts share beside it,
+            if that is no more, is common with it.
+    """
+
+    a: npt.NDArray[np.bool_]
+    b: npt.NDArray[np.bool_]
+    edge: int
+
+    def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
+        """Return them with what passages show to be common as well: what is common in one text is so in the other.
+
+        Args:
+            starts_a: The first word of each passage in the first text.
+            starts_b: In the second.
+            words: How many it has.
+        """
+        a, b = self.a.copy(), self.b.copy()
+        for start_a, start_b, length in zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True):
+            marks = self.a[start_a : start_a + length] | self.b[start_b : start_b + length]
+            if not marks.any():
+                continue
+            first, last = marks.argmax(), length - 1 - marks[::-1].argmax()
+            marks[: first if first <= self.edge else 0] = True
+            marks[last if length - 1 - last <= self.edge else length :] = True
+            a[start_a : start_a + length] |= marks
+            b[start_b : start_b + length] |= marks
+        return CommonWords(a, b, self.edge)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What is left of two texts without their common shingles: those of which all words are common in either text.
+
+    Args:
+        common_a: Words of the first text that are common, as ranges in characters: half-open, ascending.
+        common_b: Those of the second.
+        common_words_a: How many these are.
+        common_words_b: Likewise.
+        shingles_a: Distinct shingles of the first text that are left.
+        shingles_b: Those of the second.
+        shared_shingles: Those of them that both have.
+        words_a: Which words of the first text are common; bool array of shape (words,).
+    """
+
+    common_a: tuple[tuple[int, int], ...]
+    common_b: tuple[tuple[int, int], ...]
+    common_words_a: int
+    common_words_b: int
+    shingles_a: int
+    shingles_b: int
+    shared_shingles: int
+    words_a: npt.NDArray[np.bool_] = field(repr=False, compare=False)
+
+    @property
+    def shares(self) -> Shares:
+        """What they share of what is left."""
+        return Shares.of_counts(self.shared_shingles, self.shingles_a, self.shingles_b)
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """What two texts share, counted on their different shingles.
@@ -107,6 +173,7 @@ class Comparison:
         b: The second's.
         shared_shingles: The distinct shingles that both have.
         passages: The longest first, equally long ones in the order of the first text. They may overlap in either text.
+        rest: What is left without what is common; None where nobody has told what that is.
     """
 
     scheme: Scheme
@@ -114,6 +181,7 @@ class Comparison:
     b: Size
     shared_shingles: int
     passages: tuple[Passage, ...]
+    rest: Rest | None = None
 
     @property
     def shares(self) -> Shares:
@@ -146,8 +214,20 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
     return TextWords(*tokens_and_spans(text, scheme.profile))
 
 
-def compare_words(of_a: TextWords, of_b: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> Comparison:
-    """Compare two texts as `compare` does, given as their words under the same scheme."""
+def compare_words(
+    of_a: TextWords,
+    of_b: TextWords,
+    scheme: Scheme = _DEFAULT_SCHEME,
+    common: CommonWords | None = None,
+) -> Comparison:
+    """Compare two texts as `compare` does, given as their words under the same scheme.
+
+    Args:
+        of_a: The first text.
+        of_b: The second.
+        scheme: Its shingle size is what counts here.
+        common: Which of their words are common; None where that is not known.
+    """
     size = scheme.shingle_size
     a, b = number_runs(*number_words(of_a.words, of_b.words), size)
     kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
@@ -155,6 +235,8 @@ def compare_words(of_a: TextWords, of_b: TextWords, scheme: Scheme = _DEFAULT_SC
     matches = Matcher(a, b).matches()
     starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
     lasts = lengths + size - 2  # from the first word to the last
+    if common is not None:
+        common = common.with_edges(starts_a, starts_b, lasts + 1)
     ranges_a = zip(of_a.spans[starts_a, 0].tolist(), of_a.spans[starts_a + lasts, 1].tolist(), strict=True)
     ranges_b = zip(of_b.spans[starts_b, 0].tolist(), of_b.spans[starts_b + lasts, 1].tolist(), strict=True)
     return Comparison(
@@ -163,7 +245,37 @@ def compare_words(of_a: TextWords, of_b: TextWords, scheme: Scheme = _DEFAULT_SC
         Size(len(of_b.words), int(np.count_nonzero(count_b)), _words_within(count_a[b] > 0, size)),
         int(np.count_nonzero((count_a > 0) & (count_b > 0))),
         tuple(map(Passage, ranges_a, ranges_b, (lasts + 1).tolist())),
+        None if common is None else _rest(of_a, of_b, a, b, size, common),
     )
+
+
+def _rest(of_a: TextWords, of_b: TextWords, a: _Numbers, b: _Numbers, size: int, common: CommonWords) -> Rest:
+    """Count what is left of two texts, given as the numbers of their shingles, without what is common."""
+    kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
+    is_common = np.zeros(kinds, np.bool_)
+    for shingles, words in ((a, common.a), (b, common.b)):
+        # Common words up to each place: a shingle is common if all of its own are.
+        before = np.append(0, np.cumsum(words, dtype=np.int64))
+        is_common[shingles[before[size:] - before[:-size] == size] if shingles.size else shingles] = True
+    has_a, has_b = (np.bincount(each, minlength=kinds) > 0 for each in (a, b))
+    left_a, left_b = has_a & ~is_common, has_b & ~is_common
+    return Rest(
+        common_a=_ranges(of_a, common.a),
+        common_b=_ranges(of_b, common.b),
+        common_words_a=int(np.count_nonzero(common.a)),
+        common_words_b=int(np.count_nonzero(common.b)),
+        shingles_a=int(np.count_nonzero(left_a)),
+        shingles_b=int(np.count_nonzero(left_b)),
+        shared_shingles=int(np.count_nonzero(left_a & left_b)),
+        words_a=common.a,
+    )
+
+
+def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    """Return where runs of marked words stand, in characters."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], marked, [False]))))
+    starts, ends = edges[::2], edges[1::2]
+    return tuple(zip(text.spans[starts, 0].tolist(), text.spans[ends - 1, 1].tolist(), strict=True))
 
 
 def number_words(a: Iterable[str], b: Iterable[str]) -> tuple[_Numbers, _Numbers]:

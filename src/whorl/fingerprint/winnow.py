@@ -91,15 +91,38 @@ def winnowed_in_order(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     return numbers[np.argsort(firsts)]
 
 
+def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
+    """Return where the hashes stand that `winnowed` keeps, and their numbers, also those that are there before.
+
+    Returns:
+        The first word under each, ascending int64 array of shape (n,); and its number, uint64 array of shape (n,).
+    """
+    hashes = run_hashes(words, scheme)
+    smallest = _across(np.minimum, hashes, scheme.window)
+    # A hash is kept if the largest of what is kept around it is it: none is larger, as each window kept its smallest.
+    padding = np.zeros(scheme.window - 1, np.uint64)
+    around = _across(np.maximum, np.concatenate((padding, smallest, padding)), scheme.window)
+    places = np.flatnonzero(around == hashes) if hashes.size else np.empty(0, np.int64)
+    return places, _numbers(hashes[places], scheme)
+
+
 def _smallest(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     """Return the number of the smallest hash of each window, in the order of the text."""
-    hashes = run_hashes(words, scheme)
+    return _numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)
+
+
+def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
+    """Return the smallest or the largest of each window; empty where there are fewer hashes than one has."""
     width = 1
-    while width < scheme.window:
-        # The smallest of a window is the smaller one of two windows that lie across it.
-        step = min(width, scheme.window - width)
-        hashes = np.minimum(hashes[:-step], hashes[step:])
+    while width < window:
+        # The best of a window is the better one of two windows that lie across it.
+        step = min(width, window - width)
+        hashes = best(hashes[:-step], hashes[step:])
         width += step
+    return hashes
+
+
+def _numbers(hashes: Numbers, scheme: PassageScheme) -> Numbers:
     # Not the upper bits: the smallest hashes have few of those to tell them apart.
     return hashes & np.uint64((1 << scheme.bits) - 1)
 

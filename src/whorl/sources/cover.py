@@ -47,20 +47,20 @@ def words_in(ranges: Numbers, is_counted: npt.NDArray[np.bool_]) -> Numbers:
     return counts
 
 
-def greedy_cover(covers: Sequence[Numbers], words: int) -> list[tuple[int, int]]:
+def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return which documents cover a text, in the order of what each adds to those before it.
 
     Of documents that add as much, the one that covers more of the text comes first, of such the first given.
 
     Args:
         covers: What each document covers, as `joined` returns it.
-        words: Words of the text.
+        is_counted: Which words of the text are to be covered; bool array of shape (words,).
 
     Returns:
         Places in `covers`, each with how many words it covers that none before it does, at least 1. Together they cover
         whatever any does.
 
-    >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], words=10)
+    >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))
     [(1, 6), (0, 3)]
     """
     if not covers:
@@ -68,7 +68,7 @@ def greedy_cover(covers: Sequence[Numbers], words: int) -> list[tuple[int, int]]
     ranges = np.concatenate(covers)
     owners = np.repeat(np.arange(len(covers)), [len(each) for each in covers])
     totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(covers)).astype(np.int64)
-    is_open = np.ones(words, np.bool_)
+    is_open = is_counted.copy()
     chosen: list[tuple[int, int]] = []
     while True:
         gains = np.bincount(owners, words_in(ranges, is_open), len(covers)).astype(np.int64)

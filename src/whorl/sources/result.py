@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from whorl.fingerprint.passages import Passage
+from whorl.fingerprint.passages import Passage, Rest
 from whorl.fingerprint.statistics.metric import Shares
 
 
@@ -23,6 +23,7 @@ class TextSource:
         shingles: The document's distinct shingles.
         passages: The longest first, equally long ones in the order of the text; they may overlap.
         content: The document's text, which the passages are ranges of.
+        rest: What both share without what is common; None where nobody has told what that is.
     """
 
     id: str
@@ -34,6 +35,24 @@ class TextSource:
     shingles: int
     passages: tuple[Passage, ...]
     content: str = field(repr=False)
+    rest: Rest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What of a text is common, and what of the rest stands in passages.
+
+    Args:
+        limit: What stands in more documents is common; None where only texts named as boilerplate are.
+        words: Words of the text that are common.
+        covered_words: Words that are not, and stand in a passage of any document that was read.
+        is_ignored: Whether the sources account for those alone.
+    """
+
+    limit: int | None
+    words: int
+    covered_words: int
+    is_ignored: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +91,8 @@ class Attribution:
         without_text: How many could not be, since the store has no text of them.
         promise: How many of the documents with a passage are candidates.
         warnings: What the user should know beside it.
+        common: What of the text is common; None where nobody has told what that is. Where it is ignored, words of the
+            sources, and those that they add and have alone, are those that are not.
     """
 
     content: str = field(repr=False)
@@ -85,16 +106,22 @@ class Attribution:
     without_text: int
     promise: Promise
     warnings: tuple[str, ...] = ()
+    common: Common | None = None
+
+    @property
+    def counted_words(self) -> int:
+        """Words of the text that the sources are to account for."""
+        return self.words - (self.common.words if self.common and self.common.is_ignored else 0)
 
     @property
     def covered_words(self) -> int:
-        """Words of the text that stand in a passage of any document that was read."""
+        """Words of the text that are counted and stand in a passage of any document that was read."""
         return sum(source.new_words for source in self.sources)
 
     @property
     def coverage(self) -> float:
-        """The share of the words that stand in a passage, 0 to 1; 0 for a text without words."""
-        return self.covered_words / self.words if self.words else 0.0
+        """The share of the counted words that stand in a passage, 0 to 1; 0 where there are none."""
+        return self.covered_words / self.counted_words if self.counted_words else 0.0
 
     @property
     def unread(self) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
-from whorl.fingerprint.passages import Comparison, Passage, Size
+from whorl.fingerprint.passages import Comparison, Passage, Rest, Size
+from whorl.fingerprint.statistics.metric import Shares
 from whorl.wire.numbers import fraction, shares_values
 from whorl.wire.text import counted
 
@@ -61,9 +62,30 @@ def comparison_values(
         "scheme": found.scheme.name,
         "shared_shingles": found.shared_shingles,
         **shares_values(found.shares, found.shares, found.shares, is_exact=True),
+        "without_common": None if found.rest is None else _rest(found.rest),
         "warnings": warnings(found),
         "passages": [passage(each) for each in found.passages],
     }
+
+
+def _rest(rest: Rest) -> dict[str, object]:
+    """Return what is left without what is common; places in characters as Python counts them."""
+
+    def side(words: int, shingles: int, places: tuple[tuple[int, int], ...]) -> dict[str, object]:
+        ranges = [{"start": start, "end": end} for start, end in places]
+        return {"common_words": words, "shingles": shingles, "common": ranges}
+
+    return {
+        **rest_shares(rest),
+        "a": side(rest.common_words_a, rest.shingles_a, rest.common_a),
+        "b": side(rest.common_words_b, rest.shingles_b, rest.common_b),
+    }
+
+
+def rest_shares(rest: Rest) -> dict[str, object]:
+    """Return what two texts share without what is common, as JSON values."""
+    shares = {name: fraction(getattr(rest.shares, name)) for name in Shares.NAMES}
+    return {**shares, "shared_shingles": rest.shared_shingles}
 
 
 def _side(read: Read, size: Size, with_text: bool) -> dict[str, object]:

@@ -17,7 +17,7 @@ from whorl.fingerprint.passages import Passage
 from whorl.sources.result import Attribution, TextSource
 from whorl.wire.comparison import Lines, Read
 from whorl.wire.numbers import percent
-from whorl.wire.sources import notes, recall_line
+from whorl.wire.sources import common_line, notes, recall_line
 from whorl.wire.text import counted
 
 #: Passages of a source that are shown beside the text, the longest; characters of each, and of what stands around it.
@@ -50,9 +50,10 @@ def report(read: Read, found: Attribution) -> str:
             f"<title>{title}</title>",
             f"<style>\n{style}</style>",
             f'<header class="top"><h1>{title}</h1>',
-            f'<p class="total"><strong>{percent(found.coverage)}</strong> of the {counted(found.words, "word")} stand '
-            f"in {counted(len(found.sources), 'source')}. The longest passage has "
-            f"{counted(found.longest_passage, 'word')}.</p>",
+            f'<p class="total"><strong>{percent(found.coverage)}</strong> of the '
+            f"{counted(found.counted_words, 'word')} stand in {counted(len(found.sources), 'source')}. The longest "
+            f"passage has {counted(found.longest_passage, 'word')}.</p>",
+            *([f"<p>{common_line(found.common, found.words)}</p>"] if found.common else []),
             f"<ul>{warnings}</ul>" if warnings else "",
             "</header>",
             "<main>",
@@ -91,7 +92,7 @@ def _legend(found: Attribution) -> Iterator[str]:
     yield from (f'<th scope="col"><abbr title="{told}">{title}</abbr></th>' for title, told in titles)
     yield "</tr></thead><tbody>"
     for number, source in enumerate(found.sources, start=1):
-        shares = [each / found.words for each in (source.words, source.new_words, source.only_words)]
+        shares = [each / found.counted_words for each in (source.words, source.new_words, source.only_words)]
         cells = "".join(f"<td>{percent(each)}</td>" for each in (*shares, source.shares.a_in_b, source.shares.b_in_a))
         name = f"<b>{number}</b> {_text(source.name or source.id)}"
         own_id = f" <small>{_text(source.id)}</small>" if source.name and source.name != source.id else ""

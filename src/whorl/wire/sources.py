@@ -6,9 +6,9 @@ import csv
 from typing import Literal, TextIO
 
 from whorl.fingerprint.statistics.metric import Shares
-from whorl.sources.result import Attribution, TextSource
-from whorl.wire.comparison import Lines, Read
-from whorl.wire.numbers import fraction, shares_values
+from whorl.sources.result import Attribution, Common, TextSource
+from whorl.wire.comparison import Lines, Read, rest_shares
+from whorl.wire.numbers import fraction, percent, shares_values
 from whorl.wire.text import counted
 
 #: The columns of CSV, a source a row; shares are fractions.
@@ -32,6 +32,7 @@ def sources_values(
         return {
             **_numbers(each, found),
             **shares_values(each.shares, each.shares, each.shares, is_exact=True),
+            "without_common": None if each.rest is None else rest_shares(each.rest),
             "shingles": each.shingles,
             "passages": [
                 {
@@ -46,6 +47,7 @@ def sources_values(
     return {
         "text": {"name": read.name, "kind": read.kind, "words": found.words},
         "covered_words": found.covered_words,
+        "common": None if found.common is None else _common(found.common, found.words),
         "coverage": fraction(found.coverage),
         "longest_passage": found.longest_passage,
         "min_words": found.min_words,
@@ -61,6 +63,26 @@ def sources_values(
         "sources": [source(each) for each in found.sources],
         "also": [{"id": document_id, "name": name} for document_id, name in found.also],
     }
+
+
+def _common(common: Common, words: int) -> dict[str, object]:
+    return {
+        "above": common.limit,
+        "ignored": common.is_ignored,
+        "words": common.words,
+        "other_words": words - common.words,
+        "other_covered_words": common.covered_words,
+    }
+
+
+def common_line(common: Common, words: int) -> str:
+    """Say in one line how many words of a text are common, and how many of the others stand in sources."""
+    line = f"{common.words:,} of {counted(words, 'word')} are common"
+    if common.is_ignored:
+        return f"{line} and left out."
+    others = words - common.words
+    share = f" ({percent(common.covered_words / others)})" if others else ""
+    return f"{line}; of the {others:,} others {common.covered_words:,}{share} stand in sources."
 
 
 def write_sources(found: Attribution, out: TextIO) -> None:
@@ -107,7 +129,7 @@ def _numbers(each: TextSource, found: Attribution) -> dict[str, object]:
         "id": each.id,
         "name": each.name,
         "words": each.words,
-        "coverage": fraction(each.words / found.words),
+        "coverage": fraction(each.words / found.counted_words),
         "new_words": each.new_words,
         "only_words": each.only_words,
     }

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.wire.test_sources import found
+import numpy as np
+
+from tests.wire.test_sources import SOURCE, TEXT, found
 from whorl.cli.render.console import console
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
+from whorl.fingerprint.passages import CommonWords, compare_words, words_of
+from whorl.sources.result import Common
 
 
 def test_the_table() -> None:
@@ -34,3 +38,19 @@ def test_the_lines_around() -> None:
         "No source: none of 10 words stands in a passage of another document."
     )
     assert closing_line(found()).startswith("2 documents read, 1 of them with nothing that the sources lack; at least")
+
+
+def test_shares_without_what_is_common() -> None:
+    """
+    They stand behind the others, and words are those that are counted.
+    """
+    comparison = compare_words(
+        words_of(TEXT), words_of(SOURCE), common=CommonWords(np.arange(10) < 6, np.arange(5) < 5, 0)
+    )
+    source = replace(found().sources[0], rest=comparison.rest)
+    printer = console()
+    with printer.capture() as shown:
+        printer.print(sources_table(replace(found(), sources=(source,)), 1))
+    assert "16.6% (0.0%)  16.6% (0.0%)  100.0% (0.0%)" in shown.get()
+    left = replace(found(), common=Common(50, 4, 3, is_ignored=True))
+    assert totals_line(left).startswith("5 of 6 words (83.3%) stand in 1 source")

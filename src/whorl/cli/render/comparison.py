@@ -11,7 +11,7 @@ from rich.text import Text
 
 from whorl.cli.render.console import share_bar
 from whorl.errors import EngineError, ParameterError, StoreError, without_login
-from whorl.fingerprint.passages import Comparison, Size
+from whorl.fingerprint.passages import Comparison, Rest, Size
 from whorl.fingerprint.scheme import Scheme
 from whorl.ingest.files import source_text
 from whorl.opening import open_store
@@ -115,6 +115,8 @@ def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Co
     yield _share("A in B", found.shares.a_in_b, f"{found.shared_shingles:,} of the {found.a.shingles:,} of A")
     yield _share("B in A", found.shares.b_in_a, f"{found.shared_shingles:,} of the {found.b.shingles:,} of B")
     yield Text()
+    if found.rest is not None:
+        yield from _rest_lines(found.rest)
     passages = found.passages
     if not passages:
         yield Text(f"No passage of {counted(found.scheme.shingle_size, 'word')} or more is in both.")
@@ -131,6 +133,16 @@ def summary_lines(a: Read, b: Read, found: Comparison, *, most: int, printer: Co
         for line in Text(shortened(a.text, *passage.a)).wrap(printer, max(printer.width - len(_INDENT), 20)):
             line.rstrip()
             yield Text(_INDENT).append_text(line)
+
+
+def _rest_lines(rest: Rest) -> Iterator[Text]:
+    a, b = counted(rest.common_words_a, "word"), counted(rest.common_words_b, "word")
+    yield Text(f"Common are {a} of A and {b} of B. Without them:")
+    shared, together = rest.shared_shingles, rest.shingles_a + rest.shingles_b - rest.shared_shingles
+    yield _share("jaccard", rest.shares.jaccard, f"{shared:,} of {together:,} shingles")
+    yield _share("A in B", rest.shares.a_in_b, f"{shared:,} of {rest.shingles_a:,}")
+    yield _share("B in A", rest.shares.b_in_a, f"{shared:,} of {rest.shingles_b:,}")
+    yield Text()
 
 
 def _side(side: str, text: Read, size: Size, scheme: Scheme) -> Text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from whorl.fingerprint.statistics.metric import Shares
 from whorl.sources.result import Attribution
 from whorl.wire.numbers import percent
 from whorl.wire.sources import recall_line
@@ -13,6 +14,8 @@ from whorl.wire.text import counted, printable
 
 def sources_table(found: Attribution, most: int) -> Table:
     """Return the first sources: what each covers, adds and has alone, of the words of the text, and what both share.
+
+    Where it is known what is common, the shares without that stand behind the others.
 
     Args:
         found: The sources.
@@ -24,12 +27,15 @@ def sources_table(found: Attribution, most: int) -> Table:
     for title in ("covers", "adds", "alone", "jaccard", "A in B", "B in A", "passages"):
         table.add_column(title, justify="right", no_wrap=True)
     for each in found.sources[:most]:
-        shares = (percent(share) for share in (each.shares.jaccard, each.shares.a_in_b, each.shares.b_in_a))
+        shares = [percent(getattr(each.shares, name)) for name in Shares.NAMES]
+        if each.rest is not None:
+            rest = (percent(getattr(each.rest.shares, name)) for name in Shares.NAMES)
+            shares = [f"{whole} ({part})" for whole, part in zip(shares, rest, strict=True)]
         table.add_row(
             # Text objects: brackets in ids and names are not markup.
             Text(printable(each.id)),
             Text(printable(each.name)),
-            *(percent(words / found.words) for words in (each.words, each.new_words, each.only_words)),
+            *(percent(words / found.counted_words) for words in (each.words, each.new_words, each.only_words)),
             *shares,
             f"{len(each.passages):,}",
         )
@@ -39,9 +45,9 @@ def sources_table(found: Attribution, most: int) -> Table:
 def totals_line(found: Attribution) -> str:
     """Say how much of the text stands in other documents."""
     if not found.sources:
-        return f"No source: none of {counted(found.words, 'word')} stands in a passage of another document."
+        return f"No source: none of {counted(found.counted_words, 'word')} stands in a passage of another document."
     return (
-        f"{found.covered_words:,} of {counted(found.words, 'word')} ({percent(found.coverage)}) stand in "
+        f"{found.covered_words:,} of {counted(found.counted_words, 'word')} ({percent(found.coverage)}) stand in "
         f"{counted(len(found.sources), 'source')}; the longest passage has {counted(found.longest_passage, 'word')}."
     )
 

@@ -401,8 +401,7 @@ class EmbeddedEngine:
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
         """Return how many documents have each of some numbers of passages."""
         wanted = np.array(numbers, np.int64)
-        counts: list[int] = self._mended(lambda: document_counts(self._index.tokens(), PASSAGES, wanted)).tolist()
-        return counts
+        return list(self._mended(lambda: document_counts(self._index.tokens(), PASSAGES, wanted)).tolist())
 
     @property
     def costs(self) -> None:

@@ -166,7 +166,7 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Answer],
         if text:
             found = next(read)
             sketch = found.sketch(SketchScheme())
-            if is_empty and not (sketch.size or passages) and first_text(document.get(SCHEME)) == name:
+            if is_empty and not sketch.size and first_text(document.get(SCHEME)) == name:
                 kept += 1
             else:
                 fields = sketch_fields(sketch, collection.scheme)
@@ -202,10 +202,8 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     unread = []
     if collection.has_passages:
         # Of those that have a sketch, and have not lost its tokens: the others are looked at anyway.
-        has_sketch = {"bool": {"should": [exists(SAMPLE), {"lucene": {"query": f"{SIZE}:0"}}]}}
         query = without_passages(PassageScheme(), None)
-        query["bool"]["filter"] = [{"term": {"f": SCHEME, "query": name}}, has_sketch]
-        unread.append(query)
+        unread.append({"bool": {"filter": [query, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [bare, lost_sketches(name), *unread, *([empty_sketches(name)] if repair else [])]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from whorl.engine.passages import spelled_numbers
 from whorl.engine.solr.clauses import exists
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import PASSAGES
+from whorl.engine.solr.fields import PASSAGES, SIZE
 from whorl.engine.solr.request import EVERYTHING
 from whorl.fingerprint.winnow import PassageScheme
 
@@ -17,15 +17,17 @@ _COUNTED_AT_ONCE = 500
 
 
 def without_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
-    """Return the query that matches the documents whose passages have not been kept.
+    """Return the query that matches the documents whose passages have not been kept, though they may have some.
+
+    A document with an empty sketch has too few words.
 
     Args:
         scheme: Of the passages.
         text: A field that they have, where a query can tell who has a text; else any document is meant.
     """
     is_meant = {"filter": [exists(text)]} if text else {}
-    read = {"term": {"f": PASSAGES, "query": scheme.name}}
-    return {"bool": {"must": ["*:*"], "must_not": [read], **is_meant}}
+    read = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
+    return {"bool": {"must": ["*:*"], "must_not": read, **is_meant}}
 
 
 def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageScheme) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from whorl.service.errors import Json
 from whorl.store import Store
@@ -36,6 +36,10 @@ class CompareRequest(BaseModel):
     b: Side
     #: Which texts are told beside the places: none, those of the passages, or the whole of both sides.
     texts: Literal["none", "passages", "whole"] = "none"
+    #: What stands in more documents is common: "50", or "1%" of all.
+    common_above: str | None = None
+    #: Texts that are common.
+    boilerplate: list[str] = Field(default_factory=list, max_length=100)
 
 
 def compare_routes(store: Store) -> APIRouter:
@@ -53,7 +57,13 @@ def compare_routes(store: Store) -> APIRouter:
         Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.
         """
         a, b = _read(store, asked.a, asked.b)
-        found = store.compare("a", "b", source={"a": a.text, "b": b.text})
+        found = store.compare(
+            "a",
+            "b",
+            source={"a": a.text, "b": b.text},
+            common_above=asked.common_above,
+            boilerplate=asked.boilerplate,
+        )
         return comparison_values(a, b, found, texts=asked.texts)
 
     return router

@@ -27,6 +27,11 @@ class SourcesRequest(BaseModel):
     min_words: int = Field(MIN_WORDS, ge=1, le=1_000_000)
     #: A query: the documents that it matches are no sources.
     except_for: str | None = Field(None, alias="except")
+    #: What stands in more documents is common: "50", or "1%" of all.
+    common_above: str | None = None
+    #: Texts that are common.
+    boilerplate: list[str] = Field(default_factory=list, max_length=100)
+    ignore_common: bool = False
     recall: float = Field(95, gt=0, le=100)
     most_read: int = Field(DEFAULT_READ, ge=1, le=_MOST_READ)
     #: Which texts are told beside the places of passages.
@@ -61,6 +66,9 @@ def sources_routes(store: Store) -> APIRouter:
             min_words=asked.min_words,
             except_for=asked.except_for,
             most_read=asked.most_read,
+            common_above=asked.common_above,
+            boilerplate=asked.boilerplate,
+            ignore_common=asked.ignore_common,
         )
         read = Read("", "text", found.content) if asked.id is None else Read(asked.id, "document", found.content)
         return sources_values(read, found, texts=asked.texts)
