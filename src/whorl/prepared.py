@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TypeAlias
 
+from whorl.boilerplate import Commons
 from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
@@ -42,6 +43,7 @@ from whorl.planning.resolve import resolve
 from whorl.similar.hits import Similar, SimilarPlan, Verified
 from whorl.similar.measured import Measured, measure
 from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, Question
+from whorl.similar.rest import rests
 from whorl.similar.search import SimilarSearch, choose, find_similar, look_ups, search_for, verify
 from whorl.similar.sources import Sources
 
@@ -308,7 +310,7 @@ class PreparedSimilar:
         """How candidates are found, and what is promised."""
         return self._search.plan
 
-    def search(self, *, start: int = 0, rows: int = 10, exact: bool = False) -> Similar:
+    def search(self, *, start: int = 0, rows: int = 10, exact: bool = False, commons: Commons | None = None) -> Similar:
         """Return one page of hits.
 
         Args:
@@ -316,6 +318,7 @@ class PreparedSimilar:
             rows: Hits on the page, 0 to 10,000.
             exact: Whether the texts of the hits on the page are compared whole; else their numbers are estimates from
                 sketches, with intervals.
+            commons: Tells what is common: the texts of the hits on the page are then compared without it as well.
 
         Raises:
             ParameterError: There is no such page.
@@ -323,7 +326,10 @@ class PreparedSimilar:
         self._reader.require_page(start, rows)
         page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
         trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
-        return page
+        if commons is None:
+            return page
+        left = rests(self._engine, self._search.source, [found.hit.id for found in page.found], commons)
+        return replace(page, rests=left.by_id, warnings=(*page.warnings, *left.warnings))
 
     def request(self) -> Mapping[str, object]:
         """Return what the engine is asked for candidates, as JSON values; nothing is searched."""

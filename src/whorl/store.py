@@ -201,15 +201,18 @@ class Store:
         exact: bool = False,
         start: int = 0,
         rows: int = 10,
+        common_above: str | None = None,
+        boilerplate: Sequence[str] = (),
     ) -> Similar:
         """Return one page of the documents that share content with a source: found as asked, verified and measured.
 
-        Args are those of `prepare_similar`, and of the `search` of what it returns.
+        Args are those of `prepare_similar`, and of the `search` of what it returns; what is common is told as in
+        `sources`.
         """
         prepared = self.prepare_similar(
             reference, source=source, metric=metric, threshold=threshold, recall=recall, only=only
         )
-        return prepared.search(start=start, rows=rows, exact=exact)
+        return prepared.search(start=start, rows=rows, exact=exact, commons=self.commons(common_above, boilerplate))
 
     def sources(
         self,
@@ -251,7 +254,7 @@ class Store:
             QueryError: The query of `except_for` cannot be run.
         """
         wanted = fraction_of("recall", recall)
-        tells_common = self._commons(common_above, boilerplate)
+        tells_common = self.commons(common_above, boilerplate)
         if ignore_common and tells_common is None:
             raise ParameterError("ignore_common leaves out what is common; say what is, by common_above or boilerplate")
         left_out = None if except_for is None else self._reader().bound_filter(except_for)
@@ -271,7 +274,8 @@ class Store:
         warnings = (*(left_out.warnings if left_out else ()), *found.warnings)
         return replace(found, warnings=tuple(dict.fromkeys(warnings)))
 
-    def _commons(self, above: str | None, texts: Sequence[str]) -> Commons | None:
+    def commons(self, above: str | None, texts: Sequence[str]) -> Commons | None:
+        """Return what tells the common words of texts, as in `sources`; None where nothing is to be told apart."""
         return commons(self.engine, above, texts) if above is not None or texts else None
 
     def _reader(self, conventions: Conventions = Conventions()) -> QueryReader:  # noqa: B008 - frozen
@@ -334,7 +338,7 @@ class Store:
         """
         given = _given(source)
         texts = {**self.texts([name for name in (a, b) if name not in given]), **given}
-        scheme, tells_common = self.engine.scheme, self._commons(common_above, boilerplate)
+        scheme, tells_common = self.engine.scheme, self.commons(common_above, boilerplate)
         of_a, of_b = words_of(texts[a], scheme), words_of(texts[b], scheme)
         return compare_words(of_a, of_b, scheme, None if tells_common is None else tells_common.of(of_a, of_b))
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import click
 
-from whorl.cli.options import EXPLAIN, ROWS, START, STORE
+from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, EXPLAIN, ROWS, START, STORE
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.similar import similar_table
 from whorl.cli.search import show_page
@@ -40,6 +40,8 @@ from whorl.wire.text import counted, printable
     "--threshold", default="20", show_default=True, metavar="PERCENT", help="The least share; up to 1 a fraction."
 )
 @click.option("--recall", default="95", show_default=True, metavar="PERCENT", help="How many are to be found.")
+@COMMON_ABOVE
+@BOILERPLATE
 @click.option("--exact", is_flag=True, help="Compare the texts of the hits shown whole, instead of sketches.")
 @click.option("--filter", "only", metavar="QUERY", help="Only documents that this query matches.")
 @click.option(
@@ -61,6 +63,8 @@ def similar(
     metric: str | None,
     threshold: str,
     recall: str,
+    common_above: str | None,
+    boilerplate_files: tuple[str, ...],
     exact: bool,
     only: str | None,
     plan: str,
@@ -77,8 +81,9 @@ def similar(
     """
     if sum(each is not None for each in (document, text, file)) != 1:
         raise ParameterError("name one source: an ID, --text or --file")
-    if plan == "stock" and (metric is not None or exact):
-        option = "--exact" if metric is None else f"--metric {metric}"
+    if plan == "stock" and (metric is not None or exact or common_above or boilerplate_files):
+        option = "--common-above" if common_above else "--boilerplate" if boilerplate_files else "--exact"
+        option = option if metric is None else f"--metric {metric}"
         raise ParameterError(f"{option} means nothing with --plan stock, which counts tokens; leave one of the two out")
     name = SOURCE if document is None else document
     read = "-" if text == "-" else file
@@ -94,7 +99,8 @@ def similar(
         )
         if explained:
             click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
-        page = prepared.search(start=start, rows=rows, exact=exact)
+        commons = opened.commons(common_above, [source_text(name) for name in boilerplate_files])
+        page = prepared.search(start=start, rows=rows, exact=exact, commons=commons)
     if as_json:
         click.echo(json_text(similar_values(page)))
         return

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from whorl.fingerprint.passages import Rest
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Hit
@@ -85,6 +86,8 @@ class Similar:
         plan: What was asked and promised.
         candidates: Documents that the look-ups found.
         warnings: What the user should know beside the hits.
+        rests: What is left of the hits on this page without what is common, by their ids; None where nobody has told
+            what that is.
     """
 
     total: int
@@ -93,6 +96,7 @@ class Similar:
     plan: SimilarPlan
     candidates: int
     warnings: tuple[str, ...] = ()
+    rests: Mapping[str, Rest] | None = None
 
 
 def scored(hit: Hit, estimate: Estimate, metric: Metric) -> Found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.similar.hits import Similar
+from whorl.wire.comparison import rest_shares
 from whorl.wire.numbers import shares_values
 
 
@@ -21,10 +22,24 @@ def similar_values(page: Similar) -> dict[str, object]:
         "candidates": page.candidates,
         "warnings": list(page.warnings),
         "hits": [
-            {"id": found.hit.id, "name": found.hit.name, "score": found.hit.score, **estimate_values(found.estimate)}
+            {
+                "id": found.hit.id,
+                "name": found.hit.name,
+                "score": found.hit.score,
+                **estimate_values(found.estimate),
+                **_without_common(page, found.hit.id),
+            }
             for found in page.found
         ],
     }
+
+
+def _without_common(page: Similar, document_id: str) -> dict[str, object]:
+    """Return what a hit shares without what is common, where that is told: null where its text was not read."""
+    if page.rests is None:
+        return {}
+    rest = page.rests.get(document_id)
+    return {"without_common": None if rest is None else rest_shares(rest)}
 
 
 def estimate_values(estimate: Estimate) -> dict[str, object]:

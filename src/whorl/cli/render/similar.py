@@ -15,7 +15,10 @@ from whorl.wire.text import printable
 
 
 def similar_table(page: Similar) -> Table:
-    """Return the hits: a bar for the metric asked, each percentage with the ends of its 95 % interval."""
+    """Return the hits: a bar for the metric asked, each percentage with the ends of its 95 % interval.
+
+    Where it is told what is common, the shares without that stand behind them.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("id", overflow="fold", ratio=3)
     table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
@@ -25,7 +28,11 @@ def similar_table(page: Similar) -> Table:
     for found in page.found:
         estimate = found.estimate
         bar = share_bar(found.hit.score / 100)
-        shares = (_percentage(estimate, each) for each in METRICS)
+        shares = [_percentage(estimate, each) for each in METRICS]
+        if page.rests and (rest := page.rests.get(found.hit.id)):
+            shares = [
+                whole.append(f" ({percent(rest.shares.by(each))})") for whole, each in zip(shares, METRICS, strict=True)
+            ]
         size = Text(f"{estimate.hit_size:,}")
         table.add_row(Text(printable(found.hit.id)), Text(printable(found.hit.name)), bar, *shares, size)
     return table

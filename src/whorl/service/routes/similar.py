@@ -25,6 +25,10 @@ class SimilarRequest(BaseModel):
     recall: float = Field(95, gt=0, le=100)
     filter: str | None = None
     exact: bool = False
+    #: What stands in more documents is common: "50", or "1%" of all.
+    common_above: str | None = None
+    #: Texts that are common.
+    boilerplate: list[str] = Field(default_factory=list, max_length=100)
     start: int = Field(0, ge=0, le=1_000_000)
     rows: int = Field(10, ge=0, le=10_000)
 
@@ -56,6 +60,8 @@ def similar_routes(store: Store) -> APIRouter:
             exact=asked.exact,
             start=asked.start,
             rows=asked.rows,
+            common_above=asked.common_above,
+            boilerplate=asked.boilerplate,
         )
         return similar_values(page)
 

@@ -1,0 +1,94 @@
+"""What hits share without what is common: the same as a comparison tells, and what is said where it cannot be known."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from tests.sources.made import words
+from whorl import Document, Store
+from whorl.boilerplate import named_commons
+from whorl.cli.render.console import console
+from whorl.cli.render.similar import similar_table
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.winnow import PassageScheme
+from whorl.similar import rest
+from whorl.similar.rest import rests
+from whorl.similar.sources import Source
+from whorl.wire.numbers import percent
+from whorl.wire.similar import similar_values
+
+CHANCE = random.Random(61)
+FORM = words(CHANCE, 150)
+SHARED = words(CHANCE, 60)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """
+    Twenty filled forms, of which two share what was filled in.
+    """
+    folder = tmp_path_factory.mktemp("rest") / "store"
+    with Store(EmbeddedEngine(folder, passages=PassageScheme())) as opened:
+        opened.index(Document(f"{number:02}", " ".join([*FORM, *words(CHANCE, 60)])) for number in range(18))
+        opened.index(Document(name, " ".join([*words(CHANCE, 20), *FORM, *SHARED])) for name in ("one", "two"))
+        yield opened
+
+
+def test_as_a_comparison(store: Store) -> None:
+    """
+    All forms are alike; without the form only one hit shares anything, as much as the comparison of the two says.
+    """
+    page = store.similar("one", threshold=20, rows=50, common_above="15")
+    assert len(page.found) == 19
+    assert page.rests is not None
+    assert page.rests["two"] == store.compare("one", "two", common_above="15").rest
+    assert page.rests["two"].shares.a_in_b > 0.5
+    assert max(each.shares.a_in_b for name, each in page.rests.items() if name != "two") == 0
+    assert store.similar("one", threshold=20).rests is None
+
+
+def test_a_text_and_named_boilerplate(store: Store) -> None:
+    """
+    A source that is not in the store, and a form that is named.
+    """
+    page = store.similar(source=" ".join([*FORM, *SHARED]), threshold=20, boilerplate=[" ".join(FORM)])
+    assert page.rests is not None
+    assert {name for name, each in page.rests.items() if each.shared_shingles} == {"one", "two"}
+
+
+def test_what_cannot_be_known(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Texts that are not stored, and those that are too many.
+    """
+    scheme = store.engine.scheme
+    commons = named_commons([], scheme)
+    unknown = rests(store.engine, Source("gone", "gone"), ["one"], commons)
+    assert unknown.by_id == {}
+    assert unknown.warnings == ("'gone' has no stored text, so nothing is known without what is common",)
+    source = Source("one", "one")
+    some = rests(store.engine, source, ["two", "gone"], commons)
+    assert list(some.by_id) == ["two"]
+    assert some.warnings == ("1 of the hits were not read, so nothing is known of them without what is common",)
+    monkeypatch.setattr(rest, "_TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr(rest, "MOST_CHARACTERS", 1)
+    assert len(rests(store.engine, source, ["00", "01", "02"], commons).by_id) == 2
+
+
+def test_in_a_terminal_and_as_json(store: Store) -> None:
+    """
+    Behind each percentage, and beside the shares.
+    """
+    page = store.similar("one", threshold=20, rows=1, common_above="15", exact=True)
+    printer = console()
+    with printer.capture() as shown:
+        printer.print(similar_table(page))
+    assert page.rests is not None
+    assert f"({percent(page.rests['two'].shares.a_in_b)})" in shown.get()
+    hits = cast(list[dict[str, Any]], similar_values(page)["hits"])
+    assert [hit["without_common"]["a_in_b"] > 0.5 for hit in hits] == [True]
+    plain = cast(list[dict[str, Any]], similar_values(store.similar("one", threshold=20, rows=1))["hits"])
+    assert "without_common" not in plain[0]
