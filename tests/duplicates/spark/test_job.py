@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from tests.families import family_documents
 from whorl.duplicates import ask_pairs, duplicates_among
 from whorl.duplicates.spark.job import Summary, run, summary_lines
 from whorl.errors import ParameterError
+from whorl.wire.duplicates import write_clusters
 
 ROOT = Path(__file__).parents[3]
 
@@ -159,12 +160,15 @@ def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told = [json.loads(line) for each in (tmp_path / "out").glob("*.json") for line in each.open(encoding="utf-8")]
-    found: dict[str, set[str]] = defaultdict(set)
-    for row in told:
-        found[row["cluster"]].add(row["id"])
+    found = {row["cluster"]: {member["id"] for member in row["members"]} for row in told}
     with duplicates_among(sorted(made, key=lambda each: each.id), ask_pairs("jaccard", 50, 95)) as local:
-        assert dict(found) == {group.members[0].id: {each.id for each in group.members} for group in local.clusters()}
-    assert f"{len(made)} documents, {len(told)} documents in clusters written" in done.stdout
+        assert found == {group.members[0].id: {each.id for each in group.members} for group in local.clusters()}
+        written = io.StringIO()
+        write_clusters(local.clusters(), "json", written)
+        assert {row["cluster"]: row for row in told} == {
+            row["cluster"]: row for row in map(json.loads, written.getvalue().splitlines())
+        }
+    assert f"{len(made)} documents, {sum(map(len, found.values()))} documents in clusters written" in done.stdout
 
 
 def test_what_a_job_tells() -> None:

@@ -102,8 +102,10 @@ def run(
         texts = read(own, paths, kind, Columns(id_column, text_column, name_column))
         found = SparkDuplicates(texts, question, scheme=scheme, links_suffice=clusters and not complete)
         rows = found.clusters(complete=complete) if clusters else found.pairs()
-        # As `whorl duplicates` has it, names are in tables.
-        written = _write(rows if clusters or form != "json" else rows.drop("a_name", "b_name"), form, output)
+        if form == "json":
+            # As `whorl duplicates` has it: a line for each cluster, and names of pairs in tables only.
+            rows = _nested(rows) if clusters else rows.drop("a_name", "b_name")
+        written = _write(rows, form, output)
         documents, too_short = found.counts()
         unfit = found.unfit.count()
         problems = tuple(f"{row.id}: {row.problem}" for row in found.unfit.limit(_TOLD).collect())
@@ -131,12 +133,21 @@ def _require_absent(session: SparkSession, output: str) -> None:
         raise ParameterError(f"{output} is there already; name a folder that is not")
 
 
+def _nested(members: DataFrame) -> DataFrame:
+    """Return clusters, each with its documents in the order of their ids."""
+    from pyspark.sql import functions as f
+
+    own = [name for name in members.columns if name not in ("cluster", "documents")]
+    return members.groupBy("cluster", "documents").agg(f.sort_array(f.collect_list(f.struct(*own))).alias("members"))
+
+
 def _write(rows: DataFrame, form: str, output: str) -> int:
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
     seen = Observation("written")
-    rows.observe(seen, f.count(f.lit(1)).alias("rows")).write.format(form).options(**FORMATS[form]).save(output)
+    count = f.coalesce(f.sum("documents"), f.lit(0)) if "members" in rows.columns else f.count(f.lit(1))
+    rows.observe(seen, count.alias("rows")).write.format(form).options(**FORMATS[form]).save(output)
     return int(seen.get["rows"])
 
 
