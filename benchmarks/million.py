@@ -45,7 +45,7 @@ from corpus import DEFAULT_DIRECTORY
 from duplicates_processes import WHORL, say
 from duplicates_scaling import growth
 from million_stores import ENGINES, Place, place, ran
-from million_truth import Truth, truth_of
+from million_truth import FIRST, Truth, truth_of
 from whorl import Store, open_store
 from whorl.engine.solr.client import SolrClient
 
@@ -355,8 +355,9 @@ def main() -> None:
         million_texts.main([str(documents)])
     count = asked_for.documents
     truth = truth_of(documents, asked_for.folder / "truth.npz", lambda done: say(f"truth: {done:,} documents"))
-    if count > len(truth.ids):
-        sys.exit(f"there are {len(truth.ids):,} documents, not {count:,}")
+    least = min(FIRST, len(truth.ids))
+    if not least <= count <= len(truth.ids):
+        sys.exit(f"--documents is {least:,} to {len(truth.ids):,} (the sources are among the first), got {count:,}")
     if asked_for.faults:
         for engine in engines:
             if not figures.has(engine, count, "faults"):
