@@ -265,6 +265,12 @@ def measure(engine: str, documents: Path, truth: Truth, sizes: Sequence[int], fi
     with place(engine, folder) as where:
         for before, size in zip((0, *sizes), sizes, strict=False):
             if not figures.has(engine, size, "indexing"):
+                with open_store(where.url) as store:
+                    if not before <= store.count() < size:
+                        raise SystemExit(
+                            f"{where.url} has {store.count():,} documents, and {before:,} were measured last: delete "
+                            f"what the results say of {engine}, and the folder {where.folder}"
+                        )
                 begins = size - (size // 10 if before else 0)
                 told = index(where, documents, before, begins)
                 if before:
