@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from whorl.boilerplate import Commons, commons
 from whorl.engine.protocol import Engine
@@ -20,12 +20,22 @@ from whorl.query.limits import QueryLimits
 from whorl.settings.settings import MAX_ROWS
 from whorl.similar.hits import Similar
 from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, ask
-from whorl.similar.sources import Sources
+from whorl.similar.sources import Sources, stored_texts
 from whorl.sources.result import Attribution
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS, find_sources
 
 #: What a query calls a text that is given beside it.
 SOURCE = "source"
+
+
+class Reading(TypedDict, total=False):
+    """How a query is read, as the arguments of `Store.prepare` say it."""
+
+    source: str | Mapping[str, str] | None
+    calibrated: bool
+    metric: Metric | str
+    conventions: Conventions
+    filters: Iterable[Filter]
 
 
 class Store:
@@ -114,12 +124,8 @@ class Store:
         start: int = 0,
         rows: int = 10,
         with_shared: bool = False,
-        source: str | Mapping[str, str] | None = None,
-        calibrated: bool = False,
-        metric: Metric | str = Metric.JACCARD,
-        conventions: Conventions = Conventions(),  # noqa: B008 - frozen
-        filters: Iterable[Filter] = (),
         order: Sequence[Order] = (),
+        **reading: Unpack[Reading],
     ) -> Page:
         """Return one page of the documents that a query matches.
 
@@ -128,36 +134,18 @@ class Store:
             start: Hits to leave out before the page, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
-            source: As in `prepare`.
-            calibrated: Likewise.
-            metric: Likewise.
-            conventions: Likewise.
-            filters: Likewise.
             order: What the hits are sorted by, instead of their scores.
+            reading: The other arguments of `prepare`.
 
         Raises:
             QueryError: The query cannot be run; the message shows the place.
             ParameterError: There is no such field to sort by.
         """
-        prepared = self.prepare(
-            query, source=source, calibrated=calibrated, metric=metric, conventions=conventions, filters=filters
-        )
-        return prepared.search(start=start, rows=rows, order=order, with_shared=with_shared)
+        return self.prepare(query, **reading).search(start=start, rows=rows, order=order, with_shared=with_shared)
 
-    def explain(
-        self,
-        query: str,
-        *,
-        start: int = 0,
-        rows: int = 10,
-        source: str | Mapping[str, str] | None = None,
-        calibrated: bool = False,
-        metric: Metric | str = Metric.JACCARD,
-        conventions: Conventions = Conventions(),  # noqa: B008 - frozen
-    ) -> Explanation:
+    def explain(self, query: str, *, start: int = 0, rows: int = 10, **reading: Unpack[Reading]) -> Explanation:
         """Return what `search` does with the same arguments; nothing is searched."""
-        prepared = self.prepare(query, source=source, calibrated=calibrated, metric=metric, conventions=conventions)
-        return prepared.explain(start=start, rows=rows)
+        return self.prepare(query, **reading).explain(start=start, rows=rows)
 
     def prepare_similar(
         self,
@@ -291,7 +279,7 @@ class Store:
 
     def text(self, reference: str) -> str | None:
         """Return the stored text of the document that a reference names, or None when there is none."""
-        return self._texts([reference]).get(reference)
+        return stored_texts(self.engine, [reference]).get(reference)
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return the stored texts of the documents that references name, each by its reference.
@@ -300,19 +288,7 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: It has one, without a text.
         """
-        wanted = list(dict.fromkeys(references))
-        texts = self._texts(wanted)
-        for name in wanted:
-            if name not in texts:
-                Sources(self.engine, {}).source(name)
-                raise ParameterError(f"document {name!r} has no stored text")
-        return texts
-
-    def _texts(self, references: Collection[str]) -> Mapping[str, str]:
-        ids = self.engine.resolve(references) if references else {}
-        # Asked of no document as well: a store that keeps no texts says so.
-        found = self.engine.texts(list(ids.values())) if references else {}
-        return {reference: found[document_id] for reference, document_id in ids.items() if document_id in found}
+        return Sources(self.engine, {}).whole_texts(references)
 
     def compare(
         self,
@@ -336,8 +312,7 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: It has one, without a text.
         """
-        given = _given(source)
-        texts = {**self.texts([name for name in (a, b) if name not in given]), **given}
+        texts = Sources(self.engine, _given(source)).whole_texts([a, b])
         scheme, tells_common = self.engine.scheme, self.commons(common_above, boilerplate)
         of_a, of_b = words_of(texts[a], scheme), words_of(texts[b], scheme)
         return compare_words(of_a, of_b, scheme, None if tells_common is None else tells_common.of(of_a, of_b))

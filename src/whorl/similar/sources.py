@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from whorl.engine.protocol import Engine
@@ -47,6 +47,21 @@ class Sources:
         self._signatures: dict[str, Signature | None] = {}
         self._in_order: set[str] = set()
         self._sketches: dict[str, Sketch | None] = {}
+
+    def whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
+        """Return the texts that references name, given beside the query or stored, each by its reference.
+
+        Raises:
+            UnknownDocumentError: There is no text and no document of that name.
+            ParameterError: There is a document, without a text.
+        """
+        wanted = dict.fromkeys(references)
+        texts = {**stored_texts(self.engine, wanted.keys() - self.texts.keys()), **self.texts}
+        for name in wanted:
+            if name not in texts:
+                self.source(name)
+                raise ParameterError(f"document {name!r} has no stored text")
+        return {name: texts[name] for name in wanted}
 
     def source(self, reference: str, *, with_sketch: bool = False) -> Source:
         """Return what a reference names.
@@ -128,3 +143,11 @@ class Sources:
             found = self.engine.resolve(unknown)
             self._ids |= {each: found.get(each) for each in unknown}
         return {each: self._ids[each] for each in references}
+
+
+def stored_texts(engine: Engine, references: Collection[str]) -> Mapping[str, str]:
+    """Return the stored texts of the documents that references name, of those that there are, by the references."""
+    ids = engine.resolve(references) if references else {}
+    # Asked of no document as well: a store that keeps no texts says so.
+    found = engine.texts(list(ids.values())) if references else {}
+    return {reference: found[document_id] for reference, document_id in ids.items() if document_id in found}
