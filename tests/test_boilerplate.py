@@ -41,7 +41,9 @@ def filled(number: int) -> Document:
 
 def marked(store: Store, above: str | None, text: list[str], boilerplate: tuple[str, ...] = ()) -> list[str]:
     of_text = words_of(" ".join(text))
-    is_common = commons(store.engine, above, boilerplate).words(of_text)
+    tells_common = commons(store.engine, above, boilerplate)
+    assert tells_common
+    is_common = tells_common.words(of_text)
     return [word for word, common in zip(of_text.words, is_common.tolist(), strict=True) if common]
 
 

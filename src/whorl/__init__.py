@@ -6,7 +6,8 @@ open_store      a Solr collection by URL, or a folder on disk, as a Store
 Store           index, search, similar, sources, compare, explain, delete, signature
 Settings        what variables and whorl.toml say; FieldNames, what a Solr collection calls its fields
 Conventions     how queries are read where they do not say it: Operator, QueryLimits
-PreparedQuery   a query that is read once, to search, count, measure and explain; PreparedSimilar, a similar search
+PreparedQuery   a query that is read once as a Reading says, to search, count, measure and explain; PreparedSimilar
+                likewise of a similar search
 Explanation     what a query does
 
 What goes in and comes out:
@@ -14,9 +15,11 @@ What goes in and comes out:
 Document        a text under an id, with a name and properties; Stored, what is stored of it; Indexed, how many were
 Hit, Page       what a search gives back, sorted by Order, which knows the Kind of a field's values
 Found, Similar  what a search for similar documents gives back; SketchPlan, Branch and MinHashPlan, how it searched
-Attribution     the documents that account for a text, each a TextSource, found with a Promise
+Attribution     the documents that account for a text, each a TextSource, found with a Promise as
+                SourcesOptions say
 Measured        what a hit shares with a query's source
-Comparison      two texts compared exactly, with each Passage that both have and the Size of both
+Comparison      two texts compared exactly, with each Passage that both have, the Size of both, and
+                the Rest without what is Common
 Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
 Signature       a document's MinHash fingerprint, under a Scheme, in a Spelling
 Sketch          what calibrated search compares, under a SketchScheme
@@ -25,7 +28,7 @@ Duplicates:
 
 duplicates_in, duplicates_among   those of a store, or of documents that are in none, as Duplicates
 ask_pairs       the question
-superfluous     the members of clusters that could go
+superfluous     the members of clusters that could go; Keep, which one stays
 Pair, Cluster, Member             what is found
 
 Without a store:
@@ -44,6 +47,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whorl.duplicates.gathering import duplicates_among, duplicates_in
+    from whorl.duplicates.keep import Keep
     from whorl.duplicates.question import ask_pairs
     from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, superfluous
     from whorl.engine.solr.schema import FieldNames
@@ -68,7 +72,7 @@ if TYPE_CHECKING:
     )
     from whorl.fingerprint.minhash.codec import Spelling
     from whorl.fingerprint.minhash.signature import Signature
-    from whorl.fingerprint.passages import Comparison, Passage, Size, compare
+    from whorl.fingerprint.passages import Comparison, Passage, Rest, Size, compare
     from whorl.fingerprint.scheme import Scheme
     from whorl.fingerprint.simhash.simhash import simhash, simhashes
     from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -78,7 +82,7 @@ if TYPE_CHECKING:
     from whorl.opening import open_store
     from whorl.planning.clauses import Kind
     from whorl.planning.options import Conventions
-    from whorl.prepared import Explanation, PreparedQuery, PreparedSimilar
+    from whorl.prepared import Explanation, PreparedQuery, PreparedSimilar, Reading
     from whorl.query.ast import Operator
     from whorl.query.limits import QueryLimits
     from whorl.query.parser import parse, unparse
@@ -87,7 +91,8 @@ if TYPE_CHECKING:
     from whorl.similar.measured import Measured
     from whorl.similar.minhash_plan import MinHashPlan
     from whorl.similar.plan import Branch, SketchPlan
-    from whorl.sources.result import Attribution, Promise, TextSource
+    from whorl.sources.question import SourcesOptions
+    from whorl.sources.result import Attribution, Common, Promise, TextSource
     from whorl.store import Store
 
     __version__: str
@@ -96,6 +101,7 @@ __all__ = [
     "Attribution",
     "Branch",
     "Cluster",
+    "Common",
     "Comparison",
     "Conventions",
     "Document",
@@ -111,6 +117,7 @@ __all__ = [
     "Found",
     "Hit",
     "Indexed",
+    "Keep",
     "Kind",
     "Measured",
     "Member",
@@ -129,6 +136,8 @@ __all__ = [
     "QueryError",
     "QueryLimits",
     "QuerySyntaxError",
+    "Reading",
+    "Rest",
     "SchemaError",
     "Scheme",
     "SchemeMismatchError",
@@ -140,6 +149,7 @@ __all__ = [
     "Sketch",
     "SketchPlan",
     "SketchScheme",
+    "SourcesOptions",
     "Span",
     "Spelling",
     "StoppedError",
@@ -164,12 +174,13 @@ __all__ = [
 
 _NAMES = {
     "duplicates.gathering": "duplicates_among duplicates_in",
+    "duplicates.keep": "Keep",
     "duplicates.question": "ask_pairs",
     "duplicates.result": "Cluster Duplicates Member Pair superfluous",
     "engine.solr.schema": "FieldNames",
     "fingerprint.minhash.codec": "Spelling",
     "fingerprint.minhash.signature": "Signature",
-    "fingerprint.passages": "Comparison Passage Size compare",
+    "fingerprint.passages": "compare Comparison Passage Rest Size",
     "fingerprint.scheme": "Scheme",
     "fingerprint.simhash.simhash": "simhash simhashes",
     "fingerprint.sketch.sketch": "Sketch SketchScheme",
@@ -178,7 +189,7 @@ _NAMES = {
     "model": "Document Hit Indexed Order Page Stored",
     "planning.clauses": "Kind",
     "planning.options": "Conventions",
-    "prepared": "Explanation PreparedQuery PreparedSimilar",
+    "prepared": "Explanation PreparedQuery PreparedSimilar Reading",
     "query.ast": "Operator",
     "query.limits": "QueryLimits",
     "query.parser": "parse unparse",
@@ -187,7 +198,8 @@ _NAMES = {
     "similar.measured": "Measured",
     "similar.minhash_plan": "MinHashPlan",
     "similar.plan": "Branch SketchPlan",
-    "sources.result": "Attribution Promise TextSource",
+    "sources.question": "SourcesOptions",
+    "sources.result": "Attribution Common Promise TextSource",
     "opening": "open_store",
     "store": "Store",
 }

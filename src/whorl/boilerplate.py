@@ -104,8 +104,8 @@ def _mark_runs(
     marked |= np.cumsum(edges[:-1]) > 0
 
 
-def commons(engine: Engine, above: str | None, texts: Sequence[str] = ()) -> Commons:
-    """Return what tells the common words of texts.
+def commons(engine: Engine, above: str | None, texts: Sequence[str] = ()) -> Commons | None:
+    """Return what tells the common words of texts; None where neither a line nor boilerplate is named.
 
     Args:
         engine: The collection.
@@ -118,7 +118,7 @@ def commons(engine: Engine, above: str | None, texts: Sequence[str] = ()) -> Com
     """
     named = named_commons(texts, engine.scheme)
     if above is None:
-        return named
+        return named if texts else None
     limit = common_limit(above, engine.count())
     if engine.passage_scheme is None:
         raise ParameterError(

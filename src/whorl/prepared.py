@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
-from whorl.boilerplate import Commons
+from whorl.boilerplate import commons
 from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
@@ -53,6 +53,16 @@ _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.B
 MAX_DEPTH = 1_000_000
 #: A query that chooses, or several of which any is to match.
 Filter: TypeAlias = str | Sequence[str]
+
+
+class Reading(TypedDict, total=False):
+    """How a query is read, as the arguments of `Store.prepare` say it."""
+
+    source: str | Mapping[str, str] | None
+    calibrated: bool
+    metric: Metric | str
+    conventions: Conventions
+    filters: Iterable[Filter]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +320,15 @@ class PreparedSimilar:
         """How candidates are found, and what is promised."""
         return self._search.plan
 
-    def search(self, *, start: int = 0, rows: int = 10, exact: bool = False, commons: Commons | None = None) -> Similar:
+    def search(
+        self,
+        *,
+        start: int = 0,
+        rows: int = 10,
+        exact: bool = False,
+        common_above: str | None = None,
+        boilerplate: Sequence[str] = (),
+    ) -> Similar:
         """Return one page of hits.
 
         Args:
@@ -318,17 +336,20 @@ class PreparedSimilar:
             rows: Hits on the page, 0 to 10,000.
             exact: Whether the texts of the hits on the page are compared whole; else their numbers are estimates from
                 sketches, with intervals.
-            commons: Tells what is common: the texts of the hits on the page are then compared without it as well.
+            common_above: What stands in more documents is common: "50", or "1%" of all. The texts of the hits on the
+                page are then compared without it as well.
+            boilerplate: Texts that are common, too.
 
         Raises:
             ParameterError: There is no such page.
         """
         self._reader.require_page(start, rows)
+        tells_common = commons(self._engine, common_above, boilerplate)
         page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
         trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
-        if commons is None:
+        if tells_common is None:
             return page
-        left = rests(self._engine, self._search.source, [found.hit.id for found in page.found], commons)
+        left = rests(self._engine, self._search.source, [found.hit.id for found in page.found], tells_common)
         return replace(page, rests=left.by_id, warnings=(*page.warnings, *left.warnings))
 
     def request(self) -> Mapping[str, object]:

@@ -4,38 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Self, TypedDict, Unpack
+from typing import Self, Unpack
 
-from whorl.boilerplate import Commons, commons
+from whorl.boilerplate import commons
 from whorl.engine.protocol import Engine
-from whorl.errors import DocumentError, ParameterError
+from whorl.errors import DocumentError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.passages import Comparison, compare_words, words_of
-from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named
+from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
 from whorl.ingest.indexing import DEFAULT_BATCH, index_documents
 from whorl.model import Document, Indexed, Order, Page, Stored
 from whorl.planning.options import Conventions
-from whorl.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryReader
+from whorl.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryReader, Reading
 from whorl.query.limits import QueryLimits
 from whorl.settings.settings import MAX_ROWS
 from whorl.similar.hits import Similar
 from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, ask
 from whorl.similar.sources import Sources, stored_texts
+from whorl.sources.question import SourcesOptions, sources_of
 from whorl.sources.result import Attribution
-from whorl.sources.search import DEFAULT_READ, MIN_WORDS, find_sources
 
 #: What a query calls a text that is given beside it.
 SOURCE = "source"
-
-
-class Reading(TypedDict, total=False):
-    """How a query is read, as the arguments of `Store.prepare` say it."""
-
-    source: str | Mapping[str, str] | None
-    calibrated: bool
-    metric: Metric | str
-    conventions: Conventions
-    filters: Iterable[Filter]
 
 
 class Store:
@@ -194,27 +184,20 @@ class Store:
     ) -> Similar:
         """Return one page of the documents that share content with a source: found as asked, verified and measured.
 
-        Args are those of `prepare_similar`, and of the `search` of what it returns; what is common is told as in
-        `sources`.
+        Args are those of `prepare_similar`, of the `search` of what it returns, and, for what is common, of `sources`.
         """
         prepared = self.prepare_similar(
             reference, source=source, metric=metric, threshold=threshold, recall=recall, only=only
         )
-        return prepared.search(start=start, rows=rows, exact=exact, commons=self.commons(common_above, boilerplate))
+        return prepared.search(start=start, rows=rows, exact=exact, common_above=common_above, boilerplate=boilerplate)
 
     def sources(
         self,
         reference: str = SOURCE,
         *,
         source: str | None = None,
-        recall: Percent = DEFAULT_RECALL * 100,
-        min_words: int = MIN_WORDS,
         except_for: str | None = None,
-        most_read: int = DEFAULT_READ,
-        common_above: str | None = None,
-        boilerplate: Sequence[str] = (),
-        ignore_common: bool = False,
-        progress: Callable[[str, int, int], None] | None = None,
+        **options: Unpack[SourcesOptions],
     ) -> Attribution:
         """Return the documents that account for a text: the fewest that cover the most of it, with their passages.
 
@@ -224,47 +207,18 @@ class Store:
             reference: A document of the store, which is not among its own sources. Or the name of the text given
                 beside.
             source: A text that need not be in the store.
-            recall: Of a hundred documents with a passage of the words that the answer's `promise` names, how many
-                are to be found; above 0, at most 100.
-            min_words: Words of the shortest passage that counts, at least 1. None is shorter than a shingle.
             except_for: A query in the query language: the documents that it matches are no sources.
-            most_read: Documents whose texts are compared at most, 1 to 10,000; together they have some 20 million
-                characters at most.
-            common_above: What stands in more documents of the store is common: "50", or "1%" of all; None where nothing
-                is by that.
-            boilerplate: Texts that are common.
-            ignore_common: Whether the sources are to account for what is not common alone.
-            progress: Called now and then with what is done, how much of it, and of how much.
+            options: How they are looked for.
 
         Raises:
             UnknownDocumentError: The store has no such document.
             ParameterError: A number is out of its range, or the document has no text.
             QueryError: The query of `except_for` cannot be run.
         """
-        wanted = fraction_of("recall", recall)
-        tells_common = self.commons(common_above, boilerplate)
-        if ignore_common and tells_common is None:
-            raise ParameterError("ignore_common leaves out what is common; say what is, by common_above or boilerplate")
         left_out = None if except_for is None else self._reader().bound_filter(except_for)
-        ids = {} if source is not None else self.engine.resolve([reference])
-        found = find_sources(
-            self.engine,
-            self.texts([reference])[reference] if source is None else source,
-            wanted,
-            min_words=min_words,
-            most_read=most_read,
-            left_out=None if left_out is None else left_out.root,
-            own_id=ids.get(reference),
-            commons=tells_common,
-            ignore_common=ignore_common,
-            progress=progress,
-        )
-        warnings = (*(left_out.warnings if left_out else ()), *found.warnings)
-        return replace(found, warnings=tuple(dict.fromkeys(warnings)))
-
-    def commons(self, above: str | None, texts: Sequence[str]) -> Commons | None:
-        """Return what tells the common words of texts, as in `sources`; None where nothing is to be told apart."""
-        return commons(self.engine, above, texts) if above is not None or texts else None
+        own_id = None if source is not None else self.engine.resolve([reference]).get(reference)
+        text = source if source is not None else self.texts([reference])[reference]
+        return sources_of(self.engine, text, own_id, left_out, options)
 
     def _reader(self, conventions: Conventions = Conventions()) -> QueryReader:  # noqa: B008 - frozen
         return QueryReader(self.engine, self.names, replace(conventions, limits=self._limits), self._max_rows)
@@ -313,7 +267,7 @@ class Store:
             ParameterError: It has one, without a text.
         """
         texts = Sources(self.engine, _given(source)).whole_texts([a, b])
-        scheme, tells_common = self.engine.scheme, self.commons(common_above, boilerplate)
+        scheme, tells_common = self.engine.scheme, commons(self.engine, common_above, boilerplate)
         of_a, of_b = words_of(texts[a], scheme), words_of(texts[b], scheme)
         return compare_words(of_a, of_b, scheme, None if tells_common is None else tells_common.of(of_a, of_b))
 

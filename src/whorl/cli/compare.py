@@ -68,12 +68,13 @@ def _compared(
 ) -> Comparison:
     of_a, of_b = words_of(a, scheme), words_of(b, scheme)
     if common_above is None:
-        tells_common = named_commons(boilerplate, scheme)
-        return compare_words(of_a, of_b, scheme, tells_common.of(of_a, of_b) if boilerplate else None)
+        # Boilerplate in files needs no store.
+        named = named_commons(boilerplate, scheme)
+        return compare_words(of_a, of_b, scheme, named.of(of_a, of_b) if boilerplate else None)
     with open_store(store, create=False) as opened:
         if opened.engine.scheme != scheme:
             raise SchemeMismatchError(
                 f"what is common is known under the store's scheme, {opened.engine.scheme.name}; leave --scheme out"
             )
         tells_common = commons(opened.engine, common_above, boilerplate)
-        return compare_words(of_a, of_b, scheme, tells_common.of(of_a, of_b))
+        return compare_words(of_a, of_b, scheme, None if tells_common is None else tells_common.of(of_a, of_b))

@@ -99,8 +99,8 @@ def similar(
         )
         if explained:
             click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
-        commons = opened.commons(common_above, [source_text(name) for name in boilerplate_files])
-        page = prepared.search(start=start, rows=rows, exact=exact, commons=commons)
+        boilerplate = [source_text(name) for name in boilerplate_files]
+        page = prepared.search(start=start, rows=rows, exact=exact, common_above=common_above, boilerplate=boilerplate)
     if as_json:
         click.echo(json_text(similar_values(page)))
         return

@@ -175,10 +175,12 @@ def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
 
 
 def _bytes(opened: IO[bytes]) -> bytes:
-    size = opened.seek(0, os.SEEK_END)
-    opened.seek(0)
-    if size > _SMALL_BYTES:
-        _reader(os.getpid()).require_size(size)
+    # A pipe has no size beforehand.
+    if opened.seekable():
+        size = opened.seek(0, os.SEEK_END)
+        opened.seek(0)
+        if size > _SMALL_BYTES:
+            _reader(os.getpid()).require_size(size)
     return opened.read()
 
 

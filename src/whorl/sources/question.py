@@ -1,0 +1,77 @@
+"""What one may ask about the sources of a text, as a user says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypedDict
+
+from whorl.boilerplate import commons
+from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError
+from whorl.fingerprint.statistics.metric import Percent, fraction_of
+from whorl.planning.build import BoundPlan
+from whorl.similar.question import DEFAULT_RECALL
+from whorl.sources.result import Attribution
+from whorl.sources.search import DEFAULT_READ, MIN_WORDS, find_sources
+
+
+class SourcesOptions(TypedDict, total=False):
+    """How the sources of a text are looked for.
+
+    Args:
+        recall: Of a hundred documents with a passage of the words that the answer's `promise` names, how many are to be
+            found; above 0, at most 100. 95 where it is not given.
+        min_words: Words of the shortest passage that counts, at least 1, 8 where it is not given. None is shorter than
+            a shingle.
+        most_read: Documents whose texts are compared at most, 1 to 10,000, 300 where it is not given; together they
+            have some 20 million characters at most.
+        common_above: What stands in more documents of the store is common: "50", or "1%" of all; None where nothing is
+            by that.
+        boilerplate: Texts that are common.
+        ignore_common: Whether the sources are to account for what is not common alone.
+        progress: Called now and then with what is done, how much of it, and of how much.
+    """
+
+    recall: Percent
+    min_words: int
+    most_read: int
+    common_above: str | None
+    boilerplate: Sequence[str]
+    ignore_common: bool
+    progress: Callable[[str, int, int], None] | None
+
+
+def sources_of(
+    engine: Engine, text: str, own_id: str | None, left_out: BoundPlan | None, options: SourcesOptions
+) -> Attribution:
+    """Return the documents that account for a text.
+
+    Args:
+        engine: Where they are.
+        text: The text.
+        own_id: The id of the document whose text it is; it is no source.
+        left_out: Documents that are no sources either.
+        options: How they are looked for.
+
+    Raises:
+        ParameterError: A number is out of its range, or nothing says what is common and to be left out.
+    """
+    tells_common = commons(engine, options.get("common_above"), options.get("boilerplate", ()))
+    ignore_common = options.get("ignore_common", False)
+    if ignore_common and tells_common is None:
+        raise ParameterError("ignore_common leaves out what is common; say what is, by common_above or boilerplate")
+    found = find_sources(
+        engine,
+        text,
+        fraction_of("recall", options.get("recall", DEFAULT_RECALL * 100)),
+        min_words=options.get("min_words", MIN_WORDS),
+        most_read=options.get("most_read", DEFAULT_READ),
+        left_out=None if left_out is None else left_out.root,
+        own_id=own_id,
+        commons=tells_common,
+        ignore_common=ignore_common,
+        progress=options.get("progress"),
+    )
+    warnings = (*(left_out.warnings if left_out else ()), *found.warnings)
+    return replace(found, warnings=tuple(dict.fromkeys(warnings)))
