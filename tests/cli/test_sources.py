@@ -33,6 +33,17 @@ def test_a_text_is_a_file_an_id_or_standard_input(folder: Path) -> None:
     assert (document["covered_words"], document["text"]["words"]) == (17, 19)
 
 
+def test_parts_that_are_left_out(folder: Path) -> None:
+    """
+    A line says how many words; the report says so, too.
+    """
+    (folder / "own.txt").write_text(f"{SECOND}\n\nReferences\n\n{FIRST}", encoding="utf-8")
+    result = whorl("sources", "--store", "store", "own.txt", "--without", "references", "--html", "report.html")
+    said = "20 of 39 words stand in quotations or references and are left out."
+    assert result.stdout.splitlines()[1] == said
+    assert said in (folder / "report.html").read_text(encoding="utf-8")
+
+
 def test_what_is_printed(folder: Path) -> None:
     """
     Totals, the sources that add something, and what was read.

@@ -16,6 +16,7 @@ from whorl.context import new_request
 from whorl.errors import StoppedError
 from whorl.fingerprint.passages import Passage
 from whorl.sources import search
+from whorl.sources.exclusions import Exclusion
 from whorl.sources.result import Attribution
 from whorl.sources.search import find_sources
 
@@ -73,6 +74,26 @@ def test_by_hand(store: Store) -> None:
         ("pride", 10, 10, 10),
     ]
     assert found.also == ()
+
+
+def test_parts_that_are_left_out(store: Store) -> None:
+    """
+    Of a quotation nothing is to be accounted for: the words of the rest are the whole.
+    """
+    wife = f"{PRIDE} in possession of a good fortune must be in want of a wife"
+    purse = f"{WHALE} little or no money in my purse and nothing particular to interest me on shore"
+    store.index([Document("moby", purse), Document("pride", wife)])
+    text = f"“{purse.title()}!” And so we come to {wife}.\n\nReferences\n\n{WHALE}"
+    whole = find_sources(store.engine, text, RECALL)
+    assert [(each.id, each.words) for each in whole.sources] == [("moby", 39), ("pride", 23)]
+    assert (whole.words, whole.counted_words, whole.excluded_words) == (68, 68, 0)
+    # Of Moby-Dick the words behind the heading are left.
+    quoted = find_sources(store.engine, text, RECALL, without=[Exclusion.QUOTATIONS])
+    assert [(each.id, each.words) for each in quoted.sources] == [("pride", 23), ("moby", 12)]
+    assert (quoted.counted_words, quoted.excluded_words, quoted.covered_words) == (41, 27, 35)
+    found = find_sources(store.engine, text, RECALL, without=[Exclusion.QUOTATIONS, Exclusion.REFERENCES])
+    assert [(each.id, each.words, each.new_words, each.only_words) for each in found.sources] == [("pride", 23, 23, 23)]
+    assert (found.words, found.counted_words, found.excluded_words) == (68, 28, 40)
 
 
 def test_who_adds_nothing_is_named(store: Store) -> None:

@@ -46,7 +46,7 @@ def test_everything_that_is_known() -> None:
         "promised_words": 24,
         "certain_words": None,
         "crowded": 0,
-        "common": None,
+        "common": None, "excluded_words": 0,
         "warnings": [
             "not read: 1 of 3 candidates, those that promised the least; there may be more sources among them"
         ],

@@ -15,11 +15,12 @@ from whorl.cli.render.console import console, progress_bar
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.opening import open_store
+from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS, MOST_READ
 from whorl.store import SOURCE
 from whorl.wire.comparison import Read
 from whorl.wire.report import report
-from whorl.wire.sources import common_line, notes, sources_values, write_sources
+from whorl.wire.sources import common_line, excluded_line, notes, sources_values, write_sources
 from whorl.wire.text import as_json as json_text
 from whorl.wire.text import printable
 
@@ -46,6 +47,12 @@ _COMMON_ABOVE = "1%"
     help="Account for what is not common alone: by --common-above, 1% where neither that nor --boilerplate is given.",
 )
 @click.option(
+    "--without",
+    multiple=True,
+    type=click.Choice([each.value for each in Exclusion]),
+    help="Parts of the text that the sources need not account for; may be given twice.",
+)
+@click.option(
     "--recall", default="95", show_default=True, metavar="PERCENT", help="How many of the sources are to be found."
 )
 @click.option(
@@ -67,6 +74,7 @@ def sources(
     common_above: str | None,
     boilerplate_files: tuple[str, ...],
     ignore_common: bool,
+    without: tuple[str, ...],
     recall: str,
     most_read: int,
     rows: int,
@@ -110,6 +118,7 @@ def sources(
                 common_above=common_above,
                 boilerplate=boilerplate,
                 ignore_common=ignore_common,
+                without=without,
                 progress=progress,
             )
         except UnknownDocumentError as error:
@@ -131,6 +140,8 @@ def sources(
     click.echo(totals_line(found))
     if found.common is not None:
         click.echo(common_line(found.common, found.words))
+    if found.excluded_words:
+        click.echo(excluded_line(found))
     if found.sources[:rows]:
         click.echo()
         console().print(sources_table(found, rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TypedDict
 
@@ -12,6 +12,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Percent, fraction_of
 from whorl.planning.build import BoundPlan
 from whorl.similar.question import DEFAULT_RECALL
+from whorl.sources.exclusions import Exclusion, exclusion_named
 from whorl.sources.result import Attribution
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS, find_sources
 
@@ -30,6 +31,7 @@ class SourcesOptions(TypedDict, total=False):
             by that.
         boilerplate: Texts that are common.
         ignore_common: Whether the sources are to account for what is not common alone.
+        without: Parts of the text that they need not account for: "quotations", "references".
         progress: Called now and then with what is done, how much of it, and of how much.
     """
 
@@ -39,6 +41,7 @@ class SourcesOptions(TypedDict, total=False):
     common_above: str | None
     boilerplate: Sequence[str]
     ignore_common: bool
+    without: Collection[Exclusion | str]
     progress: Callable[[str, int, int], None] | None
 
 
@@ -71,6 +74,7 @@ def sources_of(
         own_id=own_id,
         commons=tells_common,
         ignore_common=ignore_common,
+        without={exclusion_named(each) for each in options.get("without", ())},
         progress=options.get("progress"),
     )
     warnings = (*(left_out.warnings if left_out else ()), *found.warnings)

@@ -93,6 +93,7 @@ class Attribution:
         warnings: What the user should know beside it.
         common: What of the text is common; None where nobody has told what that is. Where it is ignored, words of the
             sources, and those that they add and have alone, are those that are not.
+        excluded_words: Words of the text in parts that the sources need not account for, such as quotations.
     """
 
     content: str = field(repr=False)
@@ -107,11 +108,13 @@ class Attribution:
     promise: Promise
     warnings: tuple[str, ...] = ()
     common: Common | None = None
+    excluded_words: int = 0
 
     @property
     def counted_words(self) -> int:
         """Words of the text that the sources are to account for."""
-        return self.words - (self.common.words if self.common and self.common.is_ignored else 0)
+        ignored = self.common.words if self.common and self.common.is_ignored else 0
+        return self.words - ignored - self.excluded_words
 
     @property
     def covered_words(self) -> int:

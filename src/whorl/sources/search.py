@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,6 +18,7 @@ from whorl.fingerprint.passages import CommonWords, Comparison, Passage, TextWor
 from whorl.planning.build import BoundNode
 from whorl.sources.candidates import Candidate, find_candidates
 from whorl.sources.cover import Numbers, covered_once, greedy_cover, joined, words_in
+from whorl.sources.exclusions import Exclusion, excluded_words
 from whorl.sources.result import Attribution, Common, TextSource
 
 #: Words of the shortest passage that counts, where none is named: shorter ones are phrases that everybody uses.
@@ -85,6 +86,7 @@ def find_sources(
     own_id: str | None = None,
     commons: Commons | None = None,
     ignore_common: bool = False,
+    without: Collection[Exclusion] = (),
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Attribution:
     """Return the documents that account for a text.
@@ -99,6 +101,7 @@ def find_sources(
         own_id: The id of the document whose text it is; it is no source either.
         commons: Tells what is common.
         ignore_common: Whether the sources account for what is not common alone.
+        without: Parts of the text that they need not account for.
         progress: Called now and then with what is done, how much of it, and of how much.
 
     Raises:
@@ -121,6 +124,8 @@ def find_sources(
         if each.comparison.rest is not None:
             is_common |= each.comparison.rest.words_a
     is_counted = ~is_common if ignore_common else np.full(len(of_text.words), True)
+    is_excluded = excluded_words(text, of_text, without) & is_counted
+    is_counted &= ~is_excluded
     shared = [one for each in read if (one := _Shared.of(each, min_words, is_counted))]
     covers = [each.cover for each in shared]
     chosen = greedy_cover(covers, is_counted)
@@ -141,6 +146,7 @@ def find_sources(
         promise=candidates.promise,
         warnings=candidates.warnings,
         common=None if commons is None else _common(commons, is_common, covers, ignore_common),
+        excluded_words=int(np.count_nonzero(is_excluded)),
     )
 
 

@@ -17,7 +17,7 @@ from whorl.fingerprint.passages import Passage
 from whorl.sources.result import Attribution, TextSource
 from whorl.wire.comparison import Lines, Read
 from whorl.wire.numbers import percent
-from whorl.wire.sources import common_line, notes, recall_line
+from whorl.wire.sources import common_line, excluded_line, notes, recall_line
 from whorl.wire.text import counted
 
 #: Passages of a source that are shown beside the text, the longest; characters of each, and of what stands around it.
@@ -54,6 +54,7 @@ def report(read: Read, found: Attribution) -> str:
             f"{counted(found.counted_words, 'word')} stand in {counted(len(found.sources), 'source')}. The longest "
             f"passage has {counted(found.longest_passage, 'word')}.</p>",
             *([f"<p>{common_line(found.common, found.words)}</p>"] if found.common else []),
+            *([f"<p>{excluded_line(found)}</p>"] if found.excluded_words else []),
             f"<ul>{warnings}</ul>" if warnings else "",
             "</header>",
             "<main>",

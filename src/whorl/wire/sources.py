@@ -48,6 +48,7 @@ def sources_values(
         "text": {"name": read.name, "kind": read.kind, "words": found.words},
         "covered_words": found.covered_words,
         "common": None if found.common is None else _common(found.common, found.words),
+        "excluded_words": found.excluded_words,
         "coverage": fraction(found.coverage),
         "longest_passage": found.longest_passage,
         "min_words": found.min_words,
@@ -83,6 +84,12 @@ def common_line(common: Common, words: int) -> str:
     others = words - common.words
     share = f" ({percent(common.covered_words / others)})" if others else ""
     return f"{line}; of the {others:,} others {common.covered_words:,}{share} stand in sources."
+
+
+def excluded_line(found: Attribution) -> str:
+    """Say in one line how many words of a text its sources need not account for."""
+    of_all = f"{found.excluded_words:,} of {counted(found.words, 'word')}"
+    return f"{of_all} stand in quotations or references and are left out."
 
 
 def write_sources(found: Attribution, out: TextIO) -> None:

@@ -36,10 +36,19 @@ def test_who_is_left_out(client: TestClient) -> None:
     assert [each["id"] for each in told["sources"]] == ["b"]
 
 
+def test_parts_that_are_left_out(client: TestClient) -> None:
+    """
+    A text that is a quotation has nothing to account for.
+    """
+    told = client.post("/api/sources", json={"text": f'He said "{FIRST}"', "without": ["quotations"]}).json()
+    assert (told["excluded_words"], told["covered_words"], told["sources"]) == (19, 0, [])
+
+
 @pytest.mark.parametrize(
     ("wrong", "status"),
     [
         ({}, 400),
+        ({"id": "a", "without": ["footnotes"]}, 400),
         ({"id": "a", "text": FIRST}, 400),
         ({"id": "a", "min_words": 0}, 400),
         ({"id": "a", "most_read": 1_001}, 400),

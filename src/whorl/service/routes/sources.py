@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from whorl.service.errors import Json
+from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS
 from whorl.store import SOURCE, Store
 from whorl.wire.comparison import Read
@@ -32,6 +33,8 @@ class SourcesRequest(BaseModel):
     #: Texts that are common.
     boilerplate: list[str] = Field(default_factory=list, max_length=100)
     ignore_common: bool = False
+    #: Parts of the text that the sources need not account for.
+    without: set[Exclusion] = Field(default_factory=set)
     recall: float = Field(95, gt=0, le=100)
     most_read: int = Field(DEFAULT_READ, ge=1, le=_MOST_READ)
     #: Which texts are told beside the places of passages.
@@ -69,6 +72,7 @@ def sources_routes(store: Store) -> APIRouter:
             common_above=asked.common_above,
             boilerplate=asked.boilerplate,
             ignore_common=asked.ignore_common,
+            without=asked.without,
         )
         read = Read("", "text", found.content) if asked.id is None else Read(asked.id, "document", found.content)
         return sources_values(read, found, texts=asked.texts)
