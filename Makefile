@@ -4,8 +4,9 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # What a test process compiles, the next one need not: the processes that tests start are many.
 export PYTHONDONTWRITEBYTECODE =
-#: Processes that tests are shared out to.
-WORKERS ?= 2
+#: Processes that tests are shared out to: units to two, the whole suite to three, since its tests wait for servers.
+QUICK_WORKERS ?= 2
+WORKERS ?= 3
 .PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million bench-opensearch bench-passages fuzz prove-identity prove-engines screenshots clean
 
 help: ## List the targets
@@ -14,8 +15,8 @@ help: ## List the targets
 demo: .venv/installed ## Index real text of this machine and ask three questions
 	@$(BIN)/whorl demo
 
-quick: .venv/developing ## Run the tests that need nothing but Python: no Solr, no other process (a minute or two)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --hypothesis-profile=quick \
+quick: .venv/developing ## Run the tests that need nothing but Python: no Solr, no other process
+	$(BIN)/python -m pytest -n $(QUICK_WORKERS) --dist loadfile --hypothesis-profile=quick \
 		-m "not (solr or cloud or opensearch or spark or browser or clients or process or slow)"
 
 test: .venv/developing ## Run the whole suite, on real Solrs that it starts itself

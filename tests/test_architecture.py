@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,10 +67,17 @@ def place(name: str) -> int:
     return max((at for at, room in enumerate(ROOMS) if is_in(name, room)), key=lambda at: len(ROOMS[at]), default=-1)
 
 
+@cache
+def tree(name: str) -> ast.Module:
+    """Return a module as Python reads it."""
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+
+
+@cache
 def imported(name: str) -> set[str]:
     """Return the full names of the modules that a module imports anywhere."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(name)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -80,20 +88,18 @@ def imported(name: str) -> set[str]:
     return names
 
 
-IMPORTS = {name: imported(name) for name in MODULES}
-OURS = {
-    name: {each.removeprefix("whorl.") for each in names if each.startswith("whorl.")}
-    for name, names in IMPORTS.items()
-}
+def ours(name: str) -> set[str]:
+    """Return the names of whorl's own modules that a module imports, without the package's."""
+    return {each.removeprefix("whorl.") for each in imported(name) if each.startswith("whorl.")}
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_imports_go_down(name: str) -> None:
+def test_imports_go_down() -> None:
     """
     A module imports from its own room, or from one below.
     """
-    assert place(name) >= 0, f"{name} stands in no room: add it to ROOMS"
-    assert {each for each in OURS[name] if place(each) > place(name)} == set()
+    assert [name for name in MODULES if place(name) < 0] == [], "these stand in no room: add them to ROOMS"
+    upward = {name: {each for each in ours(name) if place(each) > place(name)} for name in MODULES}
+    assert {name: found for name, found in upward.items() if found} == {}
 
 
 @pytest.mark.parametrize(("one", "other"), STRANGERS)
@@ -101,7 +107,7 @@ def test_strangers(one: str, other: str) -> None:
     """
     Some rooms do not know each other.
     """
-    users = [name for name in MODULES if is_in(name, one) and any(is_in(each, other) for each in OURS[name])]
+    users = [name for name in MODULES if is_in(name, one) and any(is_in(each, other) for each in ours(name))]
     assert users == []
 
 
@@ -110,7 +116,7 @@ def test_doors(library: str, rooms: str) -> None:
     """
     A library that does I/O is imported in its room alone.
     """
-    users = {name for name in MODULES if library in {each.split(".")[0] for each in IMPORTS[name]}}
+    users = {name for name in MODULES if library in {each.split(".")[0] for each in imported(name)}}
     assert {name for name in users if not any(is_in(name, room) for room in rooms.split())} == set()
 
 
@@ -122,30 +128,29 @@ def test_only_settings_read_the_environment() -> None:
     assert {name for name in readers if not is_in(name, "settings") and not is_in(name, "engine.local")} == set()
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_modules_stay_small(name: str) -> None:
+def test_modules_stay_small() -> None:
     """
     600 lines are enough for one idea.
     """
-    assert len(MODULES[name].read_text(encoding="utf-8").splitlines()) <= 600
+    lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()}
+    assert {name: count for name, count in lines.items() if count > 600} == {}
 
 
 def has_code(name: str) -> bool:
     """Return whether a module holds a function that does anything, not only names and types."""
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [node for node in ast.walk(tree(name)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return any(
         not isinstance(part, ast.Expr) or not isinstance(part.value, ast.Constant) for f in functions for part in f.body
     )
 
 
-@pytest.mark.parametrize("name", [each for each in MODULES if has_code(each)])
-def test_a_module_has_its_tests(name: str) -> None:
+def test_a_module_has_its_tests() -> None:
     """
     They are found by its name: those of `query/lexer.py` in `tests/query/test_lexer.py`.
     """
-    path = MODULES[name].relative_to(SOURCE)
-    assert path.stem == "__init__" or (Path(__file__).parent / path.parent / f"test_{path.name}").is_file()
+    paths = [path.relative_to(SOURCE) for name, path in MODULES.items() if path.stem != "__init__" and has_code(name)]
+    tests = Path(__file__).parent
+    assert [path for path in paths if not (tests / path.parent / f"test_{path.name}").is_file()] == []
 
 
 def test_no_cycles() -> None:
@@ -157,7 +162,7 @@ def test_no_cycles() -> None:
     def visit(name: str, above: tuple[str, ...]) -> None:
         assert name not in above, " -> ".join([*above, name])
         if name not in done:
-            for other in OURS.get(name, ()):
+            for other in ours(name) & MODULES.keys():
                 visit(other, (*above, name))
             done.add(name)
 

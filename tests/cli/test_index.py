@@ -89,6 +89,7 @@ def test_a_second_run_leaves_what_is_unchanged_alone(notes: Path) -> None:
     assert whorl("index", "--store", "store", "notes").stdout == "0 documents stored, 3 unchanged and left alone.\n"
 
 
+@pytest.mark.slow
 def test_batches_make_no_difference(folder: Path) -> None:
     """
     One document at a time or all at once, and of one id twice the last.

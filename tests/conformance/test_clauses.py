@@ -37,6 +37,7 @@ def test_most_queries_find_something_and_not_everything() -> None:
     assert sum(0 < size < whole for size in sizes) > 0.75 * len(QUERIES)
 
 
+@pytest.mark.slow
 def test_a_pattern_of_very_many_states(store: Store, collection: list[Document]) -> None:
     """
     It is compared with the words, or what a server refuses is an error of the query that names it.

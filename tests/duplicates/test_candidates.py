@@ -43,6 +43,7 @@ def test_complete_sketches_give_all_pairs_and_no_others(metric: str, percent: in
         assert pairs.is_exact.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["jaccard", "containment"])
 def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
     """

@@ -28,6 +28,7 @@ from whorl.fingerprint.scheme import Scheme
 DOCUMENTS = family_documents(80)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     What was read before Ctrl-C is not read again, and the result is that of one run.
@@ -108,6 +109,7 @@ def cluster_sizes(documents: list[Document], folder: Path | None) -> list[int]:
         return [len(each.members) for each in found.clusters()]
 
 
+@pytest.mark.slow
 def test_a_cluster_outlives_the_document_that_held_it_together(tmp_path: Path) -> None:
     """
     Of a crowd only links are kept, most of them to a few documents; when these are replaced, others are linked anew,
@@ -176,6 +178,7 @@ def test_another_name_of_the_same_text_is_told(tmp_path: Path) -> None:
 FEW = st.text(st.sampled_from("ab1_.,'- \n\u00e9\u4e2d"), max_size=24) | st.integers(250, 520).map("a".__mul__)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(FEW, max_size=12), st.integers(1, 4))
 def test_texts_that_are_short_or_come_again(texts: list[str], size: int) -> None:
@@ -251,6 +254,7 @@ def test_a_search_ends_with_its_time() -> None:
             pass
 
 
+@pytest.mark.slow
 def test_only_within_a_part(tmp_path: Path) -> None:
     """
     Documents of other parts are no duplicates, however equal; within each one all is as if it were alone.

@@ -44,6 +44,7 @@ def test_what_is_written_is_read_as_the_same_tree(node: ast.Node) -> None:
     assert unparse(again) == text
 
 
+@pytest.mark.slow
 @often
 @given(words(), texts(), words())
 def test_any_text_can_be_searched_for(word: str, phrase: str, reference: str) -> None:
@@ -51,6 +52,7 @@ def test_any_text_can_be_searched_for(word: str, phrase: str, reference: str) ->
     assert parse(unparse(tree)) == tree
 
 
+@pytest.mark.slow
 @often
 @given(fractions(), factors)
 def test_numbers_are_exact_and_plain(overlap: Decimal, factor: Decimal) -> None:
@@ -128,6 +130,7 @@ def test_arbitrary_unicode_is_read_or_refused(text: str, strict: bool) -> None:
     assert isinstance(got, QueryError) or parse(unparse(got)) == got
 
 
+@pytest.mark.slow
 @often
 @given(words(), fields(), operators)
 def test_the_operators_join_words_that_stand_side_by_side(word: str, field: str | None, operator: Operator) -> None:
@@ -142,6 +145,7 @@ def test_the_operators_join_words_that_stand_side_by_side(word: str, field: str 
     )
 
 
+@pytest.mark.slow
 @often
 @given(words(), words(), operators)
 def test_a_group_behind_a_field_gives_its_field_to_each_member(a: str, b: str, operator: Operator) -> None:
@@ -153,6 +157,7 @@ def test_a_group_behind_a_field_gives_its_field_to_each_member(a: str, b: str, o
     )
 
 
+@pytest.mark.slow
 @often
 @given(leaves)
 def test_a_template_is_its_alternatives(leaf: ast.Node) -> None:

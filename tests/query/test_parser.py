@@ -232,6 +232,7 @@ def test_spans_cover_what_was_typed(query: str, parts: list[str]) -> None:
     assert [query[node.span.start : node.span.end] for node in ast.walk(parse(query))] == parts
 
 
+@pytest.mark.slow
 def test_grammars_are_built_before_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Nothing is left to be built when the first query comes, in either reading.

@@ -27,6 +27,7 @@ from whorl.service.errors import failure, failure_of, status_of
 from whorl.service.paths import SEARCH
 
 
+@pytest.mark.slow
 def test_an_engine_that_is_away(away: TestClient) -> None:
     """
     503 says when to come back and which address is silent, without its password.

@@ -52,6 +52,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.slow
 def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     When a part is stored, no more than it and what came with its end have been taken from the client.
@@ -128,6 +129,7 @@ def test_mistakes_are_bounded(store: Store) -> None:
     assert [each["line"] for each in told["errors"]] == list(range(1, 1001))
 
 
+@pytest.mark.slow
 def test_two_clients_at_once(store: Store) -> None:
     """
     Both are stored whole.

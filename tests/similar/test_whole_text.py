@@ -24,6 +24,7 @@ def test_exact_reads_what_the_page_shows(store: Store, engine: Watched) -> None:
     assert sum(each.startswith("text of copy") for each in engine.asked) < 20
 
 
+@pytest.mark.slow
 def test_exact_is_bounded_in_characters(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Once the texts have so many characters no more are read, and the page says which numbers are estimates.
@@ -66,6 +67,7 @@ def test_settling_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch
     assert {each.hit.id for each in bounded.found} >= {each.hit.id for each in settled.found}
 
 
+@pytest.mark.slow
 def test_exact_values_are_counted(store: Store) -> None:
     """
     With `exact` every value is that of the shingles themselves, without an interval, and what fails is left out.

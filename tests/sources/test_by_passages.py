@@ -36,6 +36,7 @@ def ids(found: PassageCandidates) -> set[str]:
     return {hit.id for hits in found.places for hit in hits}
 
 
+@pytest.mark.slow
 def test_no_passage_is_missed(store: Store) -> None:
     """
     200 passages of 20 to 60 words of one text, each within a document of up to 5,000 words of its own.

@@ -57,6 +57,7 @@ def test_a_passage_lies_in_a_window(shingles: int, min_words: int, data: st.Data
     assert any(min(end, start + shared) - max(begin, start) >= shared for begin, end in made)
 
 
+@pytest.mark.slow
 def test_promised_passages_are_found(tmp_path: Path) -> None:
     """
     Of 200 documents with a passage of the promised length, at least as many are candidates as the recall says.

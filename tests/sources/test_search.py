@@ -106,6 +106,7 @@ def test_who_adds_nothing_is_named(store: Store) -> None:
     assert found.also == (("b", "B"), ("most", ""))
 
 
+@pytest.mark.slow
 def test_the_same_as_with_plain_sets(store: Store) -> None:
     """
     Texts made of each other: words covered, added and had alone, as sets of places of shingles tell them.

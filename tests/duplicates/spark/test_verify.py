@@ -19,6 +19,7 @@ pa = pytest.importorskip("pyarrow")
 pytestmark = QUIET
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), st.integers(1, 7), st.booleans())
 def test_batches_are_compared_as_the_whole(seed: int, rows: int, is_measured: bool) -> None:

@@ -246,6 +246,7 @@ def test_long_patterns_are_bounded(filled) -> None:
         ids(engine, Like("v", (ANY, "a") * 3500))
 
 
+@pytest.mark.slow
 def test_terms_that_are_read_are_bounded(filled, monkeypatch) -> None:
     """
     Patterns beyond tantivy's automata are compared with terms, of which a whole query reads so many and no more.

@@ -74,6 +74,7 @@ def test_every_page_is_the_oracles(corpus, plan, start, rows):
     assert [(hit.id, hit.score) for hit in page.hits] == expected[start : start + rows]
 
 
+@pytest.mark.slow
 def test_pages_join_to_the_whole(tmp_path):
     """
     With far more equal scores than a page holds, the pages still follow each other without a gap.

@@ -64,6 +64,7 @@ def blobs(path):
     return [(raw.index(blob), len(blob)) for row in rows for blob in row]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(which=st.integers(0, 1000), at=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
 def test_flipped_bits_in_a_blob(sound, tmp_path, which, at, change):
@@ -85,6 +86,7 @@ def test_flipped_bits_in_a_blob(sound, tmp_path, which, at, change):
     assert told == expected or re.search(r"is damaged \(.*restore it from a copy", told)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(at=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
 def test_flipped_bits_anywhere(sound, tmp_path, at, change):

@@ -103,6 +103,7 @@ def test_what_is_written_is_found(tmp_path: Path, documents: Documents, others: 
         assert run.kinds[kind].between(0, 1 << bits).tokens.size == sum(len(own[kind]) for own in documents.values())
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(DOCUMENTS, min_size=1, max_size=4))
 def test_merged_runs_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: list[Documents]) -> None:
@@ -140,6 +141,7 @@ def crowd(count: int) -> Documents:
     }
 
 
+@pytest.mark.slow
 def test_tokens_that_many_documents_have(tmp_path: Path) -> None:
     """
     Beyond what a byte can say of a stretch, as written and as merged.
@@ -182,6 +184,7 @@ def test_damage_is_told(tmp_path: Path) -> None:
             Run(tmp_path / "c.run")
 
 
+@pytest.mark.slow
 def test_an_entry_takes_few_bytes(tmp_path: Path) -> None:
     """
     Of random tokens about what there is to know of them, whatever the number of documents.

@@ -63,6 +63,7 @@ CHANGES = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(CHANGES, max_size=14), at_once=st.sampled_from([0, 4, 1000]))
 def test_whatever_is_written_is_there(
@@ -96,6 +97,7 @@ def test_whatever_is_written_is_there(
     assert {file.name for file in path.iterdir()} == {"runs.json", *(run.name for run in index.snapshot().runs)}
 
 
+@pytest.mark.slow
 def test_many_small_writes_make_few_runs(tmp_path: Path) -> None:
     """
     Runs grow by fours, so that a look-up goes through few of them.

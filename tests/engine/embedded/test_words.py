@@ -46,6 +46,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(steps=STEPS, start=st.integers(0, 25), rows=st.integers(0, 25))
 def test_pages_over_both_parts(small, tmp_path_factory, steps, start, rows):
@@ -103,6 +104,7 @@ def test_small_changes_leave_the_main_part_alone(path):
         assert len(found(engine)) == engine.count() == 300
 
 
+@pytest.mark.slow
 def test_the_small_part_moves_into_the_main_one(small, path):
     """
     Beyond its size the main part is brought up to date, and the small one begins anew.
@@ -159,6 +161,7 @@ def test_a_writer_that_cannot_end(path, monkeypatch, is_full):
         assert found(engine) == found(other) == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_pages_keep_their_order_while_somebody_writes(path):
     """
     Equal scores stand in the order of their ids, whichever part and segment they come from.

@@ -196,6 +196,7 @@ def test_a_download_that_was_killed_is_taken_away_by_the_next(one_jar, monkeypat
     assert not half.exists()
 
 
+@pytest.mark.slow
 def test_of_two_at_once_one_downloads(one_jar, monkeypatch, tmp_path):
     """
     Who comes second waits, and finds the jars there.

@@ -39,6 +39,7 @@ def test_every_script_alone_and_among_others(text: str, profile: str) -> None:
         assert_same(whole, Scheme(profile))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES)
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=texts)

@@ -96,6 +96,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("metric", "threshold", "source_size", "hit_size"), PAIRS)
 def test_promises(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> None:
     """

@@ -52,6 +52,7 @@ def test_levels(scheme: SketchScheme, size: int) -> None:
     assert scheme.level(size) <= scheme.lookup_level(size)
 
 
+@pytest.mark.slow
 @given(schemes)
 def test_look_up_levels_have_no_gaps(scheme: SketchScheme) -> None:
     """
@@ -125,6 +126,7 @@ def test_hashes_that_begin_alike_are_counted_each_for_itself(own: list[int], oth
         assert shared == (begun[0] & begun[1]).total() >= len(set(own) & set(other))
 
 
+@pytest.mark.slow
 def test_accidents_are_as_many_as_said() -> None:
     """
     Of two sets of 200,000 hashes that share nothing: n / 2**bits of those below the bound, 37 of 25,000.

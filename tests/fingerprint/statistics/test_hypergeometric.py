@@ -156,6 +156,7 @@ def test_equal_is_enough() -> None:
     assert int(min_should_match_for(10, 9, 5, Fraction(1))) == 4
 
 
+@pytest.mark.slow
 @given(draws(2000), st.integers(0, 5), st.fractions(Fraction(1, 100), 1, max_denominator=100))
 def test_least_good(numbers: tuple[int, int, int], least: int, recall: Fraction) -> None:
     """

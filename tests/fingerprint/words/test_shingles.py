@@ -58,6 +58,7 @@ def test_joined_words(words: list[str]) -> None:
     assert join(["x", "y"]).followed_by(join(words)).last(len(words)).words() == words
 
 
+@pytest.mark.slow
 def test_characters_in_the_place_of_words() -> None:
     """
     One after the other, whatever the script; pieces are put together without a seam.

@@ -32,6 +32,7 @@ def test_odd_html_is_read_without_a_warning(markup: str) -> None:
     assert "a.html" in html_text(markup)
 
 
+@pytest.mark.slow
 def test_the_work_of_html_grows_with_its_length() -> None:
     """
     Four times the elements, however deep in each other or many beside each other, take four times the calls.

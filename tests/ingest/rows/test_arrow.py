@@ -96,6 +96,7 @@ def test_a_file_that_is_broken_within() -> None:
         seen.extend(row.number for row in Parquet().rows(io.BytesIO(bytes(raw)), Columns(further=frozenset())))
 
 
+@pytest.mark.slow
 def test_a_large_group_takes_little_memory() -> None:
     """
     The rows of one group of 60 MB are read with less than a quarter of that.

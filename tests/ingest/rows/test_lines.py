@@ -164,6 +164,7 @@ def rewritten(lines: bytes, decide: Decide, added: Added | None = None) -> bytes
 VALUES = st.text(max_size=5) | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.floats(-1e9, 1e9)
 
 
+@pytest.mark.slow
 @given(
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=10),
     st.text(),

@@ -96,6 +96,7 @@ def test_one_client_leaves_room_for_others(held: Held, asking: Any) -> None:
         assert service.get("/api/search?q=*", headers=one).status_code == 200
 
 
+@pytest.mark.slow
 def test_the_time_is_up(held: Held, asking: Any) -> None:
     """
     503 for who works too long and for who waits too long; a thread keeps its place until it ends, and then others work.
@@ -130,6 +131,7 @@ def test_a_deadline_is_one_requests(store: Store) -> None:
     assert all(later - earlier > 1e-4 for earlier, later in pairwise(held.ends))
 
 
+@pytest.mark.slow
 def test_facets_end_with_the_time(held: Held) -> None:
     """
     Of many facets, those for which there is no time any more are not counted.
@@ -143,6 +145,7 @@ def test_facets_end_with_the_time(held: Held) -> None:
         assert len(held.given) == 1
 
 
+@pytest.mark.slow
 def test_the_time_is_up_for_alfrescos_clients(held: Held) -> None:
     """
     In their shape.

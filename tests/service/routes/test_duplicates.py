@@ -229,6 +229,7 @@ def test_a_job_that_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
     assert (told[1]["statusCode"], "s3cret" in str(told)) == (500, False)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_bounded(client: TestClient) -> None:
     """
     Of jobs that are over, the last ones that somebody asked about are kept.

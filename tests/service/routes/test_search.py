@@ -188,6 +188,7 @@ def test_bytes_that_are_no_text(client: TestClient, raw: str) -> None:
     assert client.get(f"/api/search?q={raw}").status_code in (200, 400)
 
 
+@pytest.mark.slow
 def test_requests_at_the_same_time(client: TestClient) -> None:
     """
     The routes run in threads that share the store.

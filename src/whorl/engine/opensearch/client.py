@@ -11,7 +11,6 @@ import json
 import logging
 import re
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 import opensearchpy
 import urllib3
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
-from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, OpenSearchWarning, SSLError, TransportError
+from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLError, TransportError
 
 from whorl.context import seconds_left, trace
 from whorl.engine.opensearch.fields import Json
@@ -39,8 +38,7 @@ from whorl.fingerprint.hashing import well_formed
 MOST_ID_BYTES = 512
 #: Documents that one search pages through by numbers; beyond, the cluster goes on behind a hit.
 RESULT_WINDOW = 10_000
-# The client would write refusals, and what a cluster finds old-fashioned, to standard error: that is for us to tell.
-warnings.filterwarnings("ignore", category=OpenSearchWarning)
+# The client would write refusals to standard error: they are for us to tell.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
@@ -73,6 +71,13 @@ class Access:
     verify: bool = True
     retries: int = 3
     connections: int = 16
+
+
+class _Connection(opensearchpy.Urllib3HttpConnection):
+    """Keeps to itself what a cluster finds old-fashioned, which the client would make a warning of Python's."""
+
+    def _raise_warnings(self, warning_headers: object) -> None:
+        pass
 
 
 class IndexClient:
@@ -115,6 +120,7 @@ class IndexClient:
             # Repeated here, where it is known who waits how long.
             max_retries=0,
             trust_env=False,
+            connection_class=_Connection,
         )
 
     def search(self, body: Json) -> Json:
