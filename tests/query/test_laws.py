@@ -30,8 +30,8 @@ from whorl.errors import ParameterError, QueryError
 from whorl.query import ast
 from whorl.query.parser import Operator, parse, unparse
 
-thorough = settings(max_examples=600, deadline=None)
-often = settings(max_examples=300, deadline=None)
+thorough = settings(max_examples=400, deadline=None)
+often = settings(max_examples=200, deadline=None)
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ def test_a_hundred_levels_are_read() -> None:
     assert parse(unparse(tree)) == tree
 
 
-#: Each fills the whole length, so that anything quadratic or recursive would show.
+#: Each fills the whole length, behind something else a quarter of it: anything quadratic or recursive would show.
 FLOODS = [
     *"()!-+\"'\\:*?^.&|_1~[% \n",
     '"a"',
@@ -87,6 +87,6 @@ FLOODS += ["~2 ", "@", "%(", "_x0041_"]
 @pytest.mark.parametrize("lead", ["", "FINGERPRINT:a", "f:", '"', "a AND (", "a^"])
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_flood_is_answered(lead: str, piece: str, strict: bool) -> None:
-    query = (lead + piece * MAX_LENGTH)[:MAX_LENGTH]
+    query = (lead + piece * MAX_LENGTH)[: MAX_LENGTH // 4 if lead else MAX_LENGTH]
     got = answer(query, strict=strict)
     assert not isinstance(got, QueryError) or len(str(got)) < 1000
