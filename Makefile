@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE =
 #: Processes that tests are shared out to: units to two, the whole suite to three, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 3
-.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million bench-opensearch bench-passages fuzz prove-identity prove-engines screenshots clean
+.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million bench-opensearch bench-passages fuzz prove-identity prove-engines screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -131,6 +131,10 @@ prove-engines: .venv/developing benchmarks/data/main.jsonl ## Ask Solr, OpenSear
 screenshots: .venv/developing ## Take the pictures of the page in docs/images (needs Chromium)
 	$(BIN)/python tools/page_screenshots.py
 
+docs: .venv/developing ## Make a site of docs/ in build/site; a link that leads nowhere is an error
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	@echo build/site/index.html
+
 clean: ## Remove what was installed and built
 	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
@@ -143,5 +147,5 @@ clean: ## Remove what was installed and built
 	@touch $@
 
 .venv/developing: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[data,files,opensearch,solr,serve,spark,test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[data,docs,files,opensearch,solr,serve,spark,test,check]'
 	@touch .venv/installed $@

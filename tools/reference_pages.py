@@ -1,0 +1,124 @@
+"""The pages of the site that are generated: every command's help, every public name, every route of the service."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+import whorl
+from whorl.cli import hamming
+from whorl.cli.main import main
+
+_WIDTH = 100
+
+
+def commands() -> Iterator[str]:
+    """Yield Markdown with the help of every command, under its name."""
+    context = click.Context(main, info_name="whorl", terminal_width=_WIDTH, **main.context_settings)
+    yield from _below(context)
+    for name, command in (("simhash-find-all", hamming.find_all), ("simhash-find-clusters", hamming.find_clusters)):
+        with contextlib.redirect_stdout(io.StringIO()) as told:
+            command(["--help"])
+        yield _help(name, told.getvalue())
+
+
+def _below(context: click.Context) -> Iterator[str]:
+    command = context.command
+    if not isinstance(command, click.Group):
+        yield _help(context.command_path, command.get_help(context))
+        return
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        assert below is not None
+        yield from _below(click.Context(below, parent=context, info_name=name, terminal_width=_WIDTH))
+
+
+def _help(name: str, text: str) -> str:
+    return f"## {name}\n\n```text\n{text.rstrip()}\n```\n"
+
+
+def python() -> Iterator[str]:
+    """Yield Markdown whose directives document every public name, by kind."""
+    public = {name: getattr(whorl, name) for name in whorl.__all__}
+    errors = {name for name, each in public.items() if isinstance(each, type) and issubclass(each, Exception)}
+    classes = {name for name, each in public.items() if isinstance(each, type)} - errors
+    for title, names, directive in (
+        ("Functions", public.keys() - classes - errors, "autofunction:: whorl.{}\n"),
+        ("Classes", classes, "autoclass:: whorl.{}\n   :members:\n   :undoc-members:\n"),
+        ("Errors", errors, "autoexception:: whorl.{}\n   :show-inheritance:\n"),
+    ):
+        blocks = [f".. {directive.format(name)}" for name in sorted(names, key=str.casefold)]
+        yield "\n".join([f"## {title}\n\n```{{eval-rst}}", *blocks, "```\n"])
+
+
+def routes() -> Iterator[str]:
+    """Yield Markdown that tells of every route of the service what it does and what it takes."""
+    from whorl.service.app import create_app
+
+    with tempfile.TemporaryDirectory() as folder, whorl.open_store(folder) as store:
+        described = create_app(store).openapi()
+    schemas = described["components"]["schemas"]
+    for path, methods in described["paths"].items():
+        for method, about in methods.items():
+            rows = [
+                (each["name"], each["schema"], each["in"] == "path" or each.get("required", False))
+                for each in about.get("parameters", [])
+            ]
+            for content in about.get("requestBody", {}).get("content", {}).values():
+                body = _resolved(content["schema"], schemas)
+                rows += (
+                    [(name, each, name in body.get("required", [])) for name, each in body["properties"].items()]
+                    if "properties" in body
+                    else []
+                )
+            yield f"## {method.upper()} {path}\n\n{about.get('description', '')}\n"
+            if rows:
+                yield "| parameter | type | default |\n|---|---|---|"
+                yield "\n".join(
+                    f"| `{name}` | {_type(each, schemas)} | {_default(each, is_required=must)} |"
+                    for name, each, must in rows
+                )
+                yield ""
+
+
+def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
+    resolved: Mapping[str, Any] = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    return resolved
+
+
+def _type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
+    """Return a JSON schema in words for a table's cell."""
+    schema = _resolved(schema, schemas)
+    if choices := schema.get("anyOf"):
+        return " or ".join(_type(each, schemas) for each in choices)
+    if "enum" in schema:
+        return ", ".join(f"`{each}`" for each in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_type(schema['items'], schemas)}"
+    if "properties" in schema:
+        return "object with " + ", ".join(f"`{name}`" for name in schema["properties"])
+    kind = str(schema.get("type", "anything"))
+    low, high = schema.get("minimum", schema.get("exclusiveMinimum")), schema.get("maximum")
+    if low is None or high is None:
+        return kind
+    above = "above " if "exclusiveMinimum" in schema else ""
+    return f"{kind}, {above}{int(low):,} to {int(high):,}"
+
+
+def _default(schema: Mapping[str, Any], *, is_required: bool) -> str:
+    if is_required:
+        return "required"
+    default = schema.get("default")
+    if default in (None, "", []):
+        return ""
+    return f"`{default if isinstance(default, str) else json.dumps(default)}`"
+
+
+#: What a page's line `% generated: NAME` stands for.
+PAGES = {"commands": commands, "python": python, "routes": routes}
