@@ -65,14 +65,23 @@ def test_the_python_example_runs(folder: Path) -> None:
     assert "minutes: 58 of 512 tokens shared" in done.stdout
 
 
-def test_readme_python_block_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tutorial_python_runs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """
-    The README's Python finds what its console block found.
+    The tutorial's Python finds what its console block found.
     """
     monkeypatch.chdir(folder)
-    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert code is not None
-    exec(compile(code[1], "README.md", "exec"), {})
+    with open_store("first.whorl") as store:
+        store.index(
+            document
+            for path in sorted(Path("examples/contracts").iterdir())
+            for document in documents_in(path, lambda problem: pytest.fail(str(problem)))
+        )
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "tutorial.md").read_text("utf-8"), re.DOTALL)
+    exec(compile(code, "tutorial.md", "exec"), {})
+    leases = [f"examples/contracts/{name}.txt 0.278481" for name in ("lease-2023", "lease_2024")]
+    assert [line[: len(leases[0])] for line in capsys.readouterr().out.splitlines()] == leases
 
 
 def test_python_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,9 +167,8 @@ def test_the_example_report_is_what_the_command_writes(folder: Path) -> None:
 
 def table_queries() -> list[str]:
     """Return the queries that stand in the first column of the tables of queries, a bar without its backslash."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     language = (ROOT / "docs" / "afts.md").read_text(encoding="utf-8")
-    tables = [readme, *re.findall(r"^\| query \|.*\n\|---.*\n((?:\|.*\n)+)", language, re.MULTILINE)]
+    tables = re.findall(r"^\| query \|.*\n\|---.*\n((?:\|.*\n)+)", language, re.MULTILINE)
     cells = [cell.replace("\\|", "|") for table in tables for cell in _CELL.findall(table)]
     return [query for cell in cells for query in re.findall(r"`([^`]+)`", cell) if "…" not in query and query != "( )"]
 
