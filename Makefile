@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE =
 #: Processes that tests are shared out to: units to two, the whole suite to three, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 3
-.PHONY: help demo quick test coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million bench-opensearch bench-passages fuzz prove-identity prove-engines screenshots docs clean
+.PHONY: help demo quick quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million bench-opensearch bench-passages fuzz prove-identity prove-engines screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -16,11 +16,17 @@ demo: .venv/installed ## Index real text of this machine and ask three questions
 	@$(BIN)/whorl demo
 
 quick: .venv/developing ## Run the tests that need nothing but Python: no Solr, no other process
+	@$(MAKE) --no-print-directory quick-tests
+
+quick-tests:
 	$(BIN)/python -m pytest -n $(QUICK_WORKERS) --dist loadfile --hypothesis-profile=quick \
 		-m "not (solr or cloud or opensearch or spark or browser or clients or process or slow)"
 
 test: .venv/developing ## Run the whole suite, on real Solrs that it starts itself
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test-pythons: .venv/bin/python ## Run the quick tests and the demo on each Python here: 3.11 to 3.14 (minutes)
+	$(BIN)/python tools/test_pythons.py $(PYTHONS)
 
 coverage: .venv/developing ## Run the whole suite and list the lines and branches that no test reaches
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered

@@ -21,6 +21,8 @@ root_doc = "index"
 
 html_theme = "furo"
 html_title = "whorl"
+html_static_path = ["site"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 
@@ -30,6 +32,7 @@ myst_heading_anchors = 4
 # Docstrings are written as Google has them, with code between single backticks.
 default_role = "code"
 napoleon_numpy_docstring = False
+autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True

@@ -1,0 +1,187 @@
+"""What is released: an sdist and a wheel that are complete, and the wheel alone does what the README promises."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from collections.abc import Iterator, Sequence
+from email import message_from_bytes
+from email.message import Message
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.test_documentation import sessions
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an sdist, and the wheel that is made of it and not of the repository."""
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)],
+        capture_output=True,
+        check=True,
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def metadata(built: Path) -> Message:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        (name,) = [each for each in files.namelist() if each.endswith(".dist-info/METADATA")]
+        return message_from_bytes(files.read(name))
+
+
+@pytest.fixture(scope="module")
+def environment(built: Path, metadata: Message, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of an environment that has what `pip install whorl` brings, and nothing else.
+
+    What whorl requires, and what that requires, is linked from the environment of the tests instead of being fetched.
+    """
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, symlinks=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    for each in required(metadata.get_all("Requires-Dist") or [], set()):
+        for top in {file.parts[0] for file in each.files or [] if file.parts[0] not in ("..", "__pycache__")}:
+            (packages / top).symlink_to(str(each.locate_file(top)))
+    (wheel,) = built.glob("*.whl")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(folder / "bin" / "python")]
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-compile", str(wheel)], check=True)
+    return folder / "bin"
+
+
+def required(requirements: Sequence[str], seen: set[str]) -> Iterator[Distribution]:
+    """Yield the installed distributions that requirements lead to, none of them by an extra."""
+    for requirement in map(Requirement, requirements):
+        name = canonicalize_name(requirement.name)
+        if name not in seen and (not requirement.marker or requirement.marker.evaluate({"extra": ""})):
+            seen.add(name)
+            found = distribution(requirement.name)
+            yield found
+            yield from required(found.requires or [], seen)
+
+
+def test_the_sdist_is_the_repository(built: Path) -> None:
+    """
+    What a packager needs to build, to test and to read is in it; what a machine has made is not.
+    """
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as files:
+        names = {name.partition("/")[2] for name in files.getnames()}
+    wanted = [
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "Makefile",
+        "docs/tutorial.md",
+        "examples/letter.txt",
+        "tests/conftest.py",
+    ]
+    assert set(wanted) <= names
+    assert {name for name in names if re.search(r"\.venv|__pycache__|\.whorl/|benchmarks/data", name)} == set()
+
+
+def test_the_wheel_is_the_package(built: Path) -> None:
+    """
+    Every file of src/whorl and the configset, the licences of all that is in it, and nothing else.
+    """
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        names = {name for name in files.namelist() if ".dist-info/" not in name}
+        licences = {name.partition("/licenses/")[2] for name in files.namelist() if "/licenses/" in name}
+    tracked = {
+        path.relative_to(ROOT / "src").as_posix()
+        for path in (ROOT / "src" / "whorl").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    configset = {
+        f"whorl/engine/solr/local/configset/{path.relative_to(ROOT / 'solr' / 'configset').as_posix()}"
+        for path in (ROOT / "solr" / "configset").rglob("*")
+        if path.is_file()
+    }
+    assert names == tracked | configset
+    assert licences == set(PROJECT["license-files"])
+
+
+def test_the_metadata_say_what_the_project_is(metadata: Message) -> None:
+    """
+    Pythons, licence, extras; and on PyPI no link of the README leads nowhere.
+    """
+    assert (metadata["Name"], metadata["Version"], metadata["License-Expression"]) == (
+        "whorl",
+        PROJECT["version"],
+        "Apache-2.0",
+    )
+    pythons = {
+        found[1] for each in metadata.get_all("Classifier") or [] if (found := re.fullmatch(r".* :: (3\.\d+)", each))
+    }
+    assert pythons == {"3.11", "3.12", "3.13", "3.14"}
+    assert {each.lower() for each in metadata.get_all("Provides-Extra") or []} == set(PROJECT["optional-dependencies"])
+    links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
+    assert links
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+
+
+def run(environment: Path, folder: Path, command: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run one of the environment's commands, with no variable that could lead to another one."""
+    program, *words = shlex.split(command)
+    return subprocess.run(
+        [str(environment / program), *words],
+        cwd=folder, input=given, capture_output=True, text=True, check=False, env={"HOME": str(folder)},
+    )  # fmt: skip
+
+
+def test_what_the_readme_shows_needs_no_extra(environment: Path, tmp_path: Path) -> None:
+    """
+    In an environment of whorl alone its example prints what the README shows.
+    """
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for command, shown in sessions(ROOT / "README.md"):
+        done = run(environment, tmp_path, command)
+        assert (done.stdout + done.stderr).rstrip() == shown.rstrip(), command
+
+
+def test_each_console_script_runs(environment: Path, tmp_path: Path) -> None:
+    """
+    The commands that the metadata name, and no command of whorl lacks a library to begin with.
+    """
+    assert set(PROJECT["scripts"]) == {"whorl", "simhash-find-all", "simhash-find-clusters"}
+    done = run(environment, tmp_path, "whorl --version")
+    assert (done.stdout, done.stderr) == (f"whorl, version {PROJECT['version']}\n", "")
+    assert (
+        run(environment, tmp_path, "simhash-find-all --blocks 5 --distance 2", "1\n3\n1024\n").stdout
+        == "[1, 3]\n[1, 1024]\n"
+    )
+    assert run(environment, tmp_path, "simhash-find-clusters -b 5 -d 1", "1\n3\n1024\n").stdout == "[1, 3]\n"
+    program = "from whorl.cli.main import main; [main.get_command(None, name) for name in main.commands]"
+    done = run(environment, tmp_path, shlex.join(["python", "-c", program]))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [("whorl serve --store s", "serve"), ("whorl index --store opensearch+http://localhost/x .", "opensearch")],
+)
+def test_what_needs_an_extra_says_which(environment: Path, tmp_path: Path, command: str, extra: str) -> None:
+    """
+    With the command that installs it.
+    """
+    done = run(environment, tmp_path, command)
+    assert done.returncode == 2
+    assert f"whorl[{extra}]" in done.stderr
+    assert "Traceback" not in done.stderr
