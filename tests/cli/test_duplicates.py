@@ -147,6 +147,32 @@ def test_the_newest_file_stays(tmp_path: Path) -> None:
     assert listed.read_text() == "d2001\nd2002\n"
 
 
+def test_the_others_are_compared_with_the_one_that_is_kept(tmp_path: Path) -> None:
+    """
+    Whatever decides, in every format; a property is named as in a query, and of several kinds.
+    """
+    versions = {"v1": PAGE, "v2": f"{PAGE} and more", "v3": f"{PAGE} and more again"}
+    with open_store(tmp_path / "store") as store:
+        store.index(
+            Document(each, text, properties={"modified": f"2020-01-0{4 - at}", "quality": (at - 1) ** 2})
+            for at, (each, text) in enumerate(versions.items(), start=1)
+        )
+    kept = {}
+    for keep in ("first", "longest", "newest:modified", "oldest:cm:modified", "largest:quality", "smallest:quality"):
+        done = run("--store", tmp_path / "store", "--keep", keep, "--format", "json")
+        assert done.exit_code == 0, done.output
+        (cluster,) = map(json.loads, done.stdout.splitlines())
+        (kept[keep],) = [each["id"] for each in cluster["members"] if each["is_principal"]]
+        assert [each["jaccard"] == 1 for each in cluster["members"]] == [each == kept[keep] for each in versions]
+    assert kept == {
+        "first": "v1", "longest": "v3", "newest:modified": "v1", "oldest:cm:modified": "v3",
+        "largest:quality": "v3", "smallest:quality": "v1",
+    }  # fmt: skip
+    lines = run("--store", tmp_path / "store", "--keep", "longest").stdout.splitlines()
+    assert lines[-1] == "  100.0%  v3  (kept)"
+    assert [line.endswith("(kept)") for line in lines] == [False, False, False, True]
+
+
 def test_a_state_and_what_is_new(lines: Path, tmp_path: Path) -> None:
     """
     With a state a second file is compared with the first, and --new tells only what it brings.
@@ -184,7 +210,6 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     [
         (["a.txt", "--store", "s"], "PATHs or a --store"),
         (["a.txt", "--new"], "--state"),
-        (["a.txt", "--keep", "first"], "--filtered DIR"),
         (["a.txt", "--delete-list", "x"], "--keep"),
         (["a.txt", "--date", "made"], "--keep newest"),
         (["a.txt", "--annotated", "new"], "has no rows"),

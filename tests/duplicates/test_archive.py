@@ -23,9 +23,9 @@ def sketch(*numbers: int) -> Sketch:
     return sketch_of(np.array([number << 40 for number in numbers], np.uint64), SCHEME)
 
 
-def entry(document_id: str, *numbers: int, date: float | None = None) -> Entry:
+def entry(document_id: str, *numbers: int, worth: float | None = None, date: float | None = None) -> Entry:
     made = sketch(*numbers)
-    return Entry(document_id, sketch_digest(made), made, f"the {document_id}", date)
+    return Entry(document_id, sketch_digest(made), made, f"the {document_id}", worth, date)
 
 
 def opened(path: Path, origin: str = "files") -> Archive:
@@ -46,15 +46,15 @@ def pairs(*places: tuple[int, int]) -> Pairs:
 
 def test_what_was_put_is_there_when_opened_again(tmp_path: Path) -> None:
     """
-    Sketches, names and dates come back, in the order in which they came; the last document of an id stands.
+    Sketches, names, worths and dates come back, in the order in which they came; the last document of an id stands.
     """
     with opened(tmp_path / "a") as archive:
         archive.begin_reading()
         assert archive.put([entry("x", 1, 2, 3), entry("y")]) == []
-        assert archive.put([entry("z", 9, date=12.5), entry("x", 4, 5)]) == ["x"]
+        assert archive.put([entry("z", 9, worth=12.5, date=99.0), entry("x", 4, 5)]) == ["x"]
     with opened(tmp_path / "a") as archive:
         assert held(archive) == {"y": sketch(), "z": sketch(9), "x": sketch(4, 5)}
-        assert archive.known(archive.archived().numbers[1:2].tolist()).popitem()[1] == ("z", "the z", 12.5)
+        assert archive.known(archive.archived().numbers[1:2].tolist()).popitem()[1] == ("z", "the z", 12.5, 99.0)
         archive.begin_reading()
         assert archive.put([entry("x", 4, 5, 6)]) == []
 
@@ -137,8 +137,10 @@ def test_a_scan_goes_on_and_forgets_what_is_gone(tmp_path: Path) -> None:
         archive.put([entry("a", 1), entry("b", 2), entry("c", 3)], "c")
         assert archive.end_scan() == 0
         assert archive.begin_scan() == ""
-        assert archive.unchanged([("a", sketch_digest(sketch(1)), "", None), ("b", b"other", "", None)]) == {"a": False}
-        assert archive.unchanged([("a", sketch_digest(sketch(1)), "", None)]) == {"a": True}
+        assert archive.unchanged(
+            [("a", sketch_digest(sketch(1)), "", None, None), ("b", b"other", "", None, None)]
+        ) == {"a": False}
+        assert archive.unchanged([("a", sketch_digest(sketch(1)), "", None, None)]) == {"a": True}
         archive.put([entry("b", 7)], "b")
     with opened(tmp_path) as archive:
         assert archive.begin_scan() == "b"

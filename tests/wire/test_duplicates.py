@@ -85,9 +85,12 @@ def test_clusters_in_every_format() -> None:
         "cluster": "one",
         "documents": 2,
         "members": [
-            {"id": "one", "name": "First", "shingles": 30, "jaccard": 1, "a_in_b": 1, "b_in_a": 1, "exact": True},
             {
-                "id": "two", "name": "", "shingles": 20,
+                "id": "one", "name": "First", "shingles": 30, "is_principal": True,
+                "jaccard": 1, "a_in_b": 1, "b_in_a": 1, "exact": True,
+            },
+            {
+                "id": "two", "name": "", "shingles": 20, "is_principal": False,
                 "jaccard": 0.428571, "a_in_b": 0.5, "b_in_a": 0.75, "exact": True,
             },
         ],
@@ -99,10 +102,11 @@ def test_clusters_in_every_format() -> None:
         texts[form] = out.getvalue()
     assert [json.loads(line) for line in texts["json"].splitlines()] == [cluster_values(each) for each in clusters]
     rows = list(csv.reader(io.StringIO(texts["csv"])))
-    assert rows[0] == ["cluster", "documents", "id", "name", "shingles", "jaccard", "a_in_b", "b_in_a", "exact"]
+    columns = ["cluster", "documents", "id", "name", "shingles", "is_principal"]
+    assert rows[0] == [*columns, "jaccard", "a_in_b", "b_in_a", "exact"]
     assert rows[1:3] == [
-        ["one", "2", "one", "First", "30", "1.0", "1.0", "1.0", "true"],
-        ["one", "2", "two", "", "20", "0.428571", "0.5", "0.75", "true"],
+        ["one", "2", "one", "First", "30", "true", "1.0", "1.0", "1.0", "true"],
+        ["one", "2", "two", "", "20", "false", "0.428571", "0.5", "0.75", "true"],
     ]
     assert texts["table"].splitlines() == [
         "cluster 1: 2 documents",

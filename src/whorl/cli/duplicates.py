@@ -75,7 +75,7 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     "keep_named",
     metavar="WHICH",
     help="Which of each complete cluster to keep: first, longest, newest, oldest, or newest:COLUMN, oldest:COLUMN, "
-    "largest:COLUMN, smallest:COLUMN. The others go into the delete list.",
+    "largest:COLUMN, smallest:COLUMN by a column, or by a property of a store. The others are compared with it.",
 )
 @click.option(
     "--delete-list",
@@ -95,7 +95,9 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     metavar="DIR",
     help="A new folder for the files of PATHs, all rows with the columns cluster, is_principal and similarity.",
 )
-@click.option("--date", "date_field", metavar="FIELD", help="--keep newest --date FIELD is --keep newest:FIELD.")
+@click.option(
+    "--date", "date_column", metavar="COLUMN", help="What --keep newest and oldest go by: --keep newest:COLUMN."
+)
 @click.option(
     "--reference",
     multiple=True,
@@ -142,7 +144,7 @@ def duplicates(
     delete_list: Path | None,
     filtered: Path | None,
     annotated: Path | None,
-    date_field: str | None,
+    date_column: str | None,
     reference: tuple[str, ...],
     text_column: str | None,
     id_column: str | None,
@@ -177,15 +179,11 @@ def duplicates(
     keep = None if keep_named is None else Keep.named(keep_named)
     if keep is None and delete_list is not None:
         raise ParameterError("--delete-list lists what is not kept; say which is, with --keep first for instance")
-    if keep is not None and delete_list is filtered is annotated is None:
-        raise ParameterError(
-            "--keep says which to keep; name where to list the rest (--delete-list), or --filtered DIR"
-        )
-    if date_field is not None:
-        if keep != Keep("newest"):
-            raise ParameterError("--date goes with --keep newest")
-        keep = Keep("newest", date_field)
-    if keep is not None and keep.needs_worths and not keep.column and not paths:
+    if date_column is not None:
+        if keep not in (Keep("newest"), Keep("oldest")):
+            raise ParameterError("--date goes with --keep newest or --keep oldest")
+        keep = Keep(keep.by, date_column)
+    if keep is not None and keep.is_by_value and not keep.column and not paths:
         raise ParameterError(
             f"--keep {keep} needs the field of the date where documents come from a store: --keep {keep}:FIELD"
         )
@@ -231,7 +229,9 @@ def duplicates(
     folders = {each: each is annotated for each in (filtered, annotated) if each is not None}
     if folders and keep is None:
         keep = Keep("first")
-    links_suffice = wants_clusters and not complete and keep is None
+    # What is not kept has to be a duplicate of what is.
+    complete = complete or keep is not None
+    links_suffice = wants_clusters and not complete
     # What came before is the reference of what is new.
     only_new = only_new or bool(reference)
     reading = Reading(
@@ -279,8 +279,9 @@ def duplicates(
                     found,
                     form,
                     file,
+                    keep,
                     wants_clusters=wants_clusters,
-                    complete=complete or keep is not None,
+                    complete=complete,
                     only_new=only_new,
                 )
                 if keep is not None and delete_list is not None:
@@ -364,6 +365,7 @@ def _in_store(
             question,
             origin=f"the store {origin}",
             folder=state,
+            names=opened.names,
             keep=keep,
             links_suffice=links_suffice,
             progress=progress,
@@ -372,15 +374,25 @@ def _in_store(
 
 
 def _write(
-    found: Duplicates, form: str, output: Path | None, *, wants_clusters: bool, complete: bool, only_new: bool
+    found: Duplicates,
+    form: str,
+    output: Path | None,
+    keep: Keep | None,
+    *,
+    wants_clusters: bool,
+    complete: bool,
+    only_new: bool,
 ) -> None:
     from whorl.wire.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
     from whorl.wire.text import counted
 
     with written_file(output, is_binary=form == "parquet") as out:
         if wants_clusters:
-            sought = found.clusters(complete=complete, only_new=only_new)
-            written = write_clusters_parquet(sought, out) if form == "parquet" else write_clusters(sought, form, out)
+            sought = found.clusters(complete=complete, only_new=only_new, keep=keep)
+            if form == "parquet":
+                written = write_clusters_parquet(sought, out)
+            else:
+                written = write_clusters(sought, form, out, marks_principal=keep is not None)
             told = f"{counted(written[0], 'cluster')} with {counted(written[1], 'document')}"
         else:
             pairs = found.pairs(only_new=only_new)

@@ -26,14 +26,14 @@ from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
-_FORMAT = "1"
+_FORMAT = "2"
 _DATABASE = "documents.sqlite"
 _TABLES = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     CREATE TABLE document (
-        number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, date REAL, digest BLOB NOT NULL,
-        size INTEGER NOT NULL, start INTEGER NOT NULL, count INTEGER NOT NULL, key INTEGER NOT NULL,
-        scan INTEGER NOT NULL, is_paired INTEGER NOT NULL DEFAULT 0
+        number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, worth REAL, date REAL,
+        digest BLOB NOT NULL, size INTEGER NOT NULL, start INTEGER NOT NULL, count INTEGER NOT NULL,
+        key INTEGER NOT NULL, scan INTEGER NOT NULL, is_paired INTEGER NOT NULL DEFAULT 0
     );
     CREATE INDEX document_by_key ON document (key);
     CREATE TABLE pair (
@@ -71,8 +71,8 @@ class Entry:
         digest: Of what it was made from: while that is the same, nothing has to be done.
         sketch: Its sketch.
         name: What people know it by, or "".
-        worth: What it is worth to be kept, or None; by default the moment when it was changed, which the database
-            calls its date.
+        worth: What the column that decides which is kept says of it, the larger the better; or None.
+        date: Seconds since 1970 when it was made or changed, or None.
     """
 
     id: str
@@ -80,6 +80,7 @@ class Entry:
     sketch: Sketch
     name: str = ""
     worth: float | None = None
+    date: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,16 +217,16 @@ class Archive:
 
     # Documents.
 
-    def unchanged(self, documents: Sequence[tuple[str, bytes, str, float | None]]) -> dict[str, bool]:
+    def unchanged(self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]) -> dict[str, bool]:
         """Return the ids of documents that are kept under the same digests, and note that they were seen.
 
         Args:
-            documents: Ids and digests; names and worths, which may be others now.
+            documents: Ids and digests; names, worths and dates, which may be others now.
 
         Returns:
             For each id whether it was seen in this reading already.
         """
-        digests = {document_id: digest for document_id, digest, _, _ in documents}
+        digests = {document_id: digest for document_id, digest, *_ in documents}
         scan = self._scan()
         found = {
             row[0]: row[2] == scan
@@ -234,8 +235,12 @@ class Archive:
         }
         with self._writing():
             self._database.executemany(
-                "UPDATE document SET scan = ?, name = ?, date = ? WHERE id = ?",
-                [(scan, name, worth, document_id) for document_id, _, name, worth in documents if document_id in found],
+                "UPDATE document SET scan = ?, name = ?, worth = ?, date = ? WHERE id = ?",
+                [
+                    (scan, name, worth, date, document_id)
+                    for document_id, _, name, worth, date in documents
+                    if document_id in found
+                ],
             )
         return found
 
@@ -262,7 +267,10 @@ class Archive:
         for each, own in hashes.items():
             places[each] = (sketches[each].size, start, own.size, sketch_key(sketches[each]))
             start += own.size
-        rows = [(entry.id, entry.name, entry.worth, entry.digest, *places[id(entry.sketch)], scan) for entry in entries]
+        rows = [
+            (entry.id, entry.name, entry.worth, entry.date, entry.digest, *places[id(entry.sketch)], scan)
+            for entry in entries
+        ]
         ids = [entry.id for entry in entries]
         repeated = [
             row[0] for row in self._by_id("SELECT id, scan FROM document WHERE id IN ({})", ids) if row[1] == scan
@@ -270,8 +278,8 @@ class Archive:
         with self._writing():
             self._forget(ids)
             self._database.executemany(
-                "INSERT INTO document (id, name, date, digest, size, start, count, key, scan) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO document (id, name, worth, date, digest, size, start, count, key, scan) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 rows,
             )
             if mark is not None:
@@ -298,13 +306,9 @@ class Archive:
         with self._writing():
             self._set("scan", str(self._scan() + 1))
 
-    def begin_scan(self, *, anew: bool = False) -> str:
-        """Begin to read everything there is, or go on; return the mark of the last `put`, "" at the beginning.
-
-        Args:
-            anew: Whether not to go on, wherever an interrupted reading ended.
-        """
-        mark = None if anew else self._meta("mark")
+    def begin_scan(self) -> str:
+        """Begin to read everything there is, or go on; return the mark of the last `put`, "" at the beginning."""
+        mark = self._meta("mark")
         if mark is None:
             self.begin_reading()
             with self._writing():
@@ -344,10 +348,10 @@ class Archive:
         """Return how many documents there are."""
         return int(self._one("SELECT count(*) FROM document")[0])
 
-    def known(self, numbers: Collection[int]) -> dict[int, tuple[str, str, float | None]]:
-        """Return id, name and worth of documents, by their numbers."""
-        found = self._by_id("SELECT number, id, name, date FROM document WHERE number IN ({})", list(numbers))
-        return {row[0]: (row[1], row[2], row[3]) for row in found}
+    def known(self, numbers: Collection[int]) -> dict[int, tuple[str, str, float | None, float | None]]:
+        """Return id, name, worth and date of documents, by their numbers."""
+        found = self._by_id("SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers))
+        return {row[0]: (row[1], row[2], row[3], row[4]) for row in found}
 
     # Pairs.
 

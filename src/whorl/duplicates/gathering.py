@@ -16,17 +16,18 @@ import numpy.typing as npt
 
 from whorl.context import require_time
 from whorl.duplicates.archive import Archive, Entry, sketch_digest
-from whorl.duplicates.keep import Keep
+from whorl.duplicates.keep import Keep, seconds_of
 from whorl.duplicates.question import PairQuestion
-from whorl.duplicates.result import Duplicates
+from whorl.duplicates.result import Duplicates, ReadProperties
 from whorl.duplicates.search import find_pairs, first_of_equals
 from whorl.duplicates.whole_text import ReadHashes, settled, told_apart
-from whorl.engine.protocol import Engine, Scanned
+from whorl.engine.protocol import Engine
 from whorl.errors import NoSketchesError, ParameterError
 from whorl.fingerprint.batch import Hashed, hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document
+from whorl.planning.fields import value_named
 
 #: Of documents that are in no store whole sets of hashes are kept, up to so many shingles: those are compared exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
@@ -36,6 +37,8 @@ _AT_ONCE = 512
 _MOST_HASHES, _HASHES_OF_A_TEXT = 1 << 21, 64
 #: Documents that wait for a text before them, at most.
 _MOST_WAITING = _AT_ONCE
+#: Fields that are named where one is missing, at most.
+_SHOWN = 20
 
 Progress = Callable[[str, int], None]
 
@@ -49,6 +52,7 @@ def duplicates_among(
     reference: Iterable[Document] = (),
     folder: Path | None = None,
     dates: Callable[[Document], float | None] = lambda document: None,
+    date_column: str | None = None,
     keep: Keep = Keep("first"),  # noqa: B008 - frozen
     within: str | None = None,
     links_suffice: bool = False,
@@ -67,6 +71,7 @@ def duplicates_among(
         folder: Where what is learned of them stays, so that another run goes on from there: a run that was stopped is
             completed, and further documents are compared with all that came before. None for a temporary one.
         dates: Seconds since 1970 when a document was made or changed, None where nobody knows.
+        date_column: The property that has these dates, where one has.
         keep: What decides which document of a cluster is kept; its column is a property.
         within: A property that has to be the same in documents that are compared; those that lack it are, too.
         links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
@@ -81,23 +86,23 @@ def duplicates_among(
     if folder is not None and reference:
         raise ParameterError("a reference keeps no state: put it into the folder by a run of its own")
 
-    def worth_of(document: Document) -> float | None:
-        if keep.column:
-            return keep.worth(document.properties.get(keep.column))
-        date = dates(document)
-        return keep.worth(date) if keep.is_by_date else date
+    def valued(document: Document) -> tuple[float | None, float | None]:
+        worth = keep.worth(document.properties.get(keep.column)) if keep.column else None
+        return worth, seconds_of(document.properties.get(date_column)) if date_column else dates(document)
 
     with ExitStack() as opened:
         origin = f"files, under {scheme.name}" + (f", within {within}" if within else "")
-        if keep.column or keep.by == "oldest":
+        if keep.column:
             origin += f", with what decides on the {keep}"
+        if date_column:
+            origin += f", with dates of {date_column}"
         archive = opened.enter_context(_archive(opened, folder, origin, FILES_SCHEME))
         archive.begin_reading()
         _ask(archive, question, links_suffice=links_suffice)
-        _gather(archive, reference, scheme, worth_of, within, workers, on_repeated, progress)
+        _gather(archive, reference, scheme, valued, within, workers, on_repeated, progress)
         if folder is None:
             archive.take_as_compared()
-        _gather(archive, documents, scheme, worth_of, within, workers, on_repeated, progress)
+        _gather(archive, documents, scheme, valued, within, workers, on_repeated, progress)
         yield _found(archive, question, scheme, None, links_suffice=links_suffice, progress=progress)
 
 
@@ -108,6 +113,8 @@ def duplicates_in(
     *,
     origin: str = "a store",
     folder: Path | None = None,
+    names: Mapping[str, str] | None = None,
+    date_field: str | None = None,
     keep: Keep = Keep("first"),  # noqa: B008 - frozen
     links_suffice: bool = False,
     progress: Progress = lambda doing, count: None,
@@ -119,62 +126,87 @@ def duplicates_in(
         question: What is to be found.
         origin: What to call the store.
         folder: As in `duplicates_among`; what is gone from the store is forgotten.
-        keep: What decides which document of a cluster is kept; its column is a field.
+        names: Maps field names to those in the store, as in a query.
+        date_field: The field of the dates of documents, as a query names it; None where dates are of no account.
+        keep: What decides which document of a cluster is kept; its column is a field, as a query names it.
         links_suffice: As in `duplicates_among`.
         progress: As in `duplicates_among`.
 
     Raises:
         NoSketchesError: The documents of the store have none.
         StoreError: The folder cannot be used.
-        ParameterError: The folder is of something else, or no document has a value in the field that decides.
+        ParameterError: The folder is of something else, or the store has no such field.
     """
     scheme = engine.sketch_scheme
     if scheme is None and engine.count():
         raise NoSketchesError
+    sought = {keep.column: keep.sought, date_field: "date"}
+    _require_fields(engine, names or {}, {name: kind for name, kind in sought.items() if name}, origin)
     with ExitStack() as opened:
         archive = opened.enter_context(
             _archive(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
         )
-        without, is_worth, fields = 0, False, set[str]()
-        # What was read without what it is worth would go without it.
-        for portion in engine.scan(archive.begin_scan(anew=bool(keep.column))):
-            worths = _worths(engine, portion, keep, fields)
-            is_worth = is_worth or any(worth is not None for worth in worths.values())
+        without = 0
+        for portion in engine.scan(archive.begin_scan()):
             entries = [
-                Entry(document_id, sketch_digest(sketch), sketch, name, worths.get(document_id))
+                Entry(document_id, sketch_digest(sketch), sketch, name)
                 for document_id, name, sketch in portion.documents
                 if sketch is not None
             ]
             without += len(portion.documents) - len(entries)
-            same = archive.unchanged([(entry.id, entry.digest, entry.name, entry.worth) for entry in entries])
+            same = archive.unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
             archive.put([entry for entry in entries if entry.id not in same], portion.mark)
             require_time()
             progress("reading", archive.count())
         archive.end_scan()
-        if keep.column and archive.count() and not is_worth:
-            kind = "date" if keep.is_by_date else "number"
-            raise ParameterError(
-                f"no document of {origin} has a {kind} in the field {keep.column!r}; name the field of the {kind}"
-                + (f", of {', '.join(sorted(fields)[:20])}" if fields else "")
-            )
 
         def read(ids: Sequence[str]) -> Mapping[str, npt.NDArray[np.uint64]]:
             texts = engine.texts(ids)
             found = hashed(texts.values(), engine.scheme, workers=1)
             return {document_id: each.hashes for document_id, each in zip(texts, found, strict=True)}
 
-        found = _found(archive, question, engine.scheme, read, links_suffice=links_suffice, progress=progress)
+        def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
+            # Asked of the members of clusters alone, and as they are now.
+            return {
+                document_id: (
+                    keep.worth(value_named(keep.column, names or {}, each.properties)) if keep.column else None,
+                    seconds_of(value_named(date_field, names or {}, each.properties)) if date_field else None,
+                )
+                for document_id, each in engine.documents(ids).items()
+            }
+
+        found = _found(
+            archive,
+            question,
+            engine.scheme,
+            read,
+            properties if keep.column or date_field else None,
+            links_suffice=links_suffice,
+            progress=progress,
+        )
         found.without_sketch = without
         yield found
 
 
-def _worths(engine: Engine, portion: Scanned, keep: Keep, fields: set[str]) -> dict[str, float | None]:
-    """Return what some documents are worth, and note which fields they have."""
-    if not keep.column:
-        return {}
-    stored = engine.documents([document_id for document_id, _, _ in portion.documents])
-    fields.update(name for each in stored.values() for name in each.properties)
-    return {document_id: keep.worth(each.properties.get(keep.column)) for document_id, each in stored.items()}
+def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
+    """Raise unless a store has some fields, before hours of work.
+
+    Args:
+        engine: Where the documents are.
+        names: Maps field names to those in the store.
+        sought: What each field is looked at for: a date or a number.
+        origin: What to call the store.
+    """
+    if not sought or not engine.count():
+        return
+    fields = engine.fields()
+    for name, kind in sought.items():
+        if fields.named(name, names) is None:
+            there = sorted(fields.known.keys() - {"id", "content", "name"})[:_SHOWN]
+            raise ParameterError(
+                f"{origin} has no field {name!r}; name the field of the {kind}"
+                + (f", of {', '.join(there)}" if there else "")
+            )
 
 
 def _archive(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> Archive:
@@ -189,14 +221,14 @@ def _gather(
     archive: Archive,
     documents: Iterable[Document],
     scheme: Scheme,
-    worths: Callable[[Document], float | None],
+    valued: Callable[[Document], tuple[float | None, float | None]],
     within: str | None,
     workers: int | None,
     on_repeated: Callable[[str], None],
     progress: Progress,
 ) -> None:
     """Put documents into an archive, except those that are in it unchanged."""
-    waiting: deque[tuple[str, str, float | None, bytes, str, Sketch | None]] = deque()
+    waiting: deque[tuple[str, str, tuple[float | None, float | None], bytes, str, Sketch | None]] = deque()
     fresh: dict[str, Entry] = {}
     known_texts = _KnownTexts()
     empty = Sketch(archive.scheme, 0, np.empty(0, np.uint64))
@@ -211,16 +243,16 @@ def _gather(
             require_time()
             parts = [_part(each, within) for each in some]
             digests = [_digest(each.text, part) for each, part in zip(some, parts, strict=True)]
-            values = [worths(each) for each in some]
+            values = [valued(each) for each in some]
             # What came before in this run and is still to be put is not known by what the archive has under its id.
             ahead = {document_id for document_id, *_ in waiting} | fresh.keys()
             known = [
-                (each.id, digest, each.name, worth)
-                for each, digest, worth in zip(some, digests, values, strict=True)
+                (each.id, digest, each.name, *own)
+                for each, digest, own in zip(some, digests, values, strict=True)
                 if each.id not in ahead
             ]
             same = {} if is_empty else archive.unchanged(known)
-            for document, digest, part, worth in zip(some, digests, parts, values, strict=True):
+            for document, digest, part, own in zip(some, digests, parts, values, strict=True):
                 if document.id in same:
                     if same[document.id]:
                         on_repeated(document.id)
@@ -230,7 +262,7 @@ def _gather(
                 sketch = known_texts.get(digest) if len(waiting) < _MOST_WAITING else None
                 if sketch is None and scheme.unit == "words" and has_few_words.match(document.text):
                     sketch = empty
-                waiting.append((document.id, document.name, worth, digest, part, sketch))
+                waiting.append((document.id, document.name, own, digest, part, sketch))
                 if sketch is None:
                     yield document.text
             take_known()
@@ -241,12 +273,12 @@ def _gather(
 
     def take(sketch: Sketch) -> None:
         nonlocal seen
-        document_id, name, worth, digest, _, _ = waiting.popleft()
+        document_id, name, own, digest, _, _ = waiting.popleft()
         sketch = known_texts.get(digest, sketch)
         known_texts[digest] = sketch
         if document_id in fresh:
             on_repeated(document_id)
-        fresh[document_id] = Entry(document_id, digest, sketch, name, worth)
+        fresh[document_id] = Entry(document_id, digest, sketch, name, *own)
         if len(fresh) == _AT_ONCE:
             seen += _put(archive, fresh, on_repeated)
             progress("reading", seen)
@@ -309,6 +341,7 @@ def _found(
     question: PairQuestion,
     scheme: Scheme,
     read: ReadHashes | None,
+    properties: ReadProperties | None = None,
     *,
     links_suffice: bool,
     progress: Progress,
@@ -336,4 +369,4 @@ def _found(
         pairs = settled(archive, archived, pairs, question, read, lambda count: progress("reading whole", count))
     if archive.lasts:
         archive.keep_pairs(pairs, archived.numbers)
-    return Duplicates(archive, archived, pairs, firsts, archived.is_new, scheme)
+    return Duplicates(archive, archived, pairs, firsts, archived.is_new, scheme, properties)

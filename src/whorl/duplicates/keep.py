@@ -1,4 +1,4 @@
-"""Which document of a cluster is kept: by its place, its length, its date, or a number that it has."""
+"""Which document of a cluster is kept: by its place, its length, its date, or any property that it has."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Keep:
         return f"{self.by}:{self.column}" if self.column else self.by
 
     @property
-    def needs_worths(self) -> bool:
-        """Whether what documents are worth decides."""
+    def is_by_value(self) -> bool:
+        """Whether a date or a number decides, of a column or another one."""
         return _COLUMNS[self.by] != "none"
 
     @property
@@ -62,11 +62,16 @@ class Keep:
         """Whether it is a date that decides."""
         return self.by in _DATES
 
+    @property
+    def sought(self) -> str:
+        """What is looked for in the column: a date or a number."""
+        return "date" if self.is_by_date else "number"
+
     def worth(self, value: object) -> float | None:
         """Return what a document with this date or number is worth, the larger the better; None if it is neither.
 
         Args:
-            value: As it stands in the column; of several values the first counts.
+            value: As it stands in the column, or seconds since 1970; of several values the first counts.
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number

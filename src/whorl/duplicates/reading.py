@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from whorl.duplicates.keep import Keep
+from whorl.duplicates.keep import Keep, seconds_of
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import Problem, documents_in, file_text
 from whorl.ingest.places import Place, places
@@ -25,6 +25,7 @@ class Reading:
         reference: What they are compared with, in the same words.
         columns: Where ids and texts stand in rows.
         keep: What decides which document of a cluster is kept.
+        date_column: The column of the dates of documents; None for those of files.
         within: The column that has to be the same in documents that are compared; it becomes a property.
         lasts: Whether what is learned is kept for another run, which may need the dates of files.
         is_rewritten: Whether rows are told apart by their ids when the files are written anew.
@@ -37,6 +38,7 @@ class Reading:
         reference: Sequence[str] = (),
         columns: Columns = Columns(),  # noqa: B008 - frozen
         keep: Keep = Keep("first"),  # noqa: B008 - frozen
+        date_column: str | None = None,
         within: str | None = None,
         lasts: bool = False,
         is_rewritten: bool = False,
@@ -45,7 +47,8 @@ class Reading:
         #: Documents that were read.
         self.count = 0
         self._keep, self._lasts, self._is_rewritten = keep, lasts, is_rewritten
-        needed = frozenset(filter(None, (keep.column, within)))
+        self._date_column = date_column
+        needed = frozenset(filter(None, (keep.column, date_column, within)))
         self.columns = replace(columns, further=needed)
         known = set[object]()
         self._reference = list(_once(places(reference, self.problems.append), known))
@@ -71,19 +74,24 @@ class Reading:
         """Yield the documents to look through.
 
         Raises:
-            ParameterError: A column decides which document is kept, and none has a date or a number in it.
+            ParameterError: A column decides which document is kept, or has the dates, and none has a date or a number
+                in it.
         """
-        column = self._keep.column
-        is_worth = not column
+        column, dates = self._keep.column, self._date_column
+        is_worth, is_dated = not column, not dates
         for place in self.places:
             for document in self._of(place):
                 is_worth = is_worth or self._keep.worth(document.properties.get(column)) is not None
+                is_dated = is_dated or seconds_of(document.properties.get(dates or "")) is not None
                 yield document
         if not is_worth and self.count:
-            kind = "date" if self._keep.is_by_date else "number"
             raise ParameterError(
-                f"no document has a {kind} in the column {column!r}, so nobody knows which is the "
+                f"no document has a {self._keep.sought} in the column {column!r}, so nobody knows which is the "
                 f"{self._keep.by}; " + self._advice()
+            )
+        if not is_dated and self.count:
+            raise ParameterError(
+                f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
             )
 
     def _of(self, place: Place) -> Iterator[Document]:
@@ -101,7 +109,7 @@ class Reading:
         Raises:
             ParameterError: Dates of files decide, and a row of a file has none.
         """
-        needed = self._keep.needs_worths and not self._keep.column
+        needed = self._keep.is_by_value and not self._keep.column
         if not (needed or self._lasts):
             return None
         try:
@@ -114,9 +122,12 @@ class Reading:
             ) from None
 
     def _advice(self) -> str:
+        return f"name the column (--keep {self._keep.by}:COLUMN{self._columns()}), or --keep first or longest"
+
+    def _columns(self) -> str:
+        """Return the columns there are, as advice names them."""
         there = ", ".join(self._names()[:_SHOWN])
-        of = f", of {there}" if there else ""
-        return f"name the column (--keep {self._keep.by}:COLUMN{of}), or --keep first or longest"
+        return f", of {there}" if there else ""
 
     def _names(self) -> list[str]:
         """Return the columns of the first row that there is, but for its text."""

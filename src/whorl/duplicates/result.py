@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,8 @@ from whorl.fingerprint.statistics.metric import Shares
 
 #: Pairs, or members of clusters, of which ids and names are looked up at once.
 _TOLD_AT_ONCE = 4096
+#: Takes ids; returns what documents are worth and their dates, see `Member`.
+ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float | None, float | None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,8 @@ class Member:
         id: What it is known by.
         name: What people know it by, or "".
         size: Its distinct shingles.
-        worth: What it is worth to be kept, the larger the better; None where that is not known.
+        worth: What the column that decides which is kept says of it, the larger the better; None where it says nothing.
+        date: Seconds since 1970 when it was made or changed; None where nobody knows.
         stays: Whether it is of those that the others are compared with, and so is never superfluous.
     """
 
@@ -40,6 +44,7 @@ class Member:
     name: str
     size: int
     worth: float | None = None
+    date: float | None = None
     stays: bool = False
 
 
@@ -80,8 +85,7 @@ class Cluster:
     """Documents that hang together.
 
     Args:
-        matches: The first document, or the one that is kept, with each of them, itself too, in the order in which they
-            came.
+        matches: The principal with each of them, itself too, in the order in which they came.
         pairs: Those among the members, as far as they were looked for, where they were asked for.
     """
 
@@ -92,6 +96,11 @@ class Cluster:
     def members(self) -> tuple[Member, ...]:
         """The documents, in the order in which they came."""
         return tuple(match.b for match in self.matches)
+
+    @property
+    def principal(self) -> Member:
+        """The document that stands for all: the first, or the one that is kept."""
+        return self.matches[0].a
 
 
 class Duplicates:
@@ -104,6 +113,7 @@ class Duplicates:
         firsts: For each document the first one that is equal to it.
         is_new: Which documents were not compared before.
         scheme: What shingles are.
+        properties: Returns the worths and dates of documents, by id, where the archive has none.
     """
 
     def __init__(
@@ -114,7 +124,9 @@ class Duplicates:
         firsts: Numbers,
         is_new: npt.NDArray[np.bool_],
         scheme: Scheme,
+        properties: ReadProperties | None = None,
     ) -> None:
+        self._properties = properties
         self._archive, self._archived, self._pairs, self._firsts = archive, archived, pairs, firsts
         self._is_new, self.scheme = is_new, scheme
         #: Documents of a store that have no sketch, and so are not among these.
@@ -251,10 +263,15 @@ class Duplicates:
         numbers = self._archived.numbers[np.array(places, np.int64)].tolist()
         known = self._archive.known(numbers)
         sizes = self._archived.sketches.sizes
-        return {
-            place: Member(*known[number][:2], int(sizes[place]), known[number][2], only_new and not self._is_new[place])
-            for place, number in zip(places, numbers, strict=True)
-        }
+        told = None if self._properties is None else self._properties([row[0] for row in known.values()])
+        members = {}
+        for place, number in zip(places, numbers, strict=True):
+            document_id, name, worth, date = known[number]
+            if told is not None:
+                worth, date = told.get(document_id, (None, None))
+            stays = only_new and not bool(self._is_new[place])
+            members[place] = Member(document_id, name, int(sizes[place]), worth, date, stays)
+        return members
 
 
 def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:
@@ -286,11 +303,17 @@ def principal(members: Sequence[Member], keep: Keep) -> int:
     staying = next((at for at, member in enumerate(members) if member.stays), None)
     if staying is not None or keep.by == "first":
         return staying or 0
-    if keep.needs_worths and all(member.worth is None for member in members):
+    worths = [_worth(member, keep) for member in members]
+    if all(worth is None for worth in worths):
         raise ParameterError(
             f"nobody knows which is the {keep.by} of {members[0].id!r} and {len(members) - 1} more; name another "
             f"column (--keep {keep.by}:COLUMN), or keep the first or the longest"
         )
-    worths = [member.size if keep.by == "longest" else member.worth for member in members]
     known = [-math.inf if worth is None else worth for worth in worths]
     return known.index(max(known))
+
+
+def _worth(member: Member, keep: Keep) -> float | None:
+    if not keep.is_by_value:
+        return member.size
+    return member.worth if keep.column else keep.worth(member.date)

@@ -11,13 +11,14 @@ import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.planning.clauses import Kind
 
 #: How a field keeps its values, one or more ways, each with the engine's own name for the place.
 Places: TypeAlias = Mapping[Kind, str]
+_Value = TypeVar("_Value")
 
 #: What names of the query language mean where the settings do not say otherwise.
 DEFAULT_NAMES: Mapping[str, str] = {
@@ -140,6 +141,17 @@ class Fields:
         for places in self.known.values():
             if not set(kinds).isdisjoint(places):
                 yield places
+
+
+def value_named(typed: str, names: Mapping[str, str], values: Mapping[str, _Value]) -> _Value | None:
+    """Return the value of the property that a name in a query means, or None.
+
+    Args:
+        typed: As it stands in a query.
+        names: What the settings say it is called.
+        values: By the names of the store.
+    """
+    return next((values[name] for name in _meanings(typed, names) if name in values), None)
 
 
 def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ FORMATS = ("json", "csv", "table")
 _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
 _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
-_CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", *_SHARES)
+_CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
 
 
 def pair_values(pair: Pair) -> dict[str, Any]:
@@ -27,12 +27,18 @@ def pair_values(pair: Pair) -> dict[str, Any]:
 
 
 def cluster_values(cluster: Cluster) -> dict[str, Any]:
-    """Return a cluster as JSON values: its first document's id, how many it has, and each as B with that one as A."""
+    """Return a cluster as JSON values: its first document's id, how many it has, each as B with the principal as A."""
     return {
         "cluster": _name(cluster),
         "documents": len(cluster.matches),
         "members": [
-            {"id": match.b.id, "name": match.b.name, "shingles": match.b.size, **_shares(match)}
+            {
+                "id": match.b.id,
+                "name": match.b.name,
+                "shingles": match.b.size,
+                "is_principal": match.b == cluster.principal,
+                **_shares(match),
+            }
             for match in cluster.matches
         ],
     }
@@ -76,13 +82,16 @@ def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str]) -> int:
     return count
 
 
-def write_clusters(clusters: Iterable[Cluster], form: str, out: IO[str]) -> tuple[int, int]:
+def write_clusters(
+    clusters: Iterable[Cluster], form: str, out: IO[str], *, marks_principal: bool = False
+) -> tuple[int, int]:
     """Write clusters, and return how many they were, and how many documents are in them.
 
     Args:
         clusters: Taken one by one.
         form: One of FORMATS.
         out: Where to.
+        marks_principal: Whether a table says which one is kept; the other formats always do.
     """
     count = documents = 0
     rows = csv.writer(out, lineterminator="\n")
@@ -100,7 +109,8 @@ def write_clusters(clusters: Iterable[Cluster], form: str, out: IO[str]) -> tupl
             for match in cluster.matches:
                 member = match.b
                 name = f"  {printable(member.name)}" if member.name and member.name != member.id else ""
-                out.write(f"{_percent(match, 'jaccard'):>8}  {printable(member.id)}{name}\n")
+                kept = "  (kept)" if marks_principal and member == cluster.principal else ""
+                out.write(f"{_percent(match, 'jaccard'):>8}  {printable(member.id)}{name}{kept}\n")
     return count, documents
 
 
@@ -130,7 +140,7 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
     others = {
         "documents": pa.int64(),
         "shingles": pa.int64(),
-        "exact": pa.bool_(),
+        **dict.fromkeys(("exact", "is_principal"), pa.bool_()),
         **dict.fromkeys(Shares.NAMES, pa.float64()),
     }
     schema = pa.schema([(name, others.get(name, pa.string())) for name in columns])
@@ -154,7 +164,8 @@ def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
     """Yield the documents of a cluster in _CLUSTER_COLUMNS."""
     name, size = _name(cluster), len(cluster.matches)
     for match in cluster.matches:
-        yield [name, size, match.b.id, match.b.name, match.b.size, *_cells(match)]
+        is_principal = match.b == cluster.principal
+        yield [name, size, match.b.id, match.b.name, match.b.size, is_principal, *_cells(match)]
 
 
 def _name(cluster: Cluster) -> str:

@@ -112,6 +112,24 @@ def test_a_fraction_is_a_percentage(client: TestClient) -> None:
     assert as_fraction["clusters"] == found(client, threshold=80, recall=95)["clusters"]
 
 
+def test_which_member_is_kept(tmp_path: Path) -> None:
+    """
+    By a property that a query could name: the others are compared with it, in complete clusters.
+    """
+    text = " ".join(f"w{at}" for at in range(50))
+    with open_store(tmp_path / "store") as store:
+        store.index(Document(f"d{at}", f"{text} {at}", properties={"n": at}) for at in (2, 3, 1))
+        with TestClient(create_app(store)) as client:
+            (cluster,) = found(client, keep="largest:cm:n")["clusters"]
+            assert [each["is_principal"] for each in cluster["members"]] == [False, False, True]
+            assert [each["jaccard"] == 1 for each in cluster["members"]] == [False, False, True]
+            for keep, told in (("best", "first, longest"), ("newest", "newest:PROPERTY")):
+                answer = client.post(PATH, json={"keep": keep})
+                assert (answer.status_code, told in answer.text) == (400, True)
+            failed = over(client, started(client, keep="newest:made"))
+            assert (failed["error"]["statusCode"], "of n" in failed["error"]["message"]) == (400, True)
+
+
 def test_files_to_keep(client: TestClient) -> None:
     """
     JSON lines and CSV hold all clusters.

@@ -112,8 +112,9 @@ class SparkDuplicates:
             complete: Whether any two members are to be a pair; else a cluster is all that pairs hold together.
 
         Returns:
-            Columns cluster (the smallest id in it), documents (how many are), id, name, shingles, and of what it shares
-            with the document of that smallest id, which is A, jaccard, a_in_b, b_in_a and exact.
+            Columns cluster (the smallest id in it), documents (how many are), id, name, shingles, is_principal (whether
+            it is the document of that smallest id), and of what it shares with that one, which is A, jaccard, a_in_b,
+            b_in_a and exact.
         """
         roots = components(self._pairs)
         if complete:
@@ -132,6 +133,7 @@ class SparkDuplicates:
         shares = shares.select(f.col("a").alias("first"), f.col("b").alias("key"), *_shares())
         return rows.join(shares, ["first", "key"]).select(
             *("cluster", "documents", "id", "name", f.col("size").alias("shingles")),
+            (f.col("id") == f.col("cluster")).alias("is_principal"),
             *("jaccard", "a_in_b", "b_in_a", (f.col("exact") | (f.col("first") == f.col("key"))).alias("exact")),
         )
 

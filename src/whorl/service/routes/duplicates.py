@@ -10,7 +10,7 @@ from typing import Any, Literal
 from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.question import PairWord
 from whorl.duplicates.result import Cluster
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
@@ -38,6 +38,14 @@ class DuplicatesRequest(BaseModel):
     recall: float = Field(95, gt=0, le=100)
     #: Whether any two members of a cluster are to be a pair.
     complete: bool = False
+    #: Which member of a cluster is the principal, that the others are compared with: "first", "longest",
+    #: "newest:PROPERTY", "largest:PROPERTY" and the like. Clusters are then complete.
+    keep: str | None = None
+
+    @property
+    def choice(self) -> Keep | None:
+        """What `keep` says."""
+        return None if self.keep is None else Keep.named(self.keep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,8 @@ def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
         the same question a minute ago is found at once.
         """
         _require_comparable(store)
+        if (keep := asked.choice) is not None and keep.is_by_value and not keep.column:
+            raise ParameterError(f"documents of a store have dates in a property: keep {keep}:PROPERTY")
 
         def work(report: Report) -> Found:
             # One job at a time, so nobody else is here.
@@ -149,9 +159,20 @@ def _require_comparable(store: Store) -> None:
 
 def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
     question = ask_pairs(asked.metric, str(asked.threshold), str(asked.recall))
-    with duplicates_in(store.engine, question, links_suffice=not asked.complete, progress=report) as there:
+    keep = asked.choice
+    is_complete = asked.complete or keep is not None
+    search = duplicates_in(
+        store.engine,
+        question,
+        origin="the store",
+        names=store.names,
+        keep=keep or Keep("first"),
+        links_suffice=not is_complete,
+        progress=report,
+    )
+    with search as there:
         clusters = []
-        for cluster in there.clusters(complete=asked.complete, with_pairs_up_to=PAIRS_UP_TO):
+        for cluster in there.clusters(complete=is_complete, keep=keep, with_pairs_up_to=PAIRS_UP_TO):
             clusters.append(cluster)
             if len(clusters) % 256 == 0:
                 report("clustering", len(clusters))
