@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from whorl.engine.local.running import RunningServer
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.local.launcher import RunningSolr, admin, configset_directory, start_standalone
+from whorl.engine.solr.local.launcher import admin, configset_directory, start_standalone
 from whorl.errors import EngineResponseError
 
 _CORE = "engines"
@@ -26,7 +27,7 @@ class MeasuredSolr:
     """
 
     url: str
-    own: RunningSolr | None = None
+    own: RunningServer | None = None
 
     @property
     def version(self) -> str:
@@ -50,7 +51,7 @@ class MeasuredSolr:
         if self.own is None:
             raise ValueError("the caches of a Solr that somebody else runs stay as they are")
         stock = (configset_directory() / "conf" / "solrconfig.xml").read_text(encoding="utf-8")
-        config = self.own.directory / _CORE / "conf" / "solrconfig.xml"
+        config = self.own.log.parent / _CORE / "conf" / "solrconfig.xml"
         config.write_text(stock if on else _CACHES.sub("", stock), encoding="utf-8")
         admin(self.own.url, "cores", action="RELOAD", core=_CORE)
 

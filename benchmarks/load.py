@@ -34,7 +34,8 @@ import requests
 
 from load_texts import VARIANTS, document_id, text
 from whorl import Document, open_store
-from whorl.engine.solr.local.launcher import RunningSolr, configset_directory, start_standalone
+from whorl.engine.local.running import RunningServer
+from whorl.engine.solr.local.launcher import configset_directory, start_standalone
 from whorl.settings.settings import Settings
 
 _HERE = Path(__file__).parent
@@ -161,7 +162,7 @@ def measured(folder: Path, locust: str, seconds: int, clients: int, families: in
         return Run(answers, sketches, killed, back, ended, len(ids), len(set(ids) - there.keys()))
 
 
-def _solr(home: Path, port: int) -> RunningSolr:
+def _solr(home: Path, port: int) -> RunningServer:
     cores = {"whorl": configset_directory()}
     return start_standalone(home, cores, port=port, heap="1g", cache=Settings.load().solr_cache)
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from indexing import parts
-from whorl.engine.solr.local.launcher import RunningSolr, configset_directory, start_cloud, start_standalone
+from whorl.engine.local.running import RunningServer
+from whorl.engine.solr.local.launcher import configset_directory, start_cloud, start_standalone
 
 #: embedded: a folder. solr: a core as whorl's configset makes it. solr-sketch: one without MINHASH. solr-backfill: one
 #: that gets its documents from elsewhere, and their sketches afterwards. cloud: two nodes and four shards, in one JVM.
@@ -69,7 +70,7 @@ def place(engine: str, home: Path) -> Iterator[Place]:
         yield Place(f"{running.url}/{NAME}", folder, running.process.pid)
 
 
-def started(engine: str, folder: Path) -> RunningSolr:
+def started(engine: str, folder: Path) -> RunningServer:
     """Start a Solr on a folder."""
     if engine == "cloud":
         shutil.rmtree(folder, ignore_errors=True)

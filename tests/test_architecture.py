@@ -37,7 +37,7 @@ DOORS = {
     "pyarrow": "ingest.rows duplicates.spark wire",
     "warcio": "ingest.rows",
     "fsspec": "ingest",
-    "subprocess": "engine.local engine.solr.local engine.opensearch.local ingest.extraction fingerprint.compiled",
+    "subprocess": "engine.local ingest.extraction fingerprint.compiled",
     "opensearchpy": "engine.opensearch",
     "pypdfium2": "ingest.extraction",
     "docx": "ingest.extraction",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import click
 
-from whorl.errors import EngineUnavailableError, WhorlError
+from whorl.cli.servers import show, show_refused, wait, watch
 
 
 @click.group()
@@ -43,16 +42,7 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str) -> None
     click.echo(f"Starting OpenSearch in {home} …")
     cache = Settings.load().opensearch_cache
     with start_opensearch(home, nodes=nodes, port=port, heap=heap, cache=cache) as running:
-        url = f"opensearch+{running.url}/whorl"
-        click.echo(
-            f"OpenSearch is up. In another terminal:\n  whorl index --store {url} PATH…\n  export WHORL_STORE={url}"
-        )
-        try:
-            running.process.wait()
-        except KeyboardInterrupt:
-            click.echo("Stopping OpenSearch …")
-            return
-    raise EngineUnavailableError(f"OpenSearch has stopped by itself; its log is {running.log}")
+        wait(running, "OpenSearch", f"opensearch+{running.url}/whorl")
 
 
 _content = click.option("--content", metavar="FIELD", help="The field of the texts, where whorl.toml does not name it.")
@@ -85,18 +75,11 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
 
     The exit code is 1 when fingerprint search cannot work.
     """
-    from whorl.engine.finding import Level
     from whorl.engine.opensearch.doctor import check
 
     client, names = _opened(url, content)
     findings = check(client, names)
-    if as_json:
-        click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
-    else:
-        for finding in findings:
-            click.echo(str(finding))
-    if any(finding.level is Level.ERROR for finding in findings):
-        sys.exit(1)
+    show(findings, as_json=as_json)
 
 
 @opensearch.command("backfill")
@@ -110,38 +93,21 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
 
     Nothing else in a document is touched. It can be stopped at any time: running it again goes on where it was.
     """
-    from whorl.cli.render.console import problem_lines, progress_bar
-    from whorl.engine.opensearch.backfill import Backfilled, backfill, prepare
+    from whorl.engine.opensearch.backfill import backfill, prepare
     from whorl.wire.text import counted
 
     client, names = _opened(url, content)
     if dry_run:
         click.echo(f"{counted(prepare(client, names, again=again), 'document')} would be looked at")
         return
-    done = Backfilled(0)
-    try:
-        with progress_bar("documents") as bar:
-            task = bar.add_task("making fingerprints", total=None)
-
-            def note(so_far: Backfilled) -> None:
-                nonlocal done
-                done = so_far
-                bar.update(task, total=done.total, completed=done.done)
-
-            done = backfill(client, names, batch=batch, again=again, progress=note)
-    except (WhorlError, KeyboardInterrupt):
-        if done.total:
-            given = f"{done.sent:,} of {counted(done.total, 'document')} given a fingerprint"
-            click.echo(f"stopped: {given}. Run the same command again to go on.")
-        raise
-    click.echo(f"{counted(done.sent, 'document')} given a fingerprint.")
-    if done.left:
-        click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
+    done = watch(
+        lambda note: backfill(client, names, batch=batch, again=again, progress=note),
+        doing="making fingerprints",
+        given="a fingerprint",
+    )
     if done.textless:
         click.echo(f"{counted(done.textless, 'document')} left alone: no text in {names.content!r}.", err=True)
-    problems = [f"{document_id}: {reason}" for document_id, reason in done.refused]
-    for line in problem_lines(problems, "could not be given a fingerprint"):
-        click.echo(line, err=True)
+    show_refused(done.refused, "a fingerprint")
     if done.refused or (done.textless and not done.sent):
         sys.exit(1)
 

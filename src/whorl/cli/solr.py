@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from whorl.errors import EngineUnavailableError, WhorlError
+from whorl.cli.servers import show, show_refused, wait, watch
 
 
 @click.group()
@@ -41,14 +40,7 @@ def solr_up(port: int, folder: Path | None, heap: str) -> None:
     click.echo(f"Starting Solr in {home} …")
     cache = Settings.load().solr_cache
     with start_standalone(home, {"whorl": configset_directory()}, port=port, heap=heap, cache=cache) as running:
-        url = f"{running.url}/whorl"
-        click.echo(f"Solr is up. In another terminal:\n  whorl index --store {url} PATH…\n  export WHORL_STORE={url}")
-        try:
-            running.process.wait()
-        except KeyboardInterrupt:
-            click.echo("Stopping Solr …")
-            return
-    raise EngineUnavailableError(f"Solr has stopped by itself; its log is {running.log}")
+        wait(running, "Solr", f"{running.url}/whorl")
 
 
 @solr.command("init")
@@ -100,7 +92,6 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
 
     The exit code is 1 when fingerprint search cannot work.
     """
-    from whorl.engine.finding import Level
     from whorl.engine.solr.doctor import check
     from whorl.engine.solr.sample import compare_sample
     from whorl.settings.settings import Settings
@@ -109,13 +100,7 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
     findings = check(client, fields)
     if sample and all(finding.code not in ("no-fingerprints", "old-version") for finding in findings):
         findings.append(compare_sample(client, fields, sample))
-    if as_json:
-        click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
-    else:
-        for finding in findings:
-            click.echo(str(finding))
-    if any(finding.level is Level.ERROR for finding in findings):
-        sys.exit(1)
+    show(findings, as_json=as_json)
 
 
 @solr.command("backfill")
@@ -131,8 +116,7 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
     They are made from the stored texts, and nothing else in a document is touched; where Solr would lose something
     of it, that is said and nothing is done. It can be stopped at any time: running it again goes on where it was.
     """
-    from whorl.cli.render.console import problem_lines, progress_bar
-    from whorl.engine.solr.backfill import Backfilled, backfill, prepare
+    from whorl.engine.solr.backfill import backfill, prepare
     from whorl.settings.settings import Settings
     from whorl.wire.text import counted
 
@@ -141,34 +125,18 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
         _, total = prepare(client, fields, repair=repair)
         click.echo(f"{counted(total, 'document')} would be {'looked at' if repair else 'given a sketch'}")
         return
-    done = Backfilled(0)
-    try:
-        with progress_bar("documents") as bar:
-            task = bar.add_task("making sketches", total=None)
-
-            def note(so_far: Backfilled) -> None:
-                nonlocal done
-                done = so_far
-                bar.update(task, total=done.total, completed=done.done)
-
-            done = backfill(client, fields, batch=batch, repair=repair, progress=note)
-    except (WhorlError, KeyboardInterrupt):
-        if done.total:
-            given = f"{done.sent:,} of {counted(done.total, 'document')} given a sketch"
-            click.echo(f"stopped: {given}. Run the same command again to go on.")
-        raise
-    click.echo(f"{counted(done.sent, 'document')} given a sketch.")
+    done = watch(
+        lambda note: backfill(client, fields, batch=batch, repair=repair, progress=note),
+        doing="making sketches",
+        given="a sketch",
+    )
     if done.removed:
         click.echo(f"{counted(done.removed, 'document')} without a text: an empty sketch was taken away.")
-    if done.left:
-        click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
-    if done.unread:
-        left_alone = counted(done.unread, "document")
+    if done.textless:
+        left_alone = counted(done.textless, "document")
         click.echo(f"{left_alone} left alone: their text is not stored. Index them again.", err=True)
-    problems = [f"{document_id}: {reason}" for document_id, reason in done.refused]
-    for line in problem_lines(problems, "could not be given a sketch"):
-        click.echo(line, err=True)
-    if done.unread or done.refused:
+    show_refused(done.refused, "a sketch")
+    if done.textless or done.refused:
         sys.exit(1)
 
 

@@ -21,9 +21,10 @@ from tests.engine.solr.indexed import (
 )
 from whorl import Store
 from whorl.cli.main import main
+from whorl.engine.backfilled import Backfilled
 from whorl.engine.finding import Level
 from whorl.engine.solr.answer import Answer
-from whorl.engine.solr.backfill import Backfilled, backfill, prepare
+from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
@@ -215,6 +216,6 @@ def test_backfill_without_stored_text(others: Any) -> None:
     definition = {"name": "content", "type": "plain", "indexed": True, "stored": True}
     client.post("schema", {"replace-field": definition})
     client.post("update", [{"id": "c", "content": TEXT}], commit="true")
-    assert backfill(client, FieldNames()) == Backfilled(total=2, sent=1, unread=1)
+    assert backfill(client, FieldNames()) == Backfilled(total=2, sent=1, textless=1)
     seven = {"query": {"field": {"f": "content", "query": "seven"}}, "limit": 9, "sort": "id asc"}
     assert [each["id"] for each in client.post("select", seven)["response"]["docs"]] == ["a", "c"]

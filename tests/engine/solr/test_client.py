@@ -33,8 +33,9 @@ from click.testing import CliRunner
 from tests import solr_runtime
 from whorl import Document, open_store
 from whorl.cli.main import main
+from whorl.engine.local.running import RunningServer
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.local.launcher import RunningSolr, start_standalone
+from whorl.engine.solr.local.launcher import start_standalone
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError
 
 pytestmark = pytest.mark.process
@@ -429,16 +430,16 @@ class Killed:
         self.file.write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
 
     @contextlib.contextmanager
-    def started(self) -> Iterator[RunningSolr]:
+    def started(self) -> Iterator[RunningServer]:
         with start_standalone(self.home, {"whorl": solr_runtime.CONFIGSET}, cache=self.cache) as solr:
             yield solr
 
-    def indexing(self, solr: RunningSolr) -> subprocess.Popen[str]:
+    def indexing(self, solr: RunningServer) -> subprocess.Popen[str]:
         command = [str(WHORL), "index", "--batch", "20", "--store", f"{solr.url}/whorl", str(self.file)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def there(solr: RunningSolr, *ids: str) -> set[str]:
+def there(solr: RunningServer, *ids: str) -> set[str]:
     """Which documents Solr has, committed or not."""
     form = {"ids": ",".join(ids), "fl": "id"}
     answer = requests.post(f"{solr.url}/whorl/get", data=form, timeout=60).json()

@@ -16,13 +16,14 @@ from tests.engine.solr.indexed import (
     without_sketches,
 )
 from whorl import Store, open_store
+from whorl.engine.clause_limit import MAX_CLAUSES
 from whorl.engine.solr import engine
 from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import SAMPLE
-from whorl.engine.solr.request import MAX_CLAUSES, Names, search_request
+from whorl.engine.solr.request import Names, search_request
 from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
 from whorl.engine.solr.sketches import sketch_fields

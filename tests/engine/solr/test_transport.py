@@ -236,20 +236,6 @@ def test_no_pause_goes_beyond_the_end() -> None:
             assert left > 0
 
 
-def test_pauses() -> None:
-    """
-    About twice as long each time up to two seconds, never the same, and none after the last.
-    """
-    link = Link(retries=7)
-    longest = [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
-    drawn = [[link.pause_before(number) or 0.0 for number in range(1, 8)] for _ in range(50)]
-    for pauses in drawn:
-        assert all(most / 2 <= pause <= most for pause, most in zip(pauses, longest, strict=True))
-    assert len({tuple(pauses) for pauses in drawn}) == 50
-    assert link.pause_before(8) is None
-    assert Link().pause_before(1) is None
-
-
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
     return trustme.CA()

@@ -7,9 +7,10 @@ changes meanwhile is left alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
+from whorl.engine.backfilled import Backfilled
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, text_in
 from whorl.engine.opensearch.fields import OWN, PASSAGES, SCHEME, Json, SourceNames, scheme_name
@@ -24,30 +25,6 @@ from whorl.model import Document
 #: Documents fetched, and sent, at once; each brings its whole text.
 DEFAULT_BATCH = 100
 _CONFLICT = 409
-
-
-@dataclass(frozen=True, slots=True)
-class Backfilled:
-    """What a run did so far.
-
-    Args:
-        total: Documents to look at when it began.
-        sent: Documents whose fields were made and sent.
-        textless: Documents without a text; they get nothing, and are not found.
-        refused: Documents that cannot be stored with our fields, with the reason.
-        left: Documents that still lack our fields at the end, beside those: changed meanwhile, or new.
-    """
-
-    total: int
-    sent: int = 0
-    textless: int = 0
-    refused: tuple[tuple[str, str], ...] = ()
-    left: int = 0
-
-    @property
-    def done(self) -> int:
-        """Documents that were looked at."""
-        return self.sent + self.textless + len(self.refused)
 
 
 def prepare(client: IndexClient, names: SourceNames, *, again: bool = False) -> int:

@@ -6,11 +6,9 @@ whether it is the right one.
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,8 +20,9 @@ import urllib3
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLError, TransportError
 
-from whorl.context import seconds_left, trace
+from whorl.context import seconds_left
 from whorl.engine.opensearch.fields import Json
+from whorl.engine.repetition import repeated
 from whorl.errors import (
     EngineError,
     EngineResponseError,
@@ -343,10 +342,7 @@ class IndexClient:
         self.raw.close()
 
     def send(self, method: str, path: str, body: Any = None, **parameters: str) -> Json:
-        """Send a request, again where it may succeed in a moment; return the JSON object of the answer.
-
-        All can be repeated: questions change nothing, and documents and ids replace what an earlier attempt has left.
-        """
+        """Send a request, again where it may succeed in a moment; return the JSON object of the answer."""
         return self._repeated(lambda: self._once(method, path, body, parameters), path.rpartition("/")[2])
 
     def _once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> Json:
@@ -363,22 +359,11 @@ class IndexClient:
         return found
 
     def _repeated(self, send: Callable[[], _Answered], doing: str) -> _Answered:
-        noted = trace()
-        for repetition in itertools.count(1):
-            began = time.monotonic()
-            noted.engine_requests += 1
-            try:
-                with self._translated(doing):
-                    return send()
-            except EngineUnavailableError as error:
-                pause, left = min(2.0, 0.1 * 2.0 ** (repetition - 1)), seconds_left()
-                if not error.is_passing or repetition > self._access.retries or (left is not None and left <= pause):
-                    raise
-            finally:
-                noted.engine_seconds += time.monotonic() - began
-            noted.engine_retries += 1
-            time.sleep(pause)
-        raise AssertionError("counting ends")
+        def once() -> _Answered:
+            with self._translated(doing):
+                return send()
+
+        return repeated(once, self._access.retries)
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:

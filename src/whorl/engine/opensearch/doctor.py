@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from whorl.engine.clause_limit import MAX_CLAUSES
 from whorl.engine.finding import Finding, Level, worst_first
 from whorl.engine.opensearch.backfill import source_trap, wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, SourceNames
 from whorl.engine.opensearch.min_hash import LONG_PROBE, Described, chosen, described_fields, shown, token_count
-from whorl.engine.opensearch.request import MAX_CLAUSES, sorted_by
+from whorl.engine.opensearch.request import sorted_by
 from whorl.engine.opensearch.setup import described, differences, keeps_own
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order

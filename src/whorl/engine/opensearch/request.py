@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from whorl.engine.clause_limit import evaluated_apart
 from whorl.engine.opensearch.clauses import clause, leaves
 from whorl.engine.opensearch.fields import (
     ID,
@@ -29,7 +30,7 @@ from whorl.engine.opensearch.fields import (
 from whorl.engine.opensearch.min_hash import TokenField
 from whorl.engine.passages import spelled_numbers
 from whorl.engine.terms import values_begin
-from whorl.errors import ParameterError, SchemaError
+from whorl.errors import SchemaError
 from whorl.fingerprint.minhash.codec import spell_integers
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
@@ -47,11 +48,8 @@ from whorl.planning.build import (
     SharedTokens,
     SketchTokens,
 )
-from whorl.planning.build import leaves as plan_leaves
 from whorl.planning.clauses import Between, Equal, InOrder, Kind, Like, Near, Present, Words
 
-#: Lucene's limit on the leaf clauses of one query, the default and least of both servers.
-MAX_CLAUSES = 1024
 #: A fingerprint in functions: what it is looked for by, and the filters beside it.
 _LEAVES_APART = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
@@ -84,7 +82,8 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
         ParameterError: It has too many clauses.
         SchemaError: It asks for what is in our fields alone.
     """
-    translator = _Translator(scheme, _apart(plan.root), tokens)
+    apart = evaluated_apart(plan.root, _leaves, movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="a cluster")
+    translator = _Translator(scheme, apart, tokens)
     query = translator.query(plan.root)
     return Translation(query, tuple(dict.fromkeys((*plan.warnings, *translator.warnings))))
 
@@ -123,22 +122,6 @@ def _only_in_ours(what: str) -> SchemaError:
         f"an index without whorl's fields answers FINGERPRINT and id alone, and cannot {what}; "
         "'whorl opensearch init' and 'whorl opensearch backfill' add what that needs"
     )
-
-
-def _apart(root: BoundNode) -> frozenset[int]:
-    """Choose the fingerprints that go into functions, the largest first, until the rest is within the limit."""
-    movable = sorted((node for node in plan_leaves(root) if isinstance(node, _FINGERPRINTS)), key=_leaves, reverse=True)
-    total, moved = sum(map(_leaves, plan_leaves(root))), set[int]()
-    for node in movable:
-        if total <= MAX_CLAUSES or _leaves(node) <= _LEAVES_APART:
-            break
-        total += _LEAVES_APART - _leaves(node)
-        moved.add(id(node))
-    if total > MAX_CLAUSES:
-        raise ParameterError(
-            f"the query comes to {total:,} clauses, and a cluster takes {MAX_CLAUSES:,} at once; ask in several queries"
-        )
-    return frozenset(moved)
 
 
 def _leaves(node: BoundLeaf) -> int:

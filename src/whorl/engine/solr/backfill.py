@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from whorl.engine.backfilled import Backfilled
 from whorl.engine.passages import passage_tokens
 from whorl.engine.solr.answer import Answer, Json, first_text, whole_text
 from whorl.engine.solr.atomic_updates import require_safe
@@ -33,34 +34,6 @@ DEFAULT_BATCH = 100
 _COMMIT_EVERY = 10_000
 #: Of a document without a version, Solr only asks that it is there.
 _ANY_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Backfilled:
-    """What a run did so far.
-
-    Args:
-        total: Documents to look at when it began: those that had no sketch, or one to be repaired.
-        sent: Documents whose sketch was made and sent.
-        removed: Documents whose sketch was taken away, since they have no text that it could be of.
-        kept: Documents whose sketch is rightly empty: their text is too short.
-        unread: Documents whose text is not stored with them.
-        refused: Documents that Solr refuses, with its reason.
-        left: Documents without a sketch at the end, beside those: changed meanwhile, or new.
-    """
-
-    total: int
-    sent: int = 0
-    removed: int = 0
-    kept: int = 0
-    unread: int = 0
-    refused: tuple[tuple[str, str], ...] = ()
-    left: int = 0
-
-    @property
-    def done(self) -> int:
-        """Documents that were looked at."""
-        return self.sent + self.removed + self.kept + self.unread + len(self.refused)
 
 
 def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[Collection, int]:
@@ -150,7 +123,7 @@ def backfill(
         raise
     client.commit()
     still = client.count(_queries(collection, repair=False)[0])
-    return replace(done, left=max(0, still - done.unread - len(done.refused)))
+    return replace(done, left=max(0, still - done.textless - len(done.refused)))
 
 
 def _filled(client: SolrClient, collection: Collection, documents: list[Answer], done: Backfilled) -> Backfilled:
@@ -181,7 +154,7 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Answer],
         sent=done.sent + len(made) - len(refused[0]),
         removed=done.removed + len(removed) - len(refused[1]),
         kept=done.kept + kept,
-        unread=done.unread + len(unread),
+        textless=done.textless + len(unread),
         refused=(*done.refused, *refused[0], *refused[1]),
     )
 

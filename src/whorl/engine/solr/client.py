@@ -6,11 +6,9 @@ separated lists would damage.
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
@@ -22,7 +20,8 @@ import pysolr
 import requests
 from requests.structures import CaseInsensitiveDict
 
-from whorl.context import seconds_left, trace
+from whorl.context import seconds_left
+from whorl.engine.repetition import repeated
 from whorl.engine.solr.answer import Answer, Selected, reading, strange
 from whorl.engine.solr.transport import Link, distrust, session
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError, without_login
@@ -200,26 +199,11 @@ class SolrClient:
         return self._session.prepare_request(request)
 
     def _repeated(self, send: Callable[[], _Answered], doing: str) -> _Answered:
-        """Send a request again that may succeed in a moment.
+        def once() -> _Answered:
+            with self._translated(doing):
+                return send()
 
-        All of them can be: questions change nothing, and documents and ids replace what an earlier attempt has left.
-        """
-        noted = trace()
-        for repetition in itertools.count(1):
-            began = time.monotonic()
-            noted.engine_requests += 1
-            try:
-                with self._translated(doing):
-                    return send()
-            except EngineUnavailableError as error:
-                pause, left = self._link.pause_before(repetition), seconds_left()
-                if not error.is_passing or pause is None or (left is not None and left <= pause):
-                    raise
-            finally:
-                noted.engine_seconds += time.monotonic() - began
-            noted.engine_retries += 1
-            time.sleep(pause)
-        raise AssertionError("counting ends")
+        return repeated(once, self._link.retries)
 
     def _judge(self, response: requests.Response, **_: object) -> None:
         if response.status_code != 200:

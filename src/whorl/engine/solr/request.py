@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from whorl.engine.clause_limit import evaluated_apart
 from whorl.engine.passages import spelled_numbers
 from whorl.engine.solr.clauses import clause, exists, leaves
 from whorl.engine.solr.fields import PASSAGES, SAMPLE, SCHEME, SIZE, SKETCH, stored_name
@@ -44,13 +45,8 @@ from whorl.planning.build import (
     SharedTokens,
     SketchTokens,
 )
-from whorl.planning.build import (
-    leaves as plan_leaves,
-)
 from whorl.planning.clauses import Between, Equal, InOrder, Like, Near, Present, Words
 
-#: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount); Solr's default, kept by most.
-MAX_CLAUSES = 1024
 #: Clauses of each query that is a part of another.
 _PART = 1000
 #: A fingerprint evaluated apart: functions to score and to match, and filters for scheme, sizes (two) and tokens.
@@ -104,7 +100,14 @@ def search_request(
     Raises:
         ParameterError: The query has too many clauses, or Solr can name no such field to sort by.
     """
-    builder = _Builder(names, apart=_apart(plan.root, names))
+    apart = evaluated_apart(
+        plan.root,
+        lambda node: _leaves(node, names),
+        movable=_FINGERPRINTS,
+        count_apart=_LEAVES_APART,
+        server="Solr",
+    )
+    builder = _Builder(names, apart)
     query = builder.query(plan.root)
     keys = [each for key in order for each in builder.sorted_by(key)] or ["score desc"]
     named = {"queries": builder.named} if builder.named else {}
@@ -198,27 +201,6 @@ def one_of(field: str, values: Sequence[str]) -> dict[str, Any]:
 def vector_parameters(field: str) -> dict[str, str]:
     """Return the parameters that ask a handler for a field's term vectors, in the shape that `answer.vectors` reads."""
     return {"tv": "true", "tv.fl": field, "tv.tf": "true", "json.nl": "map"}
-
-
-def _apart(root: BoundNode, names: Names) -> frozenset[int]:
-    """Choose the fingerprints that are evaluated apart, so that the query stays within Lucene's clause limit.
-
-    The largest fingerprints move into functions until the rest fits.
-    """
-    fingerprints = [(_leaves(node, names), id(node)) for node in plan_leaves(root) if isinstance(node, _FINGERPRINTS)]
-    others = sum(_leaves(node, names) for node in plan_leaves(root) if not isinstance(node, _FINGERPRINTS))
-    total = others + sum(size for size, _ in fingerprints)
-    moved = set()
-    for size, node in sorted(fingerprints, reverse=True):
-        if total <= MAX_CLAUSES or size <= _LEAVES_APART:
-            break
-        total += _LEAVES_APART - size
-        moved.add(node)
-    if total > MAX_CLAUSES:
-        raise ParameterError(
-            f"the query comes to {total:,} clauses, and Solr takes {MAX_CLAUSES:,} at once; ask in several queries"
-        )
-    return frozenset(moved)
 
 
 def _leaves(node: BoundLeaf, names: Names) -> int:

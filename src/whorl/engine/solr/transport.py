@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +13,6 @@ from requests.adapters import HTTPAdapter
 from urllib3.connectionpool import ConnectionPool, HTTPConnectionPool, HTTPSConnectionPool
 
 from whorl.context import seconds_left
-
-#: The pause before the first repetition is about this, before each further one twice as long, up to the other.
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +30,6 @@ class Link:
     verify: bool | str = True
     retries: int = 0
     connections: int = 16
-
-    def pause_before(self, repetition: int) -> float | None:
-        """Return how long to wait before a repetition, counted from 1; None where there are no more.
-
-        Half of the pause is chance, so that those who failed together do not come back together. Source: Brooker,
-        "Exponential Backoff and Jitter", AWS Architecture Blog, 2015 ("equal jitter").
-        """
-        if repetition > self.retries:
-            return None
-        longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** (repetition - 1), _LONGEST_PAUSE_SECONDS)
-        return longest * random.uniform(0.5, 1.0)
 
 
 class Transport(HTTPAdapter):

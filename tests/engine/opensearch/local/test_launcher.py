@@ -19,9 +19,10 @@ import pytest
 
 from tests.cli.running import WHORL
 from whorl import Document, open_store
+from whorl.engine.local.running import RunningServer
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.local import launcher
-from whorl.engine.opensearch.local.launcher import RunningOpenSearch, start_opensearch
+from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.errors import EngineUnavailableError, ParameterError
 
 COUNT, BATCH, DEADLINE_SECONDS = 1_500, 20, 120.0
@@ -49,7 +50,7 @@ def free_port() -> int:
         return port
 
 
-def virtual_machine(running: RunningOpenSearch) -> int:
+def virtual_machine(running: RunningServer) -> int:
     """Return the process that runs Java, which is the child of the one that watches."""
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -101,7 +102,7 @@ def test_a_port_that_another_one_takes_first(
     """
     tried = list[int]()
 
-    def lost(directory: Path, jars: Path, nodes: int, port: int, *_: object) -> RunningOpenSearch:
+    def lost(directory: Path, jars: Path, nodes: int, port: int, *_: object) -> RunningServer:
         tried.append(port)
         raise EngineUnavailableError("OpenSearch did not start: java.net.BindException: Address already in use")
 
@@ -133,7 +134,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
     told = [{"id": f"d{number:04}", "text": f"{TEXT} {number}"} for number in range(COUNT)]
     file.write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
 
-    def indexing(running: RunningOpenSearch) -> subprocess.Popen[str]:
+    def indexing(running: RunningServer) -> subprocess.Popen[str]:
         command = [str(WHORL), "index", "--batch", str(BATCH), "--store", f"opensearch+{running.url}/docs", str(file)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

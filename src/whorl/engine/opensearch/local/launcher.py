@@ -7,20 +7,19 @@ address.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 import socket
-import subprocess
 import sys
-import time
 import uuid
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Self
 
 import requests
 
 from whorl.engine.local.jars import Server, fetch_jars, find_java
+from whorl.engine.local.running import RunningServer, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 #: Its analysers are made for each index, and of Thai only where Java knows its words.
@@ -34,38 +33,6 @@ _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.
 #: How Java says that a port is taken, and how often another one is tried.
 _TAKEN, _ATTEMPTS = "BindException", 3
 _LOG_NAME = "opensearch.log"
-_TAIL_LINES = 30
-_POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class RunningOpenSearch:
-    """An OpenSearch that this process started; it stops with this process, however that ends.
-
-    Attributes:
-        url: Base URL of its first node, `http://127.0.0.1:PORT`.
-        directory: Where its indexes and its log are.
-        process: What watches the JVM; it stops the JVM when its standard input ends.
-    """
-
-    url: str
-    directory: Path
-    process: subprocess.Popen[bytes]
-
-    @property
-    def log(self) -> Path:
-        """The file with what it said since this start."""
-        return self.directory / _LOG_NAME
-
-    def stop(self, timeout_seconds: float = 30.0) -> None:
-        """Stop it and wait until it is gone. A second call does nothing."""
-        _stop(self.process, timeout_seconds)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
 
 def start_opensearch(
@@ -76,7 +43,7 @@ def start_opensearch(
     heap: str = "768m",
     cache: Path | None = None,
     deadline_seconds: float = 180.0,
-) -> RunningOpenSearch:
+) -> RunningServer:
     """Start an OpenSearch in a folder; indexes that are there already stay.
 
     Args:
@@ -110,29 +77,19 @@ def start_opensearch(
     return _started(directory, jars, nodes, _free(port), heap, deadline_seconds)
 
 
-def _started(
-    directory: Path, jars: Path, nodes: int, port: int, heap: str, deadline_seconds: float
-) -> RunningOpenSearch:
+def _started(directory: Path, jars: Path, nodes: int, port: int, heap: str, deadline_seconds: float) -> RunningServer:
     command = [
         *(str(find_java(OPENSEARCH)), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED"),
         *("-cp", str(jars), _MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
         # Of one name, two that are started at once would join.
         *("-clusterName", f"whorl-{uuid.uuid4().hex}", "-baseHttpPort", str(port - 1), "-useLogger"),
     ]
-    log = directory / _LOG_NAME
-    with log.open("wb") as output:
-        # The runner does not look at its standard input, so that somebody else has to: see `_WATCH`.
-        process = subprocess.Popen(
-            [sys.executable, "-c", _WATCH, *command], cwd=directory, stdin=subprocess.PIPE, stdout=output,
-            stderr=subprocess.STDOUT, start_new_session=sys.platform != "win32",
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-        )  # fmt: skip
-    try:
-        url = _wait_until_ready(process, log, nodes, deadline_seconds)
-    except BaseException:
-        _stop(process, timeout_seconds=10.0)
-        raise
-    return RunningOpenSearch(url, directory, process)
+    # The runner does not look at its standard input, so that somebody else has to: see `_WATCH`.
+    watched = [sys.executable, "-c", _WATCH, *command]
+    with requests.Session() as session:
+        session.trust_env = False
+        ready = partial(_address, session, nodes)
+        return start(OPENSEARCH.name, watched, directory / _LOG_NAME, ready, deadline_seconds)
 
 
 #: Runs a command until it ends or until standard input does, which it does with the process that writes to it.
@@ -167,41 +124,13 @@ def _free(port: int) -> int:
     raise EngineUnavailableError(f"OpenSearch cannot listen: {wanted} of {_HOST} are taken; choose another one")
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, nodes: int, deadline_seconds: float) -> str:
-    deadline = time.monotonic() + deadline_seconds
-    # Indexes that were there are searchable then; one that lacks a node's shards is not waited for any longer.
-    ready = {"wait_for_nodes": str(nodes), "wait_for_status": "yellow", "timeout": "20s"}
-    with requests.Session() as session:
-        session.trust_env = False
-        while time.monotonic() < deadline:
-            status = process.poll()
-            if status is not None:
-                raise EngineUnavailableError(f"OpenSearch did not start (exit status {status}). {_tail(log)}")
-            # Of further nodes the runner's log says little.
-            if published := _PUBLISHED.search(log.read_text(encoding="utf-8", errors="replace")):
-                url = f"http://{_HOST}:{published[1]}"
-                try:
-                    health = session.get(f"{url}/_cluster/health", params=ready, timeout=40).json()
-                    if health["number_of_nodes"] == nodes:
-                        return url
-                except (requests.RequestException, ValueError, KeyError):
-                    pass
-            time.sleep(_POLL_SECONDS)
-    raise EngineUnavailableError(f"OpenSearch did not start within {deadline_seconds:g} seconds. {_tail(log)}")
-
-
-def _tail(log: Path) -> str:
-    """Return the log's last lines, without the frames of stack traces, which would push the causes out."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    kept = [line for line in lines if not line.lstrip().startswith(("at ", "... "))]
-    return f"The end of {log}:\n" + "\n".join(kept[-_TAIL_LINES:])
-
-
-def _stop(process: subprocess.Popen[bytes], timeout_seconds: float) -> None:
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        process.wait(timeout_seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+def _address(session: requests.Session, nodes: int, log: str) -> str | None:
+    """Return the URL of the first node once all nodes are there, of which the runner's log says little."""
+    if published := _PUBLISHED.search(log):
+        url = f"http://{_HOST}:{published[1]}"
+        # Indexes that were there are searchable then; one that lacks a node's shards is not waited for any longer.
+        wanted = {"wait_for_nodes": str(nodes), "wait_for_status": "yellow", "timeout": "20s"}
+        with contextlib.suppress(requests.RequestException, ValueError, KeyError):
+            if session.get(f"{url}/_cluster/health", params=wanted, timeout=40).json()["number_of_nodes"] == nodes:
+                return url
+    return None

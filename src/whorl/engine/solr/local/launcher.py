@@ -12,18 +12,15 @@ import os
 import re
 import shutil
 import socket
-import subprocess
-import sys
-import time
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import requests
 
 from whorl.engine.local.jars import Server, fetch_jars, find_java
+from whorl.engine.local.running import RunningServer, start, tail
 from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterError
 
 _HOST = "127.0.0.1"
@@ -32,39 +29,7 @@ _JETTY = Path(__file__).parent / "jetty"
 SOLR = Server("Solr", "9.9.0", _JETTY / "jars.lock", 17, "solr")
 _READY = "whorl: ready at "
 _LOG_NAME = "solr.log"
-_TAIL_LINES = 30
-_POLL_SECONDS = 0.1
 _CORE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-
-
-@dataclass(frozen=True, slots=True)
-class RunningSolr:
-    """A Solr that this process started; it stops with this process, however that ends.
-
-    Attributes:
-        url: Base URL, `http://127.0.0.1:PORT/solr`.
-        directory: Where its cores and its log are.
-        process: The JVM; it stops when its standard input ends.
-    """
-
-    url: str
-    directory: Path
-    process: subprocess.Popen[bytes]
-
-    @property
-    def log(self) -> Path:
-        """The file with Solr's warnings and errors since this start."""
-        return self.directory / _LOG_NAME
-
-    def stop(self, timeout_seconds: float = 30.0) -> None:
-        """Stop Solr, which commits what it was given, and wait until it is gone. A second call does nothing."""
-        _stop(self.process, timeout_seconds)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
 
 def configset_directory() -> Path:
@@ -89,7 +54,7 @@ def start_standalone(
     heap: str = "768m",
     cache: Path | None = None,
     deadline_seconds: float = 120.0,
-) -> RunningSolr:
+) -> RunningServer:
     """Start one Solr on a home folder; cores and documents that are there already stay.
 
     Args:
@@ -115,7 +80,7 @@ def start_standalone(
     with _stopped_on_error(running):
         failures = admin(running.url, "cores", action="STATUS")["initFailures"]
         if failures:
-            raise EngineUnavailableError(f"Solr cannot open its cores: {failures}\n{_tail(running.log)}")
+            raise EngineUnavailableError(f"Solr cannot open its cores: {failures}\n{tail(running.log)}")
     return running
 
 
@@ -128,7 +93,7 @@ def start_cloud(
     heap: str = "768m",
     cache: Path | None = None,
     deadline_seconds: float = 120.0,
-) -> RunningSolr:
+) -> RunningServer:
     """Start a SolrCloud, ZooKeeper and all nodes in one JVM on free ports, to try a distributed collection.
 
     Args:
@@ -262,7 +227,7 @@ def _start(
     heap: str,
     cache: Path | None,
     deadline_seconds: float,
-) -> RunningSolr:
+) -> RunningServer:
     """Run one of the XML programs in the directory until it says where Solr is."""
     # `jar/*` is the JVM's own spelling of all jars of a folder: the command line stays short enough for any system.
     jars = fetch_jars(SOLR, cache)[0].parent / "*"
@@ -280,67 +245,28 @@ def _start(
         *(f"whorl.{name}={value}" for name, value in properties.items()),
         str(_JETTY / program),
     ]  # fmt: skip
-    log_file = directory / _LOG_NAME
-    with log_file.open("wb") as log:
-        process = subprocess.Popen(
-            command, cwd=directory, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT,
-            # Ctrl-C in a terminal is for whorl, which then stops Solr in order.
-            start_new_session=sys.platform != "win32",
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-        )  # fmt: skip
-    try:
-        url = _wait_until_ready(process, log_file, deadline_seconds)
-    except BaseException:
-        _stop(process, timeout_seconds=5.0)
-        raise
-    return RunningSolr(url, directory, process)
+    return start(SOLR.name, command, directory / _LOG_NAME, _address, deadline_seconds)
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, deadline_seconds: float) -> str:
+def _address(log: str) -> str | None:
     """Return the URL that the program prints when Solr is up, once that URL answers."""
-    deadline = time.monotonic() + deadline_seconds
-    while time.monotonic() < deadline:
-        status = process.poll()
-        if status is not None:
-            raise EngineUnavailableError(f"Solr did not start (exit status {status}). {_tail(log)}")
-        for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith(_READY):
-                url = line.removeprefix(_READY).strip()
-                with contextlib.suppress(EngineUnavailableError, EngineResponseError):
-                    admin(url, "info/system")
-                    return url
-        time.sleep(_POLL_SECONDS)
-    raise EngineUnavailableError(f"Solr did not start within {deadline_seconds:g} seconds. {_tail(log)}")
-
-
-def _tail(log: Path) -> str:
-    """Return the log's last lines, without the frames of stack traces, which would push the causes out."""
-    lines = [
-        line
-        for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
-        if not line.lstrip().startswith(("at ", "... "))
-    ]
-    return f"The end of {log}:\n" + "\n".join(lines[-_TAIL_LINES:])
-
-
-def _stop(process: subprocess.Popen[bytes], timeout_seconds: float) -> None:
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        process.wait(timeout_seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    for line in log.splitlines():
+        if line.startswith(_READY):
+            url = line.removeprefix(_READY).strip()
+            with contextlib.suppress(EngineUnavailableError, EngineResponseError):
+                admin(url, "info/system")
+                return url
+    return None
 
 
 @contextlib.contextmanager
-def _stopped_on_error(running: RunningSolr) -> Iterator[None]:
+def _stopped_on_error(running: RunningServer) -> Iterator[None]:
     try:
         yield
     except EngineResponseError as error:
         running.stop()
         # Solr names the cause in its log only.
-        raise EngineUnavailableError(f"{error}\n{_tail(running.log)}") from error
+        raise EngineUnavailableError(f"{error}\n{tail(running.log)}") from error
     except BaseException:
         running.stop()
         raise

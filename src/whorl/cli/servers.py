@@ -1,0 +1,88 @@
+"""What `whorl solr …` and `whorl opensearch …` have in common: waiting for a server, findings, a backfill's run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import EngineUnavailableError, WhorlError
+
+if TYPE_CHECKING:
+    from whorl.engine.backfilled import Backfilled
+    from whorl.engine.finding import Finding
+    from whorl.engine.local.running import RunningServer
+
+
+def wait(running: RunningServer, name: str, url: str) -> None:
+    """Say how to use a server that was started, and wait until Ctrl-C ends it.
+
+    Raises:
+        EngineUnavailableError: It stopped by itself.
+    """
+    click.echo(f"{name} is up. In another terminal:\n  whorl index --store {url} PATH…\n  export WHORL_STORE={url}")
+    try:
+        running.process.wait()
+    except KeyboardInterrupt:
+        click.echo(f"Stopping {name} …")
+        return
+    raise EngineUnavailableError(f"{name} has stopped by itself; its log is {running.log}")
+
+
+def show(findings: Sequence[Finding], *, as_json: bool) -> None:
+    """Print what a doctor found, and end with status 1 where fingerprint search cannot work."""
+    from whorl.engine.finding import Level
+
+    if as_json:
+        click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            click.echo(str(finding))
+    if any(finding.level is Level.ERROR for finding in findings):
+        sys.exit(1)
+
+
+def watch(run: Callable[[Callable[[Backfilled], None]], Backfilled], *, doing: str, given: str) -> Backfilled:
+    """Run a backfill under a progress bar; return what it did, once that is said.
+
+    Args:
+        run: The backfill; called with what it is to tell its progress.
+        doing: What the bar says: "making sketches".
+        given: What documents got: "a sketch".
+    """
+    from whorl.cli.render.console import progress_bar
+    from whorl.engine.backfilled import Backfilled
+    from whorl.wire.text import counted
+
+    so_far = Backfilled(0)
+    try:
+        with progress_bar("documents") as bar:
+            task = bar.add_task(doing, total=None)
+
+            def note(each: Backfilled) -> None:
+                nonlocal so_far
+                so_far = each
+                bar.update(task, total=each.total, completed=each.done)
+
+            done = run(note)
+    except (WhorlError, KeyboardInterrupt):
+        if so_far.total:
+            got = f"{so_far.sent:,} of {counted(so_far.total, 'document')} given {given}"
+            click.echo(f"stopped: {got}. Run the same command again to go on.")
+        raise
+    click.echo(f"{counted(done.sent, 'document')} given {given}.")
+    if done.left:
+        click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
+    return done
+
+
+def show_refused(refused: Sequence[tuple[str, str]], given: str) -> None:
+    """List the documents that could not be given what they were to get, with the reasons."""
+    from whorl.cli.render.console import problem_lines
+
+    problems = [f"{document_id}: {reason}" for document_id, reason in refused]
+    for line in problem_lines(problems, f"could not be given {given}"):
+        click.echo(line, err=True)

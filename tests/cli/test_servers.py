@@ -1,0 +1,79 @@
+"""What the commands that look after a search server say: findings, and a backfill's end however it comes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from whorl.cli.servers import show, show_refused, watch
+from whorl.engine.backfilled import Backfilled
+from whorl.engine.finding import Finding, Level
+from whorl.errors import EngineUnavailableError
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_findings(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
+    """
+    An error among them is the exit code, whatever else was found.
+    """
+    note, error = Finding(Level.NOTE, "a-note", "Seen.", "Do it."), Finding(Level.ERROR, "an-error", "Broken.")
+    show([note], as_json=as_json)
+    assert "Seen." in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        show([note, error], as_json=as_json)
+    assert ended.value.code == 1
+    printed = capsys.readouterr().out
+    if as_json:
+        assert [each["code"] for each in json.loads(printed)] == ["a-note", "an-error"]
+    else:
+        assert printed.splitlines()[-1] == "  error  Broken."
+
+
+def test_a_run_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    What was done, what is left, and what was refused with the reason.
+    """
+    end = Backfilled(2_000, sent=1_998, refused=(("a", "too long"),), left=1)
+
+    def run(note: Callable[[Backfilled], None]) -> Backfilled:
+        note(Backfilled(2_000, sent=1_000))
+        return end
+
+    assert watch(run, doing="making sketches", given="a sketch") is end
+    show_refused(end.refused, "a sketch")
+    printed, told = capsys.readouterr()
+    assert (
+        "1,998 documents given a sketch.\n1 document changed meanwhile or new: run the same command again." in printed
+    )
+    assert "a: too long" in told
+
+
+@pytest.mark.parametrize("error", [EngineUnavailableError("Solr is away"), KeyboardInterrupt()])
+def test_a_run_that_is_stopped(capsys: pytest.CaptureFixture[str], error: BaseException) -> None:
+    """
+    How far it came, and how to go on; the error is for whoever called.
+    """
+
+    def run(note: Callable[[Backfilled], None]) -> Backfilled:
+        note(Backfilled(20, sent=7))
+        raise error
+
+    with pytest.raises(type(error)):
+        watch(run, doing="making sketches", given="a sketch")
+    printed = capsys.readouterr().out
+    assert "stopped: 7 of 20 documents given a sketch. Run the same command again to go on." in printed
+
+
+def test_a_run_that_did_not_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    Has nothing to say but its error.
+    """
+
+    def run(note: Callable[[Backfilled], None]) -> Backfilled:
+        raise EngineUnavailableError("Solr is away")
+
+    with pytest.raises(EngineUnavailableError):
+        watch(run, doing="making sketches", given="a sketch")
+    assert "stopped" not in capsys.readouterr().out
