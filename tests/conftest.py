@@ -10,13 +10,18 @@ import subprocess
 import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import opensearch_runtime, solr_runtime
+from tests.service.browser import REQUIRED as BROWSER_REQUIRED
+from tests.service.browser import NoBrowserError, chromium
 from whorl.fingerprint.compiled import first_use
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("whorl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -183,3 +188,14 @@ def opensearch_cache(request: pytest.FixtureRequest) -> Path:
         return opensearch_runtime.jar_cache()
     except opensearch_runtime.NoOpenSearchError as error:
         raise _without("opensearch", opensearch_runtime.REQUIRED, request.config, error) from None
+
+
+@pytest.fixture(scope="module")
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """A Chromium without windows; not for longer than a module, since what drives it keeps an event loop running."""
+    with contextlib.ExitStack() as stack:
+        try:
+            started = stack.enter_context(chromium())
+        except NoBrowserError as error:
+            raise _without("browser", BROWSER_REQUIRED, request.config, error) from None
+        yield started

@@ -20,7 +20,7 @@ if os.environ.get("WHORL_REQUIRE_BROWSER") != "1":
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.service.accessibility import CONTRAST, PROBLEMS
-from tests.service.browser import REQUIRED, SCREENSHOTS, NoBrowserError, chromium
+from tests.service.browser import SCREENSHOTS
 from tests.service.contracts import CONTRACTS, documents
 from tests.service.served import serving
 from whorl import Document, open_store
@@ -68,17 +68,6 @@ def long_texts() -> tuple[str, str]:
     others = [each if chance.random() < 0.7 else " ".join(chance.choices(words, k=60)) for each in paragraphs]
     chance.shuffle(others)
     return "\n\n".join(paragraphs), "\n\n".join(others)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    try:
-        with chromium() as started:
-            yield started
-    except NoBrowserError as error:
-        if os.environ.get(REQUIRED) == "1":
-            pytest.fail(f"{error} ({REQUIRED}=1 asks for it)", pytrace=False)
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

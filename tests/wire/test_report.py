@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -14,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.service.accessibility import CONTRAST, PROBLEMS
-from tests.service.browser import REQUIRED, NoBrowserError, chromium
 from whorl.fingerprint.passages import compare
 from whorl.fingerprint.scheme import Scheme
 from whorl.sources.result import Attribution, Promise, TextSource
@@ -137,17 +134,6 @@ def test_no_sources() -> None:
     page = report(READ, replace(EXAMPLE, sources=(), also=()))
     assert "<strong>0.0%</strong> of the 30 words stand in 0 sources" in page
     assert "<table" not in page
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    try:
-        with chromium() as started:
-            yield started
-    except NoBrowserError as error:
-        if os.environ.get(REQUIRED) == "1":
-            pytest.fail(f"{error} ({REQUIRED}=1 asks for it)", pytrace=False)
-        pytest.skip(str(error))
 
 
 @pytest.fixture
