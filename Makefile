@@ -4,6 +4,8 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # What a test process compiles, the next one need not: the processes that tests start are many.
 export PYTHONDONTWRITEBYTECODE =
+#: Stores of tests are thrown away: where there is memory enough they stand there, and nothing waits for a disk.
+quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMPDIR),/tmp)
 #: Processes that tests are shared out to: units to two, the whole suite to three, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing.process
 import os
 import socket
@@ -53,6 +54,15 @@ BEGINNINGS: tuple[tuple[object, str], ...] = (
     (socket.socket, "listen"),
 )
 _reasons = pytest.StashKey[set[str]]()
+
+# Tests by the thousand are made, and stay to the end: who looks for garbage among them finds none.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, in what comes from now on."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,6 +20,7 @@ from duplicates_texts import Texts, boilerplate, families, near_copies, planted
 REAL = [" ".join(f"w{number * number % 977}" for number in range(start, start + 300)) for start in (0, 1000, 2000)]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sets(st.integers(0, 12), max_size=8), max_size=8))
 def test_every_pair_that_shares_half_is_counted(documents):
     """

@@ -35,6 +35,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tup
     return run
 
 
+@pytest.mark.slow
 def test_pairs(route: str, run: Callable[..., tuple[int, str, str]]) -> None:  # noqa: F811
     """
     Pairs as lines, with the messages of simhash-cpp.

@@ -64,6 +64,7 @@ def test_parts_of_sketches_find_what_was_asked(metric: str) -> None:
     assert is_near.all()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.integers(1, 100))
 def test_how_candidates_are_found_changes_nothing(seed: int, metric: str, percent: int) -> None:

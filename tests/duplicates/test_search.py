@@ -104,6 +104,7 @@ def test_a_family_takes_no_more_hashes_than_tell_it(monkeypatch: pytest.MonkeyPa
     assert components.labels().tolist() == [0] * 300 + list(range(300, len(sets)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old", [0, 30, 55])
 def test_a_crowd_of_chains_hangs_together_as_all_its_pairs_do(old: int) -> None:
     """

@@ -39,6 +39,7 @@ def together(buffer: bytes | npt.NDArray[np.uint8], places: Sequence[tuple[int, 
     return list(map(tuple, hashes.tolist()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", [1, 2, 16])
 def test_every_length_at_every_offset(stride: int) -> None:
     """

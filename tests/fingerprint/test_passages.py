@@ -249,6 +249,7 @@ HARD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hard", HARD)
 def test_the_work_grows_with_the_length(hard: str) -> None:
     """

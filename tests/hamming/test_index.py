@@ -17,7 +17,9 @@ from whorl.hamming import HammingIndex, find_clusters, find_pairs
 both_routes = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 
 
-@pytest.mark.parametrize("distance", range(65))
+@pytest.mark.parametrize(
+    "distance", [pytest.param(each, marks=[pytest.mark.slow] if each % 9 else []) for each in range(65)]
+)
 @pytest.mark.parametrize("kind", [neighbourhood(300), skewed(300)], ids=["neighbourhood", "skewed"])
 def test_every_distance(route: str, distance: int, kind: list[int]) -> None:  # noqa: F811
     """
@@ -89,6 +91,7 @@ def test_behaves_as_a_set(
     assert index.find_all_bulk([query]).to_lists() == [near(query, model, distance)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [2, 3, 7])
 def test_many_steps_alone(route: str, distance: int) -> None:  # noqa: F811
     """

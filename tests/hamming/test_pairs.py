@@ -11,6 +11,7 @@ from whorl.errors import ParameterError
 from whorl.hamming import find_clusters, find_pairs, stream_pairs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [1, 3, 5])
 def test_skew_is_searched_again(route: str, distance: int) -> None:  # noqa: F811
     """

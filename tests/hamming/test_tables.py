@@ -13,6 +13,7 @@ from whorl.hamming import HammingIndex
 from whorl.hamming.tables import Layout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [0, 1, 2, 3, 4, 6, 8, 11])
 def test_more_codes_than_a_scan_is_for(route: str, distance: int) -> None:  # noqa: F811
     """

@@ -46,6 +46,7 @@ def test_a_walk_meets_each_node_once(tree: Node) -> None:
     assert [id(node) for node in walk(tree)] == listed(tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("levels", "told"), [(99, 99), (100, 100), (101, 101), (50_000, 101)])
 def test_the_deepest_trees_are_counted(levels: int, told: int) -> None:
     """

@@ -23,6 +23,7 @@ def test_length_is_limited() -> None:
     assert (caught.value.span.start, caught.value.span.end) == (MAX_LENGTH, MAX_LENGTH + 1)
 
 
+@pytest.mark.slow
 def test_number_of_clauses_is_limited() -> None:
     query = " ".join(["a"] * MAX_CLAUSES)
     assert len(ast.children(parse(query))) == MAX_CLAUSES

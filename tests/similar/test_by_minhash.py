@@ -52,6 +52,7 @@ def test_the_tokens_of_the_plan_are_asked_for(search: MinHashSearch, engine: Wat
     assert root.min_should_match == search.plan.min_should_match
 
 
+@pytest.mark.slow
 def test_hits_are_near_the_truth(search: MinHashSearch) -> None:
     """
     Well above the threshold all are found, well below none; the source and what was seen are left out.

@@ -78,6 +78,7 @@ def test_promised_recall_is_held(size: int, metric: Metric, phases: int) -> None
     assert promised > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("size", [20, 500, 20_000])
 def test_costs_change_no_promise(size: int, metric: Metric) -> None:

@@ -38,6 +38,7 @@ def test_exact_is_bounded_in_characters(store: Store, engine: Watched, monkeypat
     assert any(f"{len(unread)} of the hits were not read" in warning for warning in page.warnings)
 
 
+@pytest.mark.slow
 def test_exact_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A hit whose text was not fetched for want of means was not read; it is not said to have none.

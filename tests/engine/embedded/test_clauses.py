@@ -185,6 +185,7 @@ def many(test: Test, count: int) -> BoundPlan:
     return BoundPlan(Bool(should=(test,) * count, min_should_match=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "test",
     [

@@ -139,6 +139,7 @@ def become_anothers(path):
     shutil.copytree(path.with_name("other") / INDEX, path / INDEX)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("change", [lose, become_a_file, become_anothers])
 def test_a_lost_index_is_made_again(path, change, is_open):

@@ -53,6 +53,7 @@ def test_any_text(profile: str, text: str) -> None:
     assert_same(text, Scheme(profile))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filler", ["word ", "x", "слово ", "日本語", "😀", "e\u0301 ", "3.14 don't "])
 def test_the_border_of_a_window(filler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """

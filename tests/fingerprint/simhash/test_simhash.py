@@ -199,6 +199,7 @@ def test_weights_of_words_are_rounded_roots() -> None:
 # Routes
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
 @pytest.mark.parametrize(("profile", "together"), [*((profile, 500) for profile in PROFILES), ("icu74", 40_000)])
 def test_compiled_loops_give_the_same(profile: str, together: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,7 @@ def test_hypergeometric_equals_the_plain_sum(numbers: tuple[int, int, int], leas
     assert others == pytest.approx(float(1 - expected), rel=1e-10, abs=1e-300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("population", "good", "drawn", "least"),
     [

@@ -32,6 +32,7 @@ metrics = st.sampled_from(METRICS)
 ROUNDING = 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("sizes", [(20, 20), (12, 26), (26, 12), (18, 27), (27, 18)])
 def test_judgement_keeps_what_it_promises(metric: Metric, sizes: tuple[int, int]) -> None:

@@ -82,7 +82,9 @@ def test_allowed_hosts_are_names(name: str) -> None:
         ("https://friend.example:8443", "", True),
     ],
 )
-@pytest.mark.parametrize("credentials", [Credentials(), Credentials(user=("ann", "secret"))])
+@pytest.mark.parametrize(
+    "credentials", [Credentials(), pytest.param(Credentials(user=("ann", "secret")), marks=pytest.mark.slow)]
+)
 def test_pages_of_other_sites(
     store: Store, credentials: Credentials, origin: str, site: str, is_admitted: bool
 ) -> None:
