@@ -33,10 +33,11 @@ test-pythons: .venv/bin/python ## Run the quick tests and the demo on each Pytho
 coverage: .venv/developing ## Run the whole suite and list the lines and branches that no test reaches
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered
 
-check: .venv/developing ## Lint, format and type checks
+check: .venv/developing ## Lint, format, type and workflow checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/zizmor --offline --quiet .github
 
 fix: .venv/developing ## Repair what the linter can, and format
 	$(BIN)/ruff check --fix .

@@ -45,6 +45,7 @@ MOVED = {
     "README.md": "docs/index.md",
     "CHANGELOG.md": "docs/changelog.md",
     "CONTRIBUTING.md": "docs/contributing.md",
+    "SECURITY.md": "docs/reporting.md",
     "benchmarks/README.md": "docs/benchmarks.md",
     "docs/decisions": "docs/decisions/index.md",
 }

@@ -1,0 +1,129 @@
+"""What runs at GitHub, read here: no server of theirs is asked."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import release_check
+from tests import opensearch_runtime, solr_runtime
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = {
+    path.name: yaml.safe_load(path.read_text("utf-8")) for path in sorted((ROOT / ".github/workflows").glob("*.yml"))
+}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+JOBS = [(f"{file}:{name}", job) for file, workflow in WORKFLOWS.items() for name, job in workflow["jobs"].items()]
+TARGETS = set(re.findall(r"^([\w./-]+):(?!=)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+
+
+def steps() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, job in JOBS:
+        yield from ((name, step) for step in job["steps"])
+
+
+def test_actions_are_pinned() -> None:
+    """
+    By the hash of a commit, with its version behind it; one action is the same commit everywhere.
+    """
+    lines = "\n".join(path.read_text("utf-8") for path in (ROOT / ".github/workflows").glob("*.yml"))
+    used = set(re.findall(r"uses: (.*)", lines))
+    pinned = [found for line in used if (found := re.fullmatch(r"([\w./-]+)@[0-9a-f]{40} # v\d+\.\d+\.\d+", line))]
+    assert len(pinned) == len(used)
+    assert len({found[1] for found in pinned}) == len(pinned)
+
+
+@pytest.mark.parametrize(("name", "job"), JOBS, ids=[name for name, _ in JOBS])
+def test_a_job_may_no_more_than_it_needs(name: str, job: dict[str, Any]) -> None:
+    """
+    Nothing unless it says so, it ends by itself, and only a release and the site may write or prove who they are.
+    """
+    assert WORKFLOWS[name.partition(":")[0]]["permissions"] == {}
+    assert job["timeout-minutes"] <= 120
+    assert job["runs-on"] == "ubuntu-24.04"
+    powers = {key for key, value in job["permissions"].items() if value == "write"}
+    assert powers == {
+        "docs.yml:publish": {"pages", "id-token"},
+        "release.yml:publish": {"id-token", "attestations"},
+        "release.yml:announce": {"contents"},
+    }.get(name, set())
+
+
+def test_no_step_runs_text_of_others() -> None:
+    """
+    What a title or a branch is called is never pasted into a script; credentials do not stay in the clone.
+    """
+    for name, step in steps():
+        assert "${{" not in step.get("run", ""), name
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False, name
+
+
+def test_what_is_run_is_there() -> None:
+    """
+    Targets of make, files of the repository.
+    """
+    for name, step in steps():
+        for targets in re.findall(r"^(?:\s*)make (.*)$", step.get("run", ""), re.MULTILINE):
+            assert set(targets.split()) <= TARGETS, name
+        for file in re.findall(r"(?<![\w$/])(?:tools|tests|\.ci)/\S+", step.get("run", "")):
+            assert (ROOT / file).is_file(), name
+
+
+@pytest.mark.process
+def test_scripts_are_bash() -> None:
+    """
+    They can be read, at least.
+    """
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash")
+    scripts = "\n".join(step["run"] for _, step in steps() if "run" in step)
+    done = subprocess.run([bash, "-n"], input=scripts, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_matrix_is_what_the_project_names() -> None:
+    """
+    Each Python of the classifiers; the servers of the tests; marks that the tests have.
+    """
+    jobs = WORKFLOWS["tests.yml"]["jobs"]
+    named = re.findall(r":: (3\.\d+)$", "\n".join(PROJECT["classifiers"]), re.MULTILINE)
+    assert jobs["quick"]["strategy"]["matrix"]["python"] == named
+    servers = jobs["engines"]["strategy"]["matrix"]["include"]
+    assert {f"opensearchproject/opensearch:{each['opensearch']}" for each in servers} == {opensearch_runtime.IMAGE}
+    assert {f"solr:{each['solr']}" for each in servers} == {solr_runtime.IMAGE}
+    known = [opensearch_runtime.EXTERNAL, opensearch_runtime.REQUIRED, solr_runtime.EXTERNAL, solr_runtime.REQUIRED]
+    assert sorted(jobs["engines"]["env"]) == sorted(known)
+
+
+@pytest.mark.parametrize(("file", "needed"), [("bug.yml", "did got expected store versions"), ("wish.yml", "aim")])
+def test_reports_ask_for_what_is_needed(file: str, needed: str) -> None:
+    """
+    And for nothing twice.
+    """
+    form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / file).read_text("utf-8"))
+    fields = [each for each in form["body"] if each["type"] != "markdown"]
+    assert [each["id"] for each in fields if each.get("validations", {}).get("required")] == needed.split()
+    assert len({each["id"] for each in fields}) == len(fields)
+
+
+def test_a_release_is_refused_until_it_is_ready(tmp_path: Path) -> None:
+    """
+    A tag of another version, an address that is nobody's, changes that are not told.
+    """
+    project = '[project]\nversion = "1.2.3"\n[project.urls]\nSource = "https://github.com/{}/whorl"\n'
+    (tmp_path / "pyproject.toml").write_text(project.format("OWNER"))
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n\n## 1.2.2\n")
+    assert len(list(release_check.problems("v1.2.4", tmp_path))) == 3
+    (tmp_path / "pyproject.toml").write_text(project.format("somebody"))
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3, 2027-01-01\n")
+    assert list(release_check.problems("v1.2.3", tmp_path)) == []
