@@ -8,6 +8,7 @@ import json
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -173,6 +174,62 @@ def test_the_others_are_compared_with_the_one_that_is_kept(tmp_path: Path) -> No
     assert [line.endswith("(kept)") for line in lines] == [False, False, False, True]
 
 
+def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    By dates where there are some, else by what contains what; files and stores have texts that tell what is new.
+    """
+    monkeypatch.chdir(tmp_path)
+    texts = {"a": f"{PAGE} second thoughts", "b": PAGE, "c": f"{PAGE} second thoughts and a third"}
+    for name, text in texts.items():
+        Path(f"{name}.txt").write_text(text)
+    with open_store("store") as store:
+        store.index(
+            Document(name, text, properties={"made": f"200{at}-05-01T10:00:00Z"})
+            for at, (name, text) in enumerate(texts.items())
+        )
+
+    def told(*arguments: str) -> list[dict[str, Any]]:
+        done = run(*arguments, "--versions", "--threshold", "50", "--format", "json")
+        assert done.exit_code == 0, done.output
+        (cluster,) = map(json.loads, done.stdout.splitlines())
+        return list(cluster["versions"])
+
+    files = told("a.txt", "b.txt", "c.txt")
+    assert [(each["id"], each["date"], each["is_principal"]) for each in files] == [
+        ("b.txt", None, False), ("a.txt", None, True), ("c.txt", None, False),
+    ]  # fmt: skip
+    assert files[0]["change"] is None
+    changes = [each["change"] for each in files[1:]]
+    assert [(each["before"], each["adds"]["words"], each["loses"]["words"]) for each in changes] == [
+        ("b.txt", 2, 0), ("a.txt", 3, 0),
+    ]  # fmt: skip
+    assert changes[1]["adds"]["passages"] == [
+        {"start": len(texts["a"]) + 1, "end": len(texts["c"]), "text": "and a third"}
+    ]
+    dated = told("--store", "store", "--keep", "newest:made")
+    assert [(each["id"], each["date"]) for each in dated] == [
+        ("a", "2000-05-01T10:00:00Z"), ("b", "2001-05-01T10:00:00Z"), ("c", "2002-05-01T10:00:00Z"),
+    ]  # fmt: skip
+    assert [each["is_principal"] for each in dated] == [False, False, True]
+    assert dated == told("--store", "store", "--keep", "newest", "--date", "made")
+    written_rows = run("--store", "store", "--versions", "--date", "made", "--format", "csv").stdout
+    rows = csv.DictReader(io.StringIO(written_rows))
+    assert [(row["version"], row["id"], row["adds_words"], row["loses_words"]) for row in rows] == [
+        ("1", "a", "", ""), ("2", "b", "0", "2"), ("3", "c", "5", "0"),
+    ]  # fmt: skip
+    table = run("a.txt", "b.txt", "c.txt", "--versions").stdout.splitlines()
+    assert [line.strip() for line in table[1:5]] == [
+        "1  b.txt", "2  a.txt  (principal)", f"+ {table[3].split()[1]} 2 words", "+ second thoughts",
+    ]  # fmt: skip
+    Path("rows.jsonl").write_text(
+        "".join(json.dumps({"id": each, "text": text}) + "\n" for each, text in texts.items())
+    )
+    rows_told = told("rows.jsonl")
+    assert [each["id"] for each in rows_told] == ["b", "a", "c"]
+    assert [each["change"]["adds"]["words"] for each in rows_told[1:]] == [None, None]
+    assert [each["change"]["adds"]["share"] for each in rows_told[1:]] == [each["adds"]["share"] for each in changes]
+
+
 def test_a_state_and_what_is_new(lines: Path, tmp_path: Path) -> None:
     """
     With a state a second file is compared with the first, and --new tells only what it brings.
@@ -222,6 +279,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         (["nothing://a/b"], "cannot be reached"),
         (["a.txt", "--engine", "spark", "-o", "out", "--within-column", "lang"], "--within-column"),
         (["a.txt", "--pairs", "--complete"], "--complete"),
+        (["a.txt", "--pairs", "--versions"], "--versions"),
         (["a.txt", "--threshold", "0"], "threshold"),
         (["a.txt", "--recall", "many"], "recall"),
         (["a.txt", "-o", "no/such/folder/x.csv"], "no/such/folder/x.csv"),

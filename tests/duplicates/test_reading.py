@@ -70,3 +70,14 @@ def test_a_column_that_decides_and_is_nowhere(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"no date of its own.*--keep newest:COLUMN"):
         Reading([path], keep=Keep("newest")).date(document)
     assert Reading([path], lasts=True).date(document) is None
+
+
+def test_texts_are_read_again(tmp_path: Path) -> None:
+    """
+    Those of files that are a document each; what stands in rows is not looked for.
+    """
+    (tmp_path / "a.txt").write_text("the text")
+    (tmp_path / "b.jsonl").write_text('{"id": "row", "text": "another"}\n')
+    reading = Reading([str(tmp_path)])
+    file = (tmp_path / "a.txt").as_posix()
+    assert reading.texts([file, "row", "nowhere"]) == {file: "the text"}

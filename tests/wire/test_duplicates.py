@@ -12,7 +12,8 @@ import pytest
 
 from whorl.duplicates.gathering import duplicates_among
 from whorl.duplicates.question import ask_pairs
-from whorl.duplicates.result import Cluster, Member, Pair
+from whorl.duplicates.result import Cluster, Member, Pair, Version
+from whorl.duplicates.versions import Own
 from whorl.model import Document
 from whorl.wire.duplicates import (
     cluster_values,
@@ -117,6 +118,43 @@ def test_clusters_in_every_format() -> None:
         "  100.0%  a,\"b\"\ufffd\ufffd[31m  x\ufffdy",
         "  ~50.0%  a,\"b\"\ufffd\ufffd[31m  x\ufffdy",
     ]  # fmt: skip
+
+
+def test_versions_in_every_format() -> None:
+    """
+    In their order, each with what it adds and loses; of many passages the longest, in the order of the text.
+    """
+    later = Member("one", "First", 30, date=1.5)
+    match = Pair.of_counts(TWO, later, 15, 15, 15)
+    places = tuple((10 * at, 10 * at + at) for at in range(1, 13))
+    added = Own(12, places, tuple("x" * (end - start) for start, end in places))
+    itself = Pair.of_counts(TWO, TWO, 20, 20, 20)
+    cluster = Cluster((itself, match), (), (Version(TWO, None), Version(later, match, added, Own())))
+    first, second = cluster_values(cluster)["versions"]
+    assert first == {"id": "two", "name": "", "date": None, "is_principal": True, "change": None}
+    assert (second["date"], second["change"]["before"]) == ("1970-01-01T00:00:01Z", "two")
+    assert second["change"]["loses"] == {"share": 0.25, "words": 0, "passages": []}
+    assert (second["change"]["adds"]["share"], second["change"]["adds"]["words"]) == (0.5, 12)
+    assert [each["start"] for each in second["change"]["adds"]["passages"]] == [10 * at for at in range(3, 13)]
+    text, table, out = io.StringIO(), io.StringIO(), io.BytesIO()
+    assert write_clusters([cluster], "csv", text, with_versions=True) == (1, 2)
+    write_clusters([cluster], "table", table, with_versions=True)
+    write_clusters_parquet([cluster], out, with_versions=True)
+    rows = list(csv.reader(io.StringIO(text.getvalue())))
+    assert rows[0][-6:] == ["version", "date", "adds", "loses", "adds_words", "loses_words"]
+    assert [row[-6:] for row in rows[1:]] == [
+        ["1", "", "", "", "", ""],
+        ["2", "1970-01-01T00:00:01Z", "0.5", "0.25", "12", "0"],
+    ]
+    assert [row["adds_words"] for row in pq.read_table(out).to_pylist()] == [None, 12]
+    assert table.getvalue().splitlines() == [
+        "cluster 1: 2 documents",
+        "   1  two  (principal)",
+        "   2  one  First  1970-01-01T00:00:01Z",
+        "      + 50.0%, 12 words",
+        *(f"        + {'x' * at}" for at in (10, 11, 12)),
+        "      - 25.0%, 0 words",
+    ]
 
 
 def test_parquet_has_the_rows_of_csv() -> None:

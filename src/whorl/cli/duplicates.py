@@ -96,7 +96,15 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     help="A new folder for the files of PATHs, all rows with the columns cluster, is_principal and similarity.",
 )
 @click.option(
-    "--date", "date_column", metavar="COLUMN", help="What --keep newest and oldest go by: --keep newest:COLUMN."
+    "--versions",
+    is_flag=True,
+    help="Tell the order of each cluster's versions, and what each adds and loses against the one before.",
+)
+@click.option(
+    "--date",
+    "date_column",
+    metavar="COLUMN",
+    help="The dates that --versions, --keep newest and --keep oldest go by, of a column or a property of a store.",
 )
 @click.option(
     "--reference",
@@ -144,6 +152,7 @@ def duplicates(
     delete_list: Path | None,
     filtered: Path | None,
     annotated: Path | None,
+    versions: bool,
     date_column: str | None,
     reference: tuple[str, ...],
     text_column: str | None,
@@ -179,10 +188,14 @@ def duplicates(
     keep = None if keep_named is None else Keep.named(keep_named)
     if keep is None and delete_list is not None:
         raise ParameterError("--delete-list lists what is not kept; say which is, with --keep first for instance")
-    if date_column is not None:
-        if keep not in (Keep("newest"), Keep("oldest")):
-            raise ParameterError("--date goes with --keep newest or --keep oldest")
-        keep = Keep(keep.by, date_column)
+    if versions and not wants_clusters:
+        raise ParameterError("--versions is about clusters; leave --pairs away")
+    if keep is not None and keep in (Keep("newest"), Keep("oldest")):
+        keep = Keep(keep.by, date_column or "")
+    elif date_column is not None and not versions:
+        raise ParameterError("--date goes with --versions, --keep newest or --keep oldest")
+    if date_column is None and keep is not None and keep.is_by_date:
+        date_column = keep.column or None
     if keep is not None and keep.is_by_value and not keep.column and not paths:
         raise ParameterError(
             f"--keep {keep} needs the field of the date where documents come from a store: --keep {keep}:FIELD"
@@ -207,7 +220,7 @@ def duplicates(
     if engine == "spark":
         local = {
             "--state": state, "--keep": keep, "--store": store, "--workers": workers, "--reference": reference or None,
-            "--within-column": within, "--filtered": filtered, "--annotated": annotated,
+            "--within-column": within, "--filtered": filtered, "--annotated": annotated, "--versions": versions or None,
         }  # fmt: skip
         kinds = {"wants_clusters": wants_clusters, "complete": complete, "strict": strict}
         _on_spark(paths, question, form, output, local, scheme, columns, **kinds)
@@ -239,6 +252,7 @@ def duplicates(
         reference=reference,
         columns=columns,
         keep=keep or Keep("first"),
+        date_column=date_column,
         within=within,
         lasts=state is not None,
         is_rewritten=bool(folders),
@@ -263,15 +277,18 @@ def duplicates(
                 reference=reading.reference() if reference else (),
                 folder=state,
                 dates=reading.date,
+                date_column=date_column,
                 keep=keep or Keep("first"),
                 within=within,
                 links_suffice=links_suffice,
                 workers=workers or 1,
+                texts=reading.texts,
                 on_repeated=reading.note_repeated,
                 progress=progress,
             )
         else:
-            search = _in_store(store, question, state, keep or Keep("first"), shingle, links_suffice, progress)
+            kept = keep or Keep("first")
+            search = _in_store(store, question, state, kept, date_column, shingle, links_suffice, progress)
         try:
             with search as found:
                 progress("", 0)
@@ -283,6 +300,7 @@ def duplicates(
                     wants_clusters=wants_clusters,
                     complete=complete,
                     only_new=only_new,
+                    versions=versions,
                 )
                 if keep is not None and delete_list is not None:
                     _list(found, keep, delete_list, only_new=only_new)
@@ -343,6 +361,7 @@ def _in_store(
     question: PairQuestion,
     state: Path | None,
     keep: Keep,
+    date_field: str | None,
     shingle: int | None,
     links_suffice: bool,
     progress: Progress,
@@ -366,6 +385,7 @@ def _in_store(
             origin=f"the store {origin}",
             folder=state,
             names=opened.names,
+            date_field=date_field,
             keep=keep,
             links_suffice=links_suffice,
             progress=progress,
@@ -382,17 +402,22 @@ def _write(
     wants_clusters: bool,
     complete: bool,
     only_new: bool,
+    versions: bool,
 ) -> None:
+    from whorl.duplicates.result import with_words
     from whorl.wire.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
     from whorl.wire.text import counted
 
     with written_file(output, is_binary=form == "parquet") as out:
         if wants_clusters:
-            sought = found.clusters(complete=complete, only_new=only_new, keep=keep)
+            sought = found.clusters(complete=complete, only_new=only_new, keep=keep, with_versions=versions)
+            if versions:
+                sought = (with_words(cluster, found.read_texts, found.scheme) for cluster in sought)
             if form == "parquet":
-                written = write_clusters_parquet(sought, out)
+                written = write_clusters_parquet(sought, out, with_versions=versions)
             else:
-                written = write_clusters(sought, form, out, marks_principal=keep is not None)
+                marks = keep is not None
+                written = write_clusters(sought, form, out, marks_principal=marks, with_versions=versions)
             told = f"{counted(written[0], 'cluster')} with {counted(written[1], 'document')}"
         else:
             pairs = found.pairs(only_new=only_new)

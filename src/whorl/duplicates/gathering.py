@@ -18,11 +18,11 @@ from whorl.context import require_time
 from whorl.duplicates.archive import Archive, Entry, sketch_digest
 from whorl.duplicates.keep import Keep, seconds_of
 from whorl.duplicates.question import PairQuestion
-from whorl.duplicates.result import Duplicates, ReadProperties
+from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.search import find_pairs, first_of_equals
 from whorl.duplicates.whole_text import ReadHashes, settled, told_apart
 from whorl.engine.protocol import Engine
-from whorl.errors import NoSketchesError, ParameterError
+from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.batch import Hashed, hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -57,6 +57,7 @@ def duplicates_among(
     within: str | None = None,
     links_suffice: bool = False,
     workers: int | None = None,
+    texts: ReadTexts = lambda ids: {},
     on_repeated: Callable[[str], None] = lambda document_id: None,
     progress: Progress = lambda doing, count: None,
 ) -> Iterator[Duplicates]:
@@ -76,6 +77,7 @@ def duplicates_among(
         within: A property that has to be the same in documents that are compared; those that lack it are, too.
         links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
         workers: As in `fingerprint.bulk.signatures_of`.
+        texts: Gives texts again, of documents that have theirs at hand: what versions add and lose is told in words.
         on_repeated: Called with an id that comes again in this run.
         progress: Called with what is being done, and how much of it is.
 
@@ -103,7 +105,9 @@ def duplicates_among(
         if folder is None:
             archive.take_as_compared()
         _gather(archive, documents, scheme, valued, within, workers, on_repeated, progress)
-        yield _found(archive, question, scheme, None, links_suffice=links_suffice, progress=progress)
+        found = _found(archive, question, scheme, None, links_suffice=links_suffice, progress=progress)
+        found.read_texts = texts
+        yield found
 
 
 @contextmanager
@@ -184,8 +188,20 @@ def duplicates_in(
             links_suffice=links_suffice,
             progress=progress,
         )
-        found.without_sketch = without
+        found.without_sketch, found.read_texts = without, texts_of(engine)
         yield found
+
+
+def texts_of(engine: Engine) -> ReadTexts:
+    """Return what reads the texts of a store's documents; none where they are not in it."""
+
+    def read(ids: Sequence[str]) -> Mapping[str, str]:
+        try:
+            return engine.texts(ids)
+        except SchemaError:
+            return {}
+
+    return read
 
 
 def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:

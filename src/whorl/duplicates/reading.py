@@ -103,6 +103,15 @@ class Reading:
             yield document
         self._done, self._at = self._done + place.size, 0
 
+    def texts(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of documents again, of those that are a file each; rows are not looked for."""
+        files = {place.file.as_posix(): place for place in self.places}
+        found: dict[str, str] = {}
+        for each in ids:
+            read = documents_in(files[each].file, lambda problem: None, self.columns) if each in files else ()
+            found |= {document.id: document.text for document in read if document.id == each}
+        return found
+
     def date(self, document: Document) -> float | None:
         """Return when a file was changed, in seconds since 1970, if that may decide; None where nobody knows.
 

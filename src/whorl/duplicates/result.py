@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import chain, islice, repeat
 from typing import TypeAlias
 
 import numpy as np
@@ -17,12 +17,18 @@ from whorl.duplicates.clusters import Components, complete_labels, grouped
 from whorl.duplicates.keep import Keep
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
+from whorl.duplicates.versions import Own, in_order, told_apart
 from whorl.errors import ParameterError
+from whorl.fingerprint.passages import TextWords, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 
 #: Pairs, or members of clusters, of which ids and names are looked up at once.
 _TOLD_AT_ONCE = 4096
+#: Texts read at once to tell what versions add and lose.
+_TEXTS_AT_ONCE = 32
+#: Takes ids; returns the texts of documents, of those that have one at hand.
+ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
 #: Takes ids; returns what documents are worth and their dates, see `Member`.
 ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float | None, float | None]]]
 
@@ -81,16 +87,35 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """A document of a cluster, in the order of its versions.
+
+    Args:
+        member: The document.
+        match: The version before as A, with this one as B; None for the first.
+        added: What the text has that the one before has not; None where there is none before, or no texts.
+        lost: What the one before has that this one has not; likewise.
+    """
+
+    member: Member
+    match: Pair | None
+    added: Own | None = None
+    lost: Own | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """Documents that hang together.
 
     Args:
         matches: The principal with each of them, itself too, in the order in which they came.
         pairs: Those among the members, as far as they were looked for, where they were asked for.
+        versions: The members in the order of their versions, where that was asked for.
     """
 
     matches: tuple[Pair, ...]
     pairs: tuple[Pair, ...] = ()
+    versions: tuple[Version, ...] = ()
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -131,6 +156,8 @@ class Duplicates:
         self._is_new, self.scheme = is_new, scheme
         #: Documents of a store that have no sketch, and so are not among these.
         self.without_sketch = 0
+        #: Gives the texts of documents, of those that have one at hand.
+        self.read_texts: ReadTexts = lambda ids: {}
         self.documents = len(archived.sketches)
         #: Documents of fewer words than a shingle has: nothing can be said of them.
         self.too_short = int(np.count_nonzero(archived.sketches.sizes == 0))
@@ -187,6 +214,7 @@ class Duplicates:
         only_new: bool = False,
         keep: Keep | None = None,
         with_pairs_up_to: int = 0,
+        with_versions: bool = False,
     ) -> Iterator[Cluster]:
         """Yield the clusters, the largest first, equal ones by their first documents.
 
@@ -197,6 +225,7 @@ class Duplicates:
                 other members then are duplicates, and the rest are among themselves.
             keep: Which member is kept, with which the others then are measured; None for the first, kept or not.
             with_pairs_up_to: Members up to which clusters come with their pairs.
+            with_versions: Whether they come with the order of their versions; `with_words` adds what texts tell.
         """
         labels = self._labels_beside_known() if complete and only_new else self._labels(complete=complete)
         inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
@@ -217,7 +246,8 @@ class Duplicates:
             # Each shares all with itself, however much its sketch holds.
             shared = (np.where(firsts == places, told.sizes_a, part) for part in (told.shared, told.low, told.high))
             counts = zip(*(part.tolist() for part in shared), strict=True)
-            for head, group in zip(heads, some, strict=True):
+            versions = self._versions(some, members) if with_versions else repeat(())
+            for head, group, ordered in zip(heads, some, versions, strict=False):
                 here = group.tolist()
                 pairs: Iterable[Pair] = ()
                 if group.size <= with_pairs_up_to:
@@ -226,7 +256,22 @@ class Duplicates:
                     pairs = self._told(self._pairs.only(inside[begin:end]), several)
                 matches = zip(here, islice(counts, len(here)), strict=True)
                 told_pairs = (Pair.of_counts(members[head], members[place], *shared) for place, shared in matches)
-                yield Cluster(tuple(told_pairs), tuple(pairs))
+                yield Cluster(tuple(told_pairs), tuple(pairs), ordered)
+
+    def _versions(self, groups: Sequence[Numbers], members: Mapping[int, Member]) -> Iterator[tuple[Version, ...]]:
+        """Yield the members of each group in the order of their versions."""
+        orders = []
+        for group in groups:
+            own = [members[place] for place in group.tolist()]
+            orders.append(group[in_order([each.date for each in own], [each.size for each in own])])
+        before, after = (np.concatenate([order[part] for order in orders]) for part in (np.s_[:-1], np.s_[1:]))
+        told = measured(self._archived.sketches, before, after)
+        matches = zip(*(part.tolist() for part in (before, after, told.shared, told.low, told.high)), strict=True)
+        for order in orders:
+            pairs = (
+                Pair.of_counts(members[a], members[b], *counts) for a, b, *counts in islice(matches, len(order) - 1)
+            )
+            yield tuple(map(Version, (members[place] for place in order.tolist()), chain([None], pairs)))
 
     def _labels(self, *, complete: bool) -> Numbers:
         """Return the cluster of each document, known by the place of its first member."""
@@ -272,6 +317,38 @@ class Duplicates:
             stays = only_new and not bool(self._is_new[place])
             members[place] = Member(document_id, name, int(sizes[place]), worth, date, stays)
         return members
+
+
+def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
+    """Return a cluster whose versions tell what of their words is new and what is gone, as far as there are texts.
+
+    Args:
+        cluster: With its versions.
+        read: Gives the texts.
+        scheme: What shingles are.
+    """
+    versions: list[Version] = []
+    before: tuple[str, TextWords] | None = None
+    if scheme.unit != "words":
+        return cluster
+    for some in chunks(cluster.versions, lambda version: 1, _TEXTS_AT_ONCE):
+        texts = read([version.member.id for version in some])
+        for version in some:
+            text = texts.get(version.member.id)
+            after = None if text is None else (text, words_of(text, scheme))
+            if version.match is None or before is None or after is None:
+                versions.append(version)
+            else:
+                found, lost, added = told_apart(before, after, scheme)
+                a, b = version.match.a, version.match.b
+                # What a store's documents were since they were compared is not told.
+                if (found.a.shingles, found.b.shingles) == (a.size, b.size):
+                    match = Pair.of_counts(a, b, found.shared_shingles, found.shared_shingles, found.shared_shingles)
+                    versions.append(replace(version, match=match, added=added, lost=lost))
+                else:
+                    versions.append(version)
+            before = after
+    return replace(cluster, versions=tuple(versions))
 
 
 def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from itertools import islice
 from typing import IO, Any
 
-from whorl.duplicates.result import Cluster, Duplicates, Pair
+from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version
+from whorl.duplicates.versions import Own
 from whorl.fingerprint.statistics.metric import Shares
-from whorl.wire.numbers import percent, shares_values
+from whorl.wire.numbers import fraction, percent, shares_values
 from whorl.wire.text import counted, printable
 
 FORMATS = ("json", "csv", "table")
@@ -21,14 +24,24 @@ _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
 
 
+#: Passages of a version that are told, the longest, and how much of each.
+_PASSAGES, _CHARACTERS = 10, 300
+#: Of these for people, and how wide.
+_SHOWN, _WIDTH = 3, 100
+_VERSION_COLUMNS = ("version", "date", "adds", "loses", "adds_words", "loses_words")
+
+
 def pair_values(pair: Pair) -> dict[str, Any]:
     """Return a pair as JSON values."""
     return {"a": pair.a.id, "b": pair.b.id, **_shares(pair)}
 
 
 def cluster_values(cluster: Cluster) -> dict[str, Any]:
-    """Return a cluster as JSON values: its first document's id, how many it has, each as B with the principal as A."""
-    return {
+    """Return a cluster as JSON values: its first document's id, how many it has, each as B with the principal as A.
+
+    Its versions are there where it has them: each with what it adds and loses against the one before.
+    """
+    values = {
         "cluster": _name(cluster),
         "documents": len(cluster.matches),
         "members": [
@@ -42,6 +55,55 @@ def cluster_values(cluster: Cluster) -> dict[str, Any]:
             for match in cluster.matches
         ],
     }
+    if cluster.versions:
+        values["versions"] = [_version_values(each, cluster) for each in cluster.versions]
+    return values
+
+
+def _version_values(version: Version, cluster: Cluster) -> dict[str, Any]:
+    match, member = version.match, version.member
+    return {
+        "id": member.id,
+        "name": member.name,
+        "date": _date(member),
+        "is_principal": member == cluster.principal,
+        "change": None
+        if match is None
+        else {
+            "before": match.a.id,
+            **_shares(match),
+            "adds": _own_values(1 - match.shares.b_in_a, version.added),
+            "loses": _own_values(1 - match.shares.a_in_b, version.lost),
+        },
+    }
+
+
+def _own_values(share: float, own: Own | None) -> dict[str, Any]:
+    """Return what one version has alone as JSON values; without texts nobody knows its words."""
+    if own is None:
+        return {"share": fraction(share), "words": None, "passages": None}
+    return {
+        "share": fraction(share),
+        "words": own.words,
+        "passages": [
+            {"start": start, "end": end, "text": text[:_CHARACTERS]} for (start, end), text in _longest(own, _PASSAGES)
+        ],
+    }
+
+
+def _longest(own: Own, most: int) -> list[tuple[tuple[int, int], str]]:
+    """Return the longest passages with their places, in the order of the text."""
+    return sorted(sorted(zip(own.places, own.passages, strict=True), key=lambda each: -len(each[1]))[:most])
+
+
+def _date(member: Member) -> str | None:
+    """Return the moment of a document, in UTC to the second."""
+    if member.date is None:
+        return None
+    try:
+        return f"{datetime.fromtimestamp(math.floor(member.date), UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def left_out(found: Duplicates) -> list[str]:
@@ -83,7 +145,12 @@ def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str]) -> int:
 
 
 def write_clusters(
-    clusters: Iterable[Cluster], form: str, out: IO[str], *, marks_principal: bool = False
+    clusters: Iterable[Cluster],
+    form: str,
+    out: IO[str],
+    *,
+    marks_principal: bool = False,
+    with_versions: bool = False,
 ) -> tuple[int, int]:
     """Write clusters, and return how many they were, and how many documents are in them.
 
@@ -92,11 +159,12 @@ def write_clusters(
         form: One of FORMATS.
         out: Where to.
         marks_principal: Whether a table says which one is kept; the other formats always do.
+        with_versions: Whether clusters have their versions, in whose order the documents then come.
     """
     count = documents = 0
     rows = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        rows.writerow(_CLUSTER_COLUMNS)
+        rows.writerow([*_CLUSTER_COLUMNS, *(_VERSION_COLUMNS if with_versions else ())])
     for count, cluster in enumerate(clusters, start=1):
         size = len(cluster.matches)
         documents += size
@@ -106,6 +174,9 @@ def write_clusters(
             rows.writerows(map(_csv, _cluster_rows(cluster)))
         else:
             out.write(f"{chr(10) if count > 1 else ''}cluster {count:,}: {counted(size, 'document')}\n")
+            if with_versions:
+                out.writelines(_version_lines(cluster))
+                continue
             for match in cluster.matches:
                 member = match.b
                 name = f"  {printable(member.name)}" if member.name and member.name != member.id else ""
@@ -119,7 +190,9 @@ def write_pairs_parquet(pairs: Iterable[Pair], out: IO[bytes]) -> int:
     return _write_parquet(_PAIR_COLUMNS, map(_pair_row, pairs), out)
 
 
-def write_clusters_parquet(clusters: Iterable[Cluster], out: IO[bytes]) -> tuple[int, int]:
+def write_clusters_parquet(
+    clusters: Iterable[Cluster], out: IO[bytes], *, with_versions: bool = False
+) -> tuple[int, int]:
     """Write clusters as Parquet, a row for each document, and return how many they were, and how many documents."""
     count = 0
 
@@ -129,7 +202,8 @@ def write_clusters_parquet(clusters: Iterable[Cluster], out: IO[bytes]) -> tuple
             count += 1
             yield from _cluster_rows(cluster)
 
-    documents = _write_parquet(_CLUSTER_COLUMNS, rows(), out)
+    columns = (*_CLUSTER_COLUMNS, *(_VERSION_COLUMNS if with_versions else ()))
+    documents = _write_parquet(columns, rows(), out)
     return count, documents
 
 
@@ -138,10 +212,9 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
     from pyarrow import parquet
 
     others = {
-        "documents": pa.int64(),
-        "shingles": pa.int64(),
+        **dict.fromkeys(("documents", "shingles", "version", "adds_words", "loses_words"), pa.int64()),
         **dict.fromkeys(("exact", "is_principal"), pa.bool_()),
-        **dict.fromkeys(Shares.NAMES, pa.float64()),
+        **dict.fromkeys((*Shares.NAMES, "adds", "loses"), pa.float64()),
     }
     schema = pa.schema([(name, others.get(name, pa.string())) for name in columns])
     count, left = 0, iter(rows)
@@ -161,11 +234,46 @@ def _pair_row(pair: Pair) -> list[object]:
 
 
 def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
-    """Yield the documents of a cluster in _CLUSTER_COLUMNS."""
+    """Yield the documents of a cluster in _CLUSTER_COLUMNS; of versions in their order, with their columns."""
     name, size = _name(cluster), len(cluster.matches)
-    for match in cluster.matches:
-        is_principal = match.b == cluster.principal
-        yield [name, size, match.b.id, match.b.name, match.b.size, is_principal, *_cells(match)]
+    matches = {match.b.id: match for match in cluster.matches}
+    versions = {each.member.id: _version_cells(at, each) for at, each in enumerate(cluster.versions, start=1)}
+    for match in (matches[each] for each in (versions or matches)):
+        member, is_principal = match.b, match.b == cluster.principal
+        own = versions.get(member.id, [])
+        yield [name, size, member.id, member.name, member.size, is_principal, *_cells(match), *own]
+
+
+def _version_cells(number: int, version: Version) -> list[object]:
+    """Return a version in _VERSION_COLUMNS."""
+    match = version.match
+    shares = [None, None] if match is None else [1 - match.shares.b_in_a, 1 - match.shares.a_in_b]
+    words = [None if own is None else own.words for own in (version.added, version.lost)]
+    return [number, _date(version.member), *(None if share is None else fraction(share) for share in shares), *words]
+
+
+def _version_lines(cluster: Cluster) -> Iterator[str]:
+    """Yield the versions of a cluster for people: what each adds (+) and loses (-) against the one before."""
+    for number, version in enumerate(cluster.versions, start=1):
+        member, match = version.member, version.match
+        name = f"  {printable(member.name)}" if member.name and member.name != member.id else ""
+        date, kept = _date(member), "  (principal)" if member == cluster.principal else ""
+        yield f"{number:>4}  {printable(member.id)}{name}{'' if date is None else f'  {date}'}{kept}\n"
+        if match is None:
+            continue
+        about = "" if match.is_exact else "~"
+        for sign, share, own in (
+            ("+", 1 - match.shares.b_in_a, version.added),
+            ("-", 1 - match.shares.a_in_b, version.lost),
+        ):
+            if not share and not (own and own.words):
+                continue
+            words = "" if own is None else f", {counted(own.words, 'word')}"
+            yield f"      {sign} {about}{percent(share)}{words}\n"
+            for _, text in () if own is None else _longest(own, _SHOWN):
+                yield f"        {sign} {printable(' '.join(text.split()))[:_WIDTH]}\n"
+        if match.shares.jaccard == 1:
+            yield "      the same\n"
 
 
 def _name(cluster: Cluster) -> str:

@@ -130,6 +130,34 @@ def test_which_member_is_kept(tmp_path: Path) -> None:
             assert (failed["error"]["statusCode"], "of n" in failed["error"]["message"]) == (400, True)
 
 
+def test_versions(tmp_path: Path) -> None:
+    """
+    In their order with what each adds, in words too; a file has their shares.
+    """
+    text = " ".join(f"w{at}" for at in range(50))
+    with open_store(tmp_path / "store") as store:
+        store.index(
+            [
+                Document("new", f"{text} and more", properties={"made": "2021-01-01"}),
+                Document("old", text, properties={"made": "2020-01-01"}),
+            ]
+        )
+        with TestClient(create_app(store)) as client:
+            (cluster,) = found(client, versions=True, date="made")["clusters"]
+            old, new = cluster["versions"]
+            assert (old["id"], old["date"], old["change"]) == ("old", "2020-01-01T00:00:00Z", None)
+            assert new["change"]["adds"] == {
+                "share": 0.041666, "words": 2,
+                "passages": [{"start": len(text) + 1, "end": len(text) + 9, "text": "and more"}],
+            }  # fmt: skip
+            assert "versions" not in found(client)["clusters"][0]
+            address = started(client, versions=True, keep="newest:made")
+            (cluster,) = over(client, address, rows=10)["result"]["clusters"]
+            assert [each["id"] for each in cluster["versions"] if each["is_principal"]] == ["new"]
+            rows = list(csv.DictReader(io.StringIO(client.get(address, params={"format": "csv"}).text)))
+            assert [(row["id"], row["adds"]) for row in rows] == [("old", ""), ("new", "0.041666")]
+
+
 def test_files_to_keep(client: TestClient) -> None:
     """
     JSON lines and CSV hold all clusters.

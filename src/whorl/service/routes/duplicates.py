@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Response
@@ -12,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.question import PairWord
-from whorl.duplicates.result import Cluster
+from whorl.duplicates.result import Cluster, with_words
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
 from whorl.service.errors import DEFECT, Json, status_of
 from whorl.service.jobs import Job, Jobs, Report
@@ -41,6 +43,10 @@ class DuplicatesRequest(BaseModel):
     #: Which member of a cluster is the principal, that the others are compared with: "first", "longest",
     #: "newest:PROPERTY", "largest:PROPERTY" and the like. Clusters are then complete.
     keep: str | None = None
+    #: Whether clusters come with the order of their versions, and what each adds and loses against the one before.
+    versions: bool = False
+    #: The property of the dates that versions are ordered by; else that of `keep`.
+    date: str | None = None
 
     @property
     def choice(self) -> Keep | None:
@@ -58,9 +64,15 @@ class Found:
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
+    #: Reads what the texts of a cluster's versions tell.
+    worded: Callable[[Cluster], Cluster]
 
     def page(self, start: int, rows: int) -> dict[str, Any]:
-        """Return some of the clusters as JSON values, with what is said of all."""
+        """Return some of the clusters as JSON values, with what is said of all; texts are read for these alone."""
+        clusters = [
+            self.worded(each) if 0 < len(each.versions) <= PAIRS_UP_TO else each
+            for each in self.clusters[start : start + rows]
+        ]
         return {
             "documents": self.documents,
             **self.asked.model_dump(),
@@ -68,8 +80,7 @@ class Found:
             "pairs": self.pairs,
             "warnings": list(self.warnings),
             "clusters": [
-                {**cluster_values(each), "pairs": [pair_values(pair) for pair in each.pairs]}
-                for each in self.clusters[start : start + rows]
+                {**cluster_values(each), "pairs": [pair_values(pair) for pair in each.pairs]} for each in clusters
             ],
         }
 
@@ -114,7 +125,8 @@ def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
     ) -> dict[str, Any] | Response:
         """The state of a job: waiting, running, done or failed, with the `error` that it failed with.
 
-        Of one that is done, `result` has a page of the clusters, the largest first; small ones come with their pairs.
+        Of one that is done, `result` has a page of the clusters, the largest first; small ones come with their pairs,
+        and where versions were asked for with the words and passages that each of them adds and loses.
         `json` (one cluster a line) and `csv` are all of them as a file.
         """
         job = jobs.of(job_id)
@@ -122,7 +134,7 @@ def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
             return _values(job, start, rows)
         if job.result is None:
             raise HTTPException(409, f"the job is not done but {job.state.value}; ask again without format")
-        return _file(job.result.clusters, format)
+        return _file(job.result, format)
 
     @router.delete(f"{_PATH}/{{job_id}}", status_code=204, summary="Cancel a job")
     def cancel(job_id: str) -> Response:
@@ -161,28 +173,35 @@ def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
     question = ask_pairs(asked.metric, str(asked.threshold), str(asked.recall))
     keep = asked.choice
     is_complete = asked.complete or keep is not None
+    date = asked.date or (keep.column if keep is not None and keep.is_by_date else None)
     search = duplicates_in(
         store.engine,
         question,
         origin="the store",
         names=store.names,
+        date_field=date,
         keep=keep or Keep("first"),
         links_suffice=not is_complete,
         progress=report,
     )
     with search as there:
         clusters = []
-        for cluster in there.clusters(complete=is_complete, keep=keep, with_pairs_up_to=PAIRS_UP_TO):
+        sought = there.clusters(
+            complete=is_complete, keep=keep, with_pairs_up_to=PAIRS_UP_TO, with_versions=asked.versions
+        )
+        for cluster in sought:
             clusters.append(cluster)
             if len(clusters) % 256 == 0:
                 report("clustering", len(clusters))
         pairs = there.count_pairs()
-        return Found(asked, time.monotonic(), there.documents, pairs, tuple(clusters), tuple(left_out(there)))
+        worded = partial(with_words, read=there.read_texts, scheme=there.scheme)
+        told = tuple(clusters), tuple(left_out(there)), worded
+        return Found(asked, time.monotonic(), there.documents, pairs, *told)
 
 
-def _file(clusters: tuple[Cluster, ...], form: str) -> Response:
+def _file(found: Found, form: str) -> Response:
     out = io.StringIO()
-    write_clusters(clusters, form, out)
+    write_clusters(found.clusters, form, out, with_versions=found.asked.versions)
     media_type = "text/csv; charset=utf-8" if form == "csv" else "application/x-ndjson"
     named = f'attachment; filename="duplicates.{"csv" if form == "csv" else "jsonl"}"'
     # Halves of surrogate pairs cannot be in a store, nor in a name.

@@ -1,4 +1,4 @@
-"""Which document of a cluster is kept, by properties, on every engine: as plain Python chooses from the documents."""
+"""Which document of a cluster is kept, and the order of its versions, on every engine: by what the documents hold."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from whorl import Document, Store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in, superfluous
+from whorl.duplicates.result import with_words
 
 
 def worth(document: Document, field: str) -> float | None:
@@ -47,3 +48,28 @@ def test_kept_by_a_property(store: Store, collection: list[Document], keep: str,
             assert worths[kept] == best(known)
             chosen += 1
     assert chosen > 5
+
+
+def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
+    """
+    Those with a date in its order; what each adds and loses is what the texts say.
+    """
+    dates = {each.id: worth(each, "created") for each in collection}
+    texts = {each.id: each.text.split() for each in collection}
+    several = 0
+    with duplicates_in(store.engine, ask_pairs("jaccard", 50, 95), date_field="created") as found:
+        for cluster in found.clusters(with_versions=True):
+            told = with_words(cluster, found.read_texts, found.scheme)
+            ids = [version.member.id for version in told.versions]
+            assert sorted(ids) == sorted(each.id for each in cluster.members)
+            dated = [date for each in ids if (date := dates[each]) is not None]
+            assert dated == sorted(dated)
+            several += len(dated) > 2
+            for before, version in zip(ids, told.versions[1:], strict=False):
+                assert version.match is not None
+                assert (version.match.a.id, version.match.is_exact) == (before, True)
+                assert version.added is not None
+                assert version.lost is not None
+                kept = len(texts[version.member.id]) - version.added.words
+                assert kept > 0 or version.match.shares.jaccard == 0
+    assert several > 2
