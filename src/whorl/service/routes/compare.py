@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from whorl.service.errors import Json
+from whorl.service.routes.asked import Commonness, OneText
 from whorl.store import Store
 from whorl.wire.comparison import Read, comparison_values
 
 
-class Side(BaseModel):
-    """One of the two: a document's id or a text."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: str | None = None
-    text: str | None = None
-
-    @model_validator(mode="after")
-    def _is_one(self) -> Self:
-        if (self.id is None) == (self.text is None):
-            raise ValueError("name one: id or text")
-        return self
-
-
-class CompareRequest(BaseModel):
+class CompareRequest(Commonness):
     """What `POST /api/compare` is sent."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    a: Side
-    b: Side
+    a: OneText
+    b: OneText
     #: Which texts are told beside the places: none, those of the passages, or the whole of both sides.
     texts: Literal["none", "passages", "whole"] = "none"
-    #: What stands in more documents is common: "50", or "1%" of all.
-    common_above: str | None = None
-    #: Texts that are common.
-    boilerplate: list[str] = Field(default_factory=list, max_length=100)
 
 
 def compare_routes(store: Store) -> APIRouter:
@@ -69,11 +48,11 @@ def compare_routes(store: Store) -> APIRouter:
     return router
 
 
-def _read(store: Store, *sides: Side) -> list[Read]:
+def _read(store: Store, *sides: OneText) -> list[Read]:
     wanted = [side.id for side in sides if side.id is not None]
     texts, stored = store.texts(wanted), store.documents(wanted)
 
-    def read(side: Side) -> Read:
+    def read(side: OneText) -> Read:
         if side.id is None:
             return Read("", "text", side.text or "")
         # What is named by a DBID or a node reference is not found by its id.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
 from whorl.service.errors import Json
+from whorl.service.routes.asked import Commonness, OneText
 from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS
 from whorl.store import SOURCE, Store
@@ -18,20 +19,12 @@ from whorl.wire.sources import sources_values
 _MOST_READ = 1_000
 
 
-class SourcesRequest(BaseModel):
+class SourcesRequest(OneText, Commonness):
     """What `POST /api/sources` is sent: a document's id or a text."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    id: str | None = None
-    text: str | None = None
     min_words: int = Field(MIN_WORDS, ge=1, le=1_000_000)
     #: A query: the documents that it matches are no sources.
     except_for: str | None = Field(None, alias="except")
-    #: What stands in more documents is common: "50", or "1%" of all.
-    common_above: str | None = None
-    #: Texts that are common.
-    boilerplate: list[str] = Field(default_factory=list, max_length=100)
     ignore_common: bool = False
     #: Parts of the text that the sources need not account for.
     without: set[Exclusion] = Field(default_factory=set)
@@ -39,12 +32,6 @@ class SourcesRequest(BaseModel):
     most_read: int = Field(DEFAULT_READ, ge=1, le=_MOST_READ)
     #: Which texts are told beside the places of passages.
     texts: Literal["none", "passages"] = "passages"
-
-    @model_validator(mode="after")
-    def _is_one(self) -> Self:
-        if (self.id is None) == (self.text is None):
-            raise ValueError("name one: id or text")
-        return self
 
 
 def sources_routes(store: Store) -> APIRouter:
