@@ -294,7 +294,7 @@ class Archive:
                 some = ids[at : at + _CHUNK]
                 self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(some))), some)
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
-            self._database.execute("DELETE FROM pair WHERE a = ?1 OR b = ?1", (number,))
+            self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
             # Equal documents may have been known by this one.
             self._database.execute(
