@@ -134,8 +134,9 @@ prove-identity: .venv/developing benchmarks/data/main.jsonl ## Compare tokens ma
 	-$(BIN)/python benchmarks/identity.py benchmarks/data
 	$(BIN)/python benchmarks/identity_opensearch.py benchmarks/data
 
-prove-engines: .venv/developing benchmarks/data/main.jsonl ## Ask Solr, OpenSearch and the embedded engine the same 1,000 queries about 13,000 real documents (about 15 minutes)
-	$(BIN)/python benchmarks/same_answers.py
+prove-engines: .venv/developing benchmarks/data/main.jsonl ## Ask Solr, OpenSearch and the embedded engine the same 1,000 queries about 13,000 real documents; a run that was stopped goes on
+	$(BIN)/python benchmarks/same_answers.py --folder benchmarks/data/same-answers --out benchmarks/results/same-answers.txt
+	rm -rf benchmarks/data/same-answers
 
 screenshots: .venv/developing ## Take the pictures of the page in docs/images (needs Chromium)
 	$(BIN)/python tools/page_screenshots.py

@@ -1,24 +1,30 @@
 """Proof that all engines give the same answers about real documents: ids, scores, totals, their order.
 
     python benchmarks/same_answers.py [CORPUS.jsonl] [--documents N] [--queries 1000] [--solr URL] [--opensearch URL]
+                                      [--folder DIR] [--out FILE]
 
 The documents of the corpus go into a folder, a Solr and an index of OpenSearch (started here where none is named). Then
 generated queries are asked of all three: FINGERPRINTs of any document with any numbers, words, phrases and patterns of
 its text and name, ranges, alone and in twos and threes with operators, the first page and one behind it; and
 `similar` by the metrics at 50 and 80 %. Prints what differs; the exit status is 1 when anything does.
+
+With `--folder` the engines and what was asked stay there, and a run that was stopped goes on from there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from itertools import islice
+from datetime import date
+from itertools import islice, product
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from engine_solr import own_solr
 from similar import texts
@@ -75,28 +81,63 @@ def similar_to(store: Store, name: str, metric: str, threshold: int) -> list[tup
     return [(each.hit.id, round(each.hit.score, DIGITS)) for each in found]
 
 
-def compare(stores: Mapping[str, Store], documents: Sequence[Document], count: int) -> int:
-    """Ask all stores the same; print what differs, and return how much that is."""
-    chance, differing, hits = random.Random(15), list[str](), 0
-    for number in range(count):
+Question: TypeAlias = tuple[str, Callable[[Store], tuple[int, object]]]
+
+
+def questions(documents: Sequence[Document], count: int) -> Iterator[Question]:
+    """Yield what all stores are asked, the same at every run: a name, and how a store answers, with how many."""
+    chance = random.Random(15)
+    for _ in range(count):
         text, start = query(chance, documents), chance.choice([0, 0, 40])
-        told = {name: page_of(store, text, start) for name, store in stores.items()}
-        first = next(iter(told.values()))
-        hits += first[0]
-        if any(each != first for each in told.values()):
-            differing.append(f"{text} from {start}: { {name: each[0] for name, each in told.items()} }")
-        if number % 200 == 199:
-            print(f"{number + 1:,} queries, {hits:,} hits, {len(differing):,} differ", flush=True)
+
+        def searched(store: Store, text: str = text, start: int = start) -> tuple[int, object]:
+            total, hits = page_of(store, text, start)
+            return total, hits
+
+        yield f"{text} from {start}", searched
     for document in chance.sample(list(documents), min(SOURCES, len(documents))):
-        for metric in ("jaccard", "containment"):
-            for threshold in (50, 80):
-                told_similar = [similar_to(store, document.id, metric, threshold) for store in stores.values()]
-                if any(each != told_similar[0] for each in told_similar):
-                    differing.append(f"similar to {document.id} by {metric} at {threshold}")
-    for each in differing[:_SHOWN]:
-        print(f"differs: {each}")
-    print(f"{count:,} queries and {4 * SOURCES} similar searches on {len(stores)} engines: {len(differing):,} differ")
-    return len(differing)
+        for metric, threshold in product(("jaccard", "containment"), (50, 80)):
+
+            def near(
+                store: Store, name: str = document.id, metric: str = metric, threshold: int = threshold
+            ) -> tuple[int, object]:
+                hits = similar_to(store, name, metric, threshold)
+                return len(hits), hits
+
+            yield f"similar to {document.id} by {metric} at {threshold}", near
+
+
+def compare(stores: Mapping[str, Store], asked: Sequence[Question], log: Path) -> list[dict[str, Any]]:
+    """Ask all stores the same, but for what a log has already; return what it then has, a line for each question."""
+    answers = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+    if answers:
+        print(f"{len(answers):,} questions were asked before", flush=True)
+    began = time.perf_counter()
+    with log.open("a", encoding="utf-8") as file:
+        for number, (name, ask) in enumerate(asked[len(answers) :], start=len(answers) + 1):
+            told = {engine: ask(store) for engine, store in stores.items()}
+            first = next(iter(told.values()))
+            totals = {engine: total for engine, (total, _) in told.items()}
+            answers.append({"name": name, "totals": totals, "differs": any(each != first for each in told.values())})
+            file.write(json.dumps(answers[-1]) + "\n")
+            file.flush()
+            if number % 100 == 0:
+                differing = sum(each["differs"] for each in answers)
+                seconds = time.perf_counter() - began
+                print(f"{number:,} of {len(asked):,}, {differing:,} differ, {seconds:,.0f} s", flush=True)
+    return answers
+
+
+def told(answers: Sequence[Mapping[str, Any]], engines: Sequence[str], documents: int) -> list[str]:
+    """Return the result in lines."""
+    lines = [f"{documents:,} documents on {', '.join(engines)}"]
+    kinds = {True: "similar searches", False: "queries"}
+    for is_similar, name in sorted(kinds.items()):
+        some = [each for each in answers if each["name"].startswith("similar to ") is is_similar]
+        hits = sum(each["totals"][engines[0]] for each in some)
+        lines.append(f"{len(some):,} {name}, {hits:,} hits: {sum(each['differs'] for each in some):,} differ")
+    differing = [each for each in answers if each["differs"]]
+    return [*lines, *(f"differs: {each['name']}: {each['totals']}" for each in differing[:_SHOWN])]
 
 
 def main() -> None:
@@ -107,27 +148,40 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--solr", help="URL of an empty collection of whorl's configset; else one is started")
     parser.add_argument("--opensearch", help="URL of a cluster, http://host:9200; else one is started")
+    parser.add_argument("--folder", type=Path, help="where everything stays, to go on from; else in a temporary one")
+    parser.add_argument("--out", type=Path, help="where the result is written, too")
     asked = parser.parse_args()
     documents = [
         Document(name, text, properties={"number": number})
         for number, (name, text) in enumerate(islice(texts(asked.corpus), asked.documents))
     ]
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = asked.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
         cluster = asked.opensearch or stack.enter_context(start_opensearch(folder / "opensearch", heap="1g")).url
         names = {
             "embedded": str(folder / "store"),
             "Solr": asked.solr or stack.enter_context(own_solr(folder / "solr")).url,
             "OpenSearch": f"opensearch+{cluster}/whorl_same_answers",
         }
-        with closing(IndexClient(names["OpenSearch"])) as client:
-            client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
+        if not asked.folder:
+            with closing(IndexClient(names["OpenSearch"])) as client:
+                client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
         stores = {name: stack.enter_context(open_store(each)) for name, each in names.items()}
         for name, store in stores.items():
             began = time.perf_counter()
-            store.index(documents)
-            print(f"{name}: {len(documents):,} documents in {time.perf_counter() - began:,.0f} s", flush=True)
-        sys.exit(1 if compare(stores, documents, asked.queries) else 0)
+            # What is there already is left alone.
+            done = store.index(documents, progress=lambda done: print(f"{done.stored:,} stored", end="\r", flush=True))
+            seconds = time.perf_counter() - began
+            print(f"{name}: {done.stored:,} stored, {done.unchanged:,} there before, {seconds:,.0f} s", flush=True)
+        log = folder / "asked.jsonl"
+        answers = compare(stores, list(questions(documents, asked.queries)), log)
+        log.unlink()
+        lines = told(answers, list(stores), len(documents))
+    print("\n".join(lines))
+    if asked.out:
+        asked.out.write_text("\n".join([f"# make prove-engines, {date.today()}", *lines, ""]), encoding="utf-8")
+    sys.exit(1 if any(each["differs"] for each in answers) else 0)
 
 
 if __name__ == "__main__":

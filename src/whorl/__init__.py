@@ -27,7 +27,7 @@ Sketch          what calibrated search compares, under a SketchScheme
 Duplicates:
 
 duplicates_in, duplicates_among   those of a store, or of documents that are in none, as Duplicates
-ask_pairs       the question
+ask_pairs       the question; ask_common, what is taken for common
 superfluous     the members of clusters that could go; Keep, which one stays
 Pair, Cluster, Member             what is found
 
@@ -46,6 +46,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from whorl.duplicates.common import ask_common
     from whorl.duplicates.gathering import duplicates_among, duplicates_in
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.question import ask_pairs
@@ -160,6 +161,7 @@ __all__ = [
     "UnknownDocumentError",
     "UnsupportedQueryError",
     "WhorlError",
+    "ask_common",
     "ask_pairs",
     "compare",
     "duplicates_among",
@@ -175,6 +177,7 @@ __all__ = [
 _NAMES = {
     "duplicates.gathering": "duplicates_among duplicates_in",
     "duplicates.keep": "Keep",
+    "duplicates.common": "ask_common",
     "duplicates.question": "ask_pairs",
     "duplicates.result": "Cluster Duplicates Member Pair superfluous",
     "engine.solr.schema": "FieldNames",

@@ -616,3 +616,51 @@ def test_the_newest_of_documents_without_dates(tmp_path: Path) -> None:
     done = run("--store", tmp_path / "store", *keep, "--date", "by")
     assert (done.exit_code, "field of the date, of made" in done.stderr) == (2, True)
     assert run("--store", tmp_path / "store", *keep, "--date", "made").exit_code == 0
+
+
+def test_what_is_common_is_ignored(tmp_path: Path) -> None:
+    """
+    Forms filled in differently are duplicates only with what is common; shares are told twice, in every format.
+    """
+    form = " ".join(f"form{number}" for number in range(60))
+    texts = {f"{number}.txt": f"{form} {' '.join(f'own{number}x{at}' for at in range(9))}" for number in range(15)}
+    texts["again.txt"] = f"{texts['3.txt']} more"
+    for name, text in {**texts, "form": form}.items():
+        (tmp_path / name).write_text(text)
+    files = [tmp_path / name for name in texts]
+    assert run(*files, "--threshold", "70").stdout.startswith("cluster 1: 16 documents")
+    ignored = run(*files, "--threshold", "70", "--ignore-common")
+    assert "cluster 1: 2 documents" in ignored.stdout
+    assert "98.4% (90.0%)" in ignored.stdout
+    assert "note: 56 shingles in more than 10 different documents, 86.0% of all text, are common" in ignored.stderr
+    assert run(*files, "--threshold", "70", "--boilerplate", tmp_path / "form", "--ignore-common").stdout == (
+        ignored.stdout
+    )
+    told = run(*files, "--threshold", "70", "--common-above", "10", "--pairs", "--format", "json").stdout.splitlines()
+    values = [json.loads(line) for line in told]
+    assert len(values) == 120
+    assert {each["without_common"]["jaccard"] for each in values} == {0.0, 0.9}
+    rows = csv.DictReader(
+        io.StringIO(run(*files, "--threshold", "70", "--ignore-common", "--format", "csv", "--complete").stdout)
+    )
+    assert [each["jaccard_without_common"] for each in rows] == ["1.0", "0.9"]
+    parquet = tmp_path / "clusters.parquet"
+    assert run(*files, "--threshold", "70", "--ignore-common", "-o", parquet).exit_code == 0
+    assert pq.read_table(parquet).column("b_in_a_without_common").to_pylist() == [1.0, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--ignore-common", "--state", "seen"], "leave it out"),
+        (["--common-above", "many"], "told by a number of documents"),
+        (["--ignore-common", "--engine", "spark", "-o", "out"], "--ignore-common is for --engine local"),
+    ],
+)
+def test_what_does_not_go_with_common(lines: Path, options: list[str], told: str) -> None:
+    """
+    It is said, and nothing is done.
+    """
+    result = run(lines, *options)
+    assert result.exit_code == 2
+    assert told in result.output

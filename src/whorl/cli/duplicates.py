@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.cli.options import ID_COLUMN, TEXT_COLUMN, require_writable, written_file
+from whorl.cli.options import BOILERPLATE, ID_COLUMN, TEXT_COLUMN, require_writable, written_file
 from whorl.errors import ParameterError, WhorlError, without_login
 
 if TYPE_CHECKING:
+    from whorl.duplicates.common import CommonQuestion
     from whorl.duplicates.gathering import Progress
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.question import PairQuestion
@@ -121,6 +122,18 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     help="Compare only documents that have the same in this column, a language or a source for instance.",
 )
 @click.option(
+    "--common-above",
+    metavar="LINE",
+    help="Tell apart what stands in more of the documents than this: a number (50) or a share (1%).",
+)
+@BOILERPLATE
+@click.option(
+    "--ignore-common",
+    is_flag=True,
+    help="What is not common alone makes duplicates: by --common-above, 1% where neither that nor --boilerplate is "
+    "given.",
+)
+@click.option(
     "--shingle",
     type=click.IntRange(1, 999),
     metavar="N",
@@ -158,6 +171,9 @@ def duplicates(
     text_column: str | None,
     id_column: str | None,
     within: str | None,
+    common_above: str | None,
+    boilerplate_files: tuple[str, ...],
+    ignore_common: bool,
     shingle: int | None,
     characters: bool,
     strict: bool,
@@ -173,7 +189,9 @@ def duplicates(
     JSON is one object a line. Documents of fewer words than a shingle has are not compared. The exit status is 1 if
     more than one in a hundred documents, or a whole file of many, could not be read.
     """
+    from whorl.cli.render.comparison import read_file
     from whorl.duplicates import ask_pairs, duplicates_among
+    from whorl.duplicates.common import ask_common
     from whorl.duplicates.filtered import require_columns, require_room
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.reading import Reading
@@ -215,12 +233,20 @@ def duplicates(
     if complete and not wants_clusters:
         raise ParameterError("--complete is about clusters; leave --pairs away")
     question = ask_pairs(metric, threshold, recall)
+    boilerplate = tuple(read_file(name).text for name in boilerplate_files)
+    common = ask_common(common_above, boilerplate, ignore_common=ignore_common)
+    if common and state is not None:
+        raise ParameterError("what is common changes with every document, so --state keeps nothing of it; leave it out")
+    if within and boilerplate:
+        raise ParameterError("--boilerplate is of no part of a collection; leave it or --within-column out")
     columns = Columns(text_column or "text", id_column)
     scheme = Scheme(CHARACTERS, shingle or 9) if characters else Scheme(shingle_size=shingle or 5)
     if engine == "spark":
         local = {
             "--state": state, "--keep": keep, "--store": store, "--workers": workers, "--reference": reference or None,
             "--within-column": within, "--filtered": filtered, "--annotated": annotated, "--versions": versions or None,
+            "--common-above": common_above, "--boilerplate": boilerplate or None,
+            "--ignore-common": ignore_common or None,
         }  # fmt: skip
         kinds = {"wants_clusters": wants_clusters, "complete": complete, "strict": strict}
         _on_spark(paths, question, form, output, local, scheme, columns, **kinds)
@@ -280,6 +306,7 @@ def duplicates(
                 date_column=date_column,
                 keep=keep or Keep("first"),
                 within=within,
+                common=common,
                 links_suffice=links_suffice,
                 workers=workers or 1,
                 texts=reading.texts,
@@ -288,7 +315,7 @@ def duplicates(
             )
         else:
             kept = keep or Keep("first")
-            search = _in_store(store, question, state, kept, date_column, shingle, links_suffice, progress)
+            search = _in_store(store, question, state, kept, date_column, common, shingle, links_suffice, progress)
         try:
             with search as found:
                 progress("", 0)
@@ -362,6 +389,7 @@ def _in_store(
     state: Path | None,
     keep: Keep,
     date_field: str | None,
+    common: CommonQuestion | None,
     shingle: int | None,
     links_suffice: bool,
     progress: Progress,
@@ -387,6 +415,7 @@ def _in_store(
             names=opened.names,
             date_field=date_field,
             keep=keep,
+            common=common,
             links_suffice=links_suffice,
             progress=progress,
         ) as found:
@@ -408,20 +437,26 @@ def _write(
     from whorl.wire.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
     from whorl.wire.text import counted
 
+    with_rest = found.rest is not None
     with written_file(output, is_binary=form == "parquet") as out:
         if wants_clusters:
             sought = found.clusters(complete=complete, only_new=only_new, keep=keep, with_versions=versions)
             if versions:
                 sought = (with_words(cluster, found.read_texts, found.scheme) for cluster in sought)
             if form == "parquet":
-                written = write_clusters_parquet(sought, out, with_versions=versions)
+                written = write_clusters_parquet(sought, out, with_versions=versions, with_rest=with_rest)
             else:
                 marks = keep is not None
-                written = write_clusters(sought, form, out, marks_principal=marks, with_versions=versions)
+                written = write_clusters(
+                    sought, form, out, marks_principal=marks, with_versions=versions, with_rest=with_rest
+                )
             told = f"{counted(written[0], 'cluster')} with {counted(written[1], 'document')}"
         else:
             pairs = found.pairs(only_new=only_new)
-            count = write_pairs_parquet(pairs, out) if form == "parquet" else write_pairs(pairs, form, out)
+            if form == "parquet":
+                count = write_pairs_parquet(pairs, out, with_rest=with_rest)
+            else:
+                count = write_pairs(pairs, form, out, with_rest=with_rest)
             told = counted(count, "pair")
     click.echo(f"{told}, of {counted(found.documents, 'document')} in all", err=True)
 
@@ -452,8 +487,10 @@ def _rewrite(found: Duplicates, reading: Reading, keep: Keep, folders: Mapping[P
 
 def _tell(found: Duplicates, problems: Sequence[Problem]) -> None:
     from whorl.cli.render.console import problem_lines
-    from whorl.wire.duplicates import left_out
+    from whorl.wire.duplicates import common_line, left_out
 
+    if found.rest:
+        click.echo(f"note: {common_line(found.rest)}", err=True)
     for line in left_out(found):
         click.echo(f"note: {line}", err=True)
     if found.without_sketch:

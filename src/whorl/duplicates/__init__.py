@@ -3,6 +3,7 @@
 duplicates_among  those among documents that need be in no store
 duplicates_in     those in a store
 ask_pairs         the question: a metric, a threshold and a recall
+ask_common        what is taken for common, and told apart or ignored
 Keep              which document of a cluster is kept
 superfluous       the members of clusters that could be deleted
 """
@@ -12,17 +13,19 @@ from typing import TYPE_CHECKING
 from whorl.exports import lazily
 
 if TYPE_CHECKING:
+    from whorl.duplicates.common import ask_common
     from whorl.duplicates.gathering import duplicates_among, duplicates_in
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.question import ask_pairs
     from whorl.duplicates.result import superfluous
 
-__all__ = ["Keep", "ask_pairs", "duplicates_among", "duplicates_in", "superfluous"]
+__all__ = ["Keep", "ask_common", "ask_pairs", "duplicates_among", "duplicates_in", "superfluous"]
 
 __getattr__ = lazily(
     __name__,
     {
         "Keep": "keep",
+        "ask_common": "common",
         "ask_pairs": "question",
         "duplicates_among": "gathering",
         "duplicates_in": "gathering",

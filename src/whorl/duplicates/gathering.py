@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from whorl.context import require_time
 from whorl.duplicates.archive import Archive, Entry, sketch_digest
+from whorl.duplicates.common import CommonQuestion, rest_of
 from whorl.duplicates.keep import Keep, seconds_of
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.search import find_pairs, first_of_equals
 from whorl.duplicates.whole_text import ReadHashes, settled, told_apart
-from whorl.engine.protocol import Engine
+from whorl.engine.protocol import Engine, Scanned
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.batch import Hashed, hashed
 from whorl.fingerprint.scheme import Scheme
@@ -33,6 +34,8 @@ from whorl.planning.fields import value_named
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 #: Documents put into an archive at once, and looked for in it.
 _AT_ONCE = 512
+#: Texts fetched from a store in one request.
+_TEXTS_AT_ONCE = 50
 #: Hashes of texts that are remembered in case they come again, each text counted as some of them beside its own.
 _MOST_HASHES, _HASHES_OF_A_TEXT = 1 << 21, 64
 #: Documents that wait for a text before them, at most.
@@ -55,6 +58,7 @@ def duplicates_among(
     date_column: str | None = None,
     keep: Keep = Keep("first"),  # noqa: B008 - frozen
     within: str | None = None,
+    common: CommonQuestion | None = None,
     links_suffice: bool = False,
     workers: int | None = None,
     texts: ReadTexts = lambda ids: {},
@@ -75,6 +79,8 @@ def duplicates_among(
         date_column: The property that has these dates, where one has.
         keep: What decides which document of a cluster is kept; its column is a property.
         within: A property that has to be the same in documents that are compared; those that lack it are, too.
+        common: What is common in the documents, and is told apart or ignored. Not beside a folder: it changes with
+            every document that comes.
         links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
         workers: As in `fingerprint.bulk.signatures_of`.
         texts: Gives texts again, of documents that have theirs at hand: what versions add and lose is told in words.
@@ -83,8 +89,12 @@ def duplicates_among(
 
     Raises:
         StoreError: The folder cannot be used.
-        ParameterError: The folder is of something else, or there is a reference beside it.
+        ParameterError: The folder is of something else, or there is a reference beside it, or something common; or
+            boilerplate is named beside parts within which documents are compared.
     """
+    _require_no_state(folder, common)
+    if within and common and common.boilerplate:
+        raise ParameterError("boilerplate is of no part of a collection; compare all documents, or leave it out")
     if folder is not None and reference:
         raise ParameterError("a reference keeps no state: put it into the folder by a run of its own")
 
@@ -105,7 +115,7 @@ def duplicates_among(
         if folder is None:
             archive.take_as_compared()
         _gather(archive, documents, scheme, valued, within, workers, on_repeated, progress)
-        found = _found(archive, question, scheme, None, links_suffice=links_suffice, progress=progress)
+        found = _found(archive, question, scheme, None, common=common, links_suffice=links_suffice, progress=progress)
         found.read_texts = texts
         yield found
 
@@ -120,6 +130,7 @@ def duplicates_in(
     names: Mapping[str, str] | None = None,
     date_field: str | None = None,
     keep: Keep = Keep("first"),  # noqa: B008 - frozen
+    common: CommonQuestion | None = None,
     links_suffice: bool = False,
     progress: Progress = lambda doing, count: None,
 ) -> Iterator[Duplicates]:
@@ -133,6 +144,7 @@ def duplicates_in(
         names: Maps field names to those in the store, as in a query.
         date_field: The field of the dates of documents, as a query names it; None where dates are of no account.
         keep: What decides which document of a cluster is kept; its column is a field, as a query names it.
+        common: As in `duplicates_among`; all texts of the store are then read.
         links_suffice: As in `duplicates_among`.
         progress: As in `duplicates_among`.
 
@@ -141,7 +153,8 @@ def duplicates_in(
         StoreError: The folder cannot be used.
         ParameterError: The folder is of something else, or the store has no such field.
     """
-    scheme = engine.sketch_scheme
+    _require_no_state(folder, common)
+    scheme = engine.sketch_scheme if common is None else FILES_SCHEME
     if scheme is None and engine.count():
         raise NoSketchesError
     sought = {keep.column: keep.sought, date_field: "date"}
@@ -152,10 +165,13 @@ def duplicates_in(
         )
         without = 0
         for portion in engine.scan(archive.begin_scan()):
+            sketches = {document_id: sketch for document_id, _, sketch in portion.documents}
+            if common is not None:
+                sketches = {**dict.fromkeys(sketches), **_read_whole(engine, portion)}
             entries = [
                 Entry(document_id, sketch_digest(sketch), sketch, name)
-                for document_id, name, sketch in portion.documents
-                if sketch is not None
+                for document_id, name, _ in portion.documents
+                if (sketch := sketches[document_id]) is not None
             ]
             without += len(portion.documents) - len(entries)
             same = archive.unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
@@ -183,13 +199,35 @@ def duplicates_in(
             archive,
             question,
             engine.scheme,
-            read,
+            None if common else read,
             properties if keep.column or date_field else None,
+            common=common,
             links_suffice=links_suffice,
             progress=progress,
         )
-        found.without_sketch, found.read_texts = without, texts_of(engine)
+        found.read_texts = texts_of(engine)
+        if common:
+            found.without_text = without
+        else:
+            found.without_sketch = without
         yield found
+
+
+def _require_no_state(folder: Path | None, common: CommonQuestion | None) -> None:
+    if folder is not None and common is not None:
+        raise ParameterError("what is common changes with every document, so that no state is kept with it")
+
+
+def _read_whole(engine: Engine, portion: Scanned) -> dict[str, Sketch]:
+    """Return all hashes of the texts of documents, of those that have one."""
+    found: dict[str, Sketch] = {}
+    ids = [document_id for document_id, _, _ in portion.documents]
+    for at in range(0, len(ids), _TEXTS_AT_ONCE):
+        require_time()
+        texts = engine.texts(ids[at : at + _TEXTS_AT_ONCE])
+        read = hashed(texts.values(), engine.scheme, workers=1)
+        found |= {each: one.sketch(FILES_SCHEME) for each, one in zip(texts, read, strict=True)}
+    return found
 
 
 def texts_of(engine: Engine) -> ReadTexts:
@@ -359,6 +397,7 @@ def _found(
     read: ReadHashes | None,
     properties: ReadProperties | None = None,
     *,
+    common: CommonQuestion | None,
     links_suffice: bool,
     progress: Progress,
 ) -> Duplicates:
@@ -371,8 +410,9 @@ def _found(
     if read is None:
         # Of those that were not to be compared with one another pairs are wanted all the same, as of an equal new one.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
+    rest = None if common is None else rest_of(archived.sketches, firsts, common, scheme)
     pairs = find_pairs(
-        archived.sketches,
+        rest.sketches if rest and rest.question.is_ignored else archived.sketches,
         firsts,
         question,
         known=known,
@@ -385,4 +425,4 @@ def _found(
         pairs = settled(archive, archived, pairs, question, read, lambda count: progress("reading whole", count))
     if archive.lasts:
         archive.keep_pairs(pairs, archived.numbers)
-    return Duplicates(archive, archived, pairs, firsts, archived.is_new, scheme, properties)
+    return Duplicates(archive, archived, pairs, firsts, archived.is_new, scheme, properties, rest)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from whorl.arrays import chunks
 from whorl.duplicates.archive import Archive, Archived
 from whorl.duplicates.clusters import Components, complete_labels, grouped
+from whorl.duplicates.common import Rest
 from whorl.duplicates.keep import Keep
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
@@ -64,6 +65,7 @@ class Pair:
         shares: What they share, or where sketches are compared the likeliest shares.
         low: The lower ends of their 95 % intervals; the shares themselves where all shingles were compared.
         high: The upper ends.
+        rest: What they share without what is common, where that was asked for.
     """
 
     a: Member
@@ -71,6 +73,7 @@ class Pair:
     shares: Shares
     low: Shares
     high: Shares
+    rest: Shares | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -78,12 +81,13 @@ class Pair:
         return self.low == self.high
 
     @classmethod
-    def of_counts(cls, a: Member, b: Member, shared: int, least: int, largest: int) -> Pair:
+    def of_counts(cls, a: Member, b: Member, shared: int, least: int, largest: int, rest: Shares | None = None) -> Pair:
         """Return a pair by how many shingles both have, and the ends of the interval of that number."""
         shares = Shares.of_counts(shared, a.size, b.size)
         if least == largest:
-            return cls(a, b, shares, shares, shares)
-        return cls(a, b, shares, *(Shares.of_counts(end, a.size, b.size) for end in (least, largest)))
+            return cls(a, b, shares, shares, shares, rest)
+        low, high = (Shares.of_counts(end, a.size, b.size) for end in (least, largest))
+        return cls(a, b, shares, low, high, rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,8 @@ class Duplicates:
         is_new: Which documents were not compared before.
         scheme: What shingles are.
         properties: Returns the worths and dates of documents, by id, where the archive has none.
+        rest: What is left of the documents without what is common, where that is told; if that is ignored, the pairs
+            are those of the rest.
     """
 
     def __init__(
@@ -150,12 +156,13 @@ class Duplicates:
         is_new: npt.NDArray[np.bool_],
         scheme: Scheme,
         properties: ReadProperties | None = None,
+        rest: Rest | None = None,
     ) -> None:
         self._properties = properties
         self._archive, self._archived, self._pairs, self._firsts = archive, archived, pairs, firsts
-        self._is_new, self.scheme = is_new, scheme
-        #: Documents of a store that have no sketch, and so are not among these.
-        self.without_sketch = 0
+        self._is_new, self.scheme, self.rest = is_new, scheme, rest
+        #: Documents of a store that have no sketch, or no text where that is compared, and so are not among these.
+        self.without_sketch = self.without_text = 0
         #: Gives the texts of documents, of those that have one at hand.
         self.read_texts: ReadTexts = lambda ids: {}
         self.documents = len(archived.sketches)
@@ -184,17 +191,30 @@ class Duplicates:
     def _told(self, pairs: Pairs, several: Sequence[int], *, only_new: bool = False) -> Iterator[Pair]:
         """Yield pairs of documents for pairs of different ones, and those among the ones that come several times."""
         firsts = np.array(several, np.int64)
-        together = Pairs.together([pairs, measured(self._archived.sketches, firsts, firsts)])
+        is_rest = self.rest is not None and self.rest.question.is_ignored
+        compared = self.rest.sketches if self.rest is not None and is_rest else self._archived.sketches
+        together = Pairs.together([pairs, measured(compared, firsts, firsts)])
         order = np.lexsort((together.b, together.a, -together.jaccard))
         for at in range(0, order.size, _TOLD_AT_ONCE):
             some = together.only(order[at : at + _TOLD_AT_ONCE])
-            rows = zip(*(part.tolist() for part in (some.a, some.b, some.shared, some.low, some.high)), strict=True)
+            rests = self._rests(some.a, some.b)
+            some = measured(self._archived.sketches, some.a, some.b) if is_rest else some
+            counts = (part.tolist() for part in (some.a, some.b, some.shared, some.low, some.high))
+            rows = zip(*counts, rests, strict=True)
             known = self.members(
                 [each for place in {*some.a.tolist(), *some.b.tolist()} for each in self._equal_to(place)]
             )
             for a, b, *shared in rows:
                 for one, other in self._expanded(a, b, only_new=only_new):
                     yield Pair.of_counts(known[min(one, other)], known[max(one, other)], *shared)
+
+    def _rests(self, a: Numbers, b: Numbers) -> list[Shares | None]:
+        """Return what pairs share without what is common."""
+        if self.rest is None:
+            return [None] * a.size
+        found = measured(self.rest.sketches, a, b)
+        counts = zip(found.shared.tolist(), found.sizes_a.tolist(), found.sizes_b.tolist(), strict=True)
+        return [Shares.of_counts(*each) for each in counts]
 
     def _expanded(self, a: int, b: int, *, only_new: bool) -> Iterator[tuple[int, int]]:
         """Yield the pairs of documents that a pair of different ones stands for."""
@@ -245,7 +265,7 @@ class Duplicates:
             told = measured(self._archived.sketches, firsts, places)
             # Each shares all with itself, however much its sketch holds.
             shared = (np.where(firsts == places, told.sizes_a, part) for part in (told.shared, told.low, told.high))
-            counts = zip(*(part.tolist() for part in shared), strict=True)
+            counts = zip(*(part.tolist() for part in shared), self._rests(firsts, places), strict=True)
             versions = self._versions(some, members) if with_versions else repeat(())
             for head, group, ordered in zip(heads, some, versions, strict=False):
                 here = group.tolist()
@@ -266,7 +286,8 @@ class Duplicates:
             orders.append(group[in_order([each.date for each in own], [each.size for each in own])])
         before, after = (np.concatenate([order[part] for order in orders]) for part in (np.s_[:-1], np.s_[1:]))
         told = measured(self._archived.sketches, before, after)
-        matches = zip(*(part.tolist() for part in (before, after, told.shared, told.low, told.high)), strict=True)
+        parts = (part.tolist() for part in (before, after, told.shared, told.low, told.high))
+        matches = zip(*parts, self._rests(before, after), strict=True)
         for order in orders:
             pairs = (
                 Pair.of_counts(members[a], members[b], *counts) for a, b, *counts in islice(matches, len(order) - 1)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import IO, Any
 
+from whorl.duplicates.common import Rest
 from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version
 from whorl.duplicates.versions import Own
 from whorl.fingerprint.statistics.metric import Shares
@@ -22,6 +23,8 @@ _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
 _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
+#: Behind the others, where it is told what is common.
+_REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 
 
 #: Passages of a version that are told, the longest, and how much of each.
@@ -33,7 +36,7 @@ _VERSION_COLUMNS = ("version", "date", "adds", "loses", "adds_words", "loses_wor
 
 def pair_values(pair: Pair) -> dict[str, Any]:
     """Return a pair as JSON values."""
-    return {"a": pair.a.id, "b": pair.b.id, **_shares(pair)}
+    return {"a": pair.a.id, "b": pair.b.id, **_shares(pair), **_without_common(pair)}
 
 
 def cluster_values(cluster: Cluster) -> dict[str, Any]:
@@ -51,6 +54,7 @@ def cluster_values(cluster: Cluster) -> dict[str, Any]:
                 "shingles": match.b.size,
                 "is_principal": match.b == cluster.principal,
                 **_shares(match),
+                **_without_common(match),
             }
             for match in cluster.matches
         ],
@@ -72,6 +76,7 @@ def _version_values(version: Version, cluster: Cluster) -> dict[str, Any]:
         else {
             "before": match.a.id,
             **_shares(match),
+            **_without_common(match),
             "adds": _own_values(1 - match.shares.b_in_a, version.added),
             "loses": _own_values(1 - match.shares.a_in_b, version.lost),
         },
@@ -106,11 +111,22 @@ def _date(member: Member) -> str | None:
         return None
 
 
+def common_line(rest: Rest) -> str:
+    """Say in one line what was taken for common, and how much of the documents that is."""
+    where = [] if rest.above is None else [f"in more than {counted(rest.above, 'different document')}"]
+    where += ["in what was named as boilerplate"] if rest.question.boilerplate else []
+    line = f"{counted(rest.shingles, 'shingle')} {' or '.join(where)}, {percent(rest.share)} of all text, are common"
+    if rest.question.is_ignored and rest.bare:
+        line += f"; nothing else is in {counted(rest.bare, 'document')}, duplicates of equal ones alone"
+    return line
+
+
 def left_out(found: Duplicates) -> list[str]:
     """Say which documents were not compared."""
     lacks = (
         (found.too_short, f"of fewer than {found.scheme.shingle_size} {found.scheme.unit}"),
         (found.without_sketch, "without a sketch"),
+        (found.without_text, "without a text"),
     )
     return [
         f"{counted(number, 'document')} {lack} {'was' if number == 1 else 'were'} not compared"
@@ -119,27 +135,29 @@ def left_out(found: Duplicates) -> list[str]:
     ]
 
 
-def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str]) -> int:
+def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str], *, with_rest: bool = False) -> int:
     """Write pairs, and return how many they were.
 
     Args:
         pairs: Taken one by one.
         form: One of FORMATS.
         out: Where to.
+        with_rest: Whether they tell what they share without what is common.
     """
-    count = 0
+    count, width = 0, 20 if with_rest else 10
     rows = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        rows.writerow(_PAIR_COLUMNS)
+        rows.writerow(_columns(_PAIR_COLUMNS, with_rest=with_rest))
     if form == "table":
-        out.write("   jaccard    A in B    B in A  A | B\n")
+        heads = "".join(f"{name:>{width}}" for name in ("jaccard", "A in B", "B in A"))
+        out.write(f"{heads}  A | B\n")
     for count, pair in enumerate(pairs, start=1):  # noqa: B007 - the last one is returned
         if form == "json":
             out.write(_line(pair_values(pair)))
         elif form == "csv":
             rows.writerow(_csv(_pair_row(pair)))
         else:
-            shares = "".join(f"{_percent(pair, name):>10}" for name in Shares.NAMES)
+            shares = "".join(f"{_percent(pair, name):>{width}}" for name in Shares.NAMES)
             out.write(f"{shares}  {printable(pair.a.id)} | {printable(pair.b.id)}\n")
     return count
 
@@ -151,6 +169,7 @@ def write_clusters(
     *,
     marks_principal: bool = False,
     with_versions: bool = False,
+    with_rest: bool = False,
 ) -> tuple[int, int]:
     """Write clusters, and return how many they were, and how many documents are in them.
 
@@ -160,11 +179,13 @@ def write_clusters(
         out: Where to.
         marks_principal: Whether a table says which one is kept; the other formats always do.
         with_versions: Whether clusters have their versions, in whose order the documents then come.
+        with_rest: As in `write_pairs`.
     """
     count = documents = 0
+    width = 16 if with_rest else 8
     rows = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        rows.writerow([*_CLUSTER_COLUMNS, *(_VERSION_COLUMNS if with_versions else ())])
+        rows.writerow(_columns(_CLUSTER_COLUMNS, with_versions=with_versions, with_rest=with_rest))
     for count, cluster in enumerate(clusters, start=1):
         size = len(cluster.matches)
         documents += size
@@ -181,17 +202,17 @@ def write_clusters(
                 member = match.b
                 name = f"  {printable(member.name)}" if member.name and member.name != member.id else ""
                 kept = "  (kept)" if marks_principal and member == cluster.principal else ""
-                out.write(f"{_percent(match, 'jaccard'):>8}  {printable(member.id)}{name}{kept}\n")
+                out.write(f"{_percent(match, 'jaccard'):>{width}}  {printable(member.id)}{name}{kept}\n")
     return count, documents
 
 
-def write_pairs_parquet(pairs: Iterable[Pair], out: IO[bytes]) -> int:
+def write_pairs_parquet(pairs: Iterable[Pair], out: IO[bytes], *, with_rest: bool = False) -> int:
     """Write pairs as Parquet, and return how many they were."""
-    return _write_parquet(_PAIR_COLUMNS, map(_pair_row, pairs), out)
+    return _write_parquet(_columns(_PAIR_COLUMNS, with_rest=with_rest), map(_pair_row, pairs), out)
 
 
 def write_clusters_parquet(
-    clusters: Iterable[Cluster], out: IO[bytes], *, with_versions: bool = False
+    clusters: Iterable[Cluster], out: IO[bytes], *, with_versions: bool = False, with_rest: bool = False
 ) -> tuple[int, int]:
     """Write clusters as Parquet, a row for each document, and return how many they were, and how many documents."""
     count = 0
@@ -202,7 +223,7 @@ def write_clusters_parquet(
             count += 1
             yield from _cluster_rows(cluster)
 
-    columns = (*_CLUSTER_COLUMNS, *(_VERSION_COLUMNS if with_versions else ()))
+    columns = _columns(_CLUSTER_COLUMNS, with_versions=with_versions, with_rest=with_rest)
     documents = _write_parquet(columns, rows(), out)
     return count, documents
 
@@ -214,7 +235,7 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
     others = {
         **dict.fromkeys(("documents", "shingles", "version", "adds_words", "loses_words"), pa.int64()),
         **dict.fromkeys(("exact", "is_principal"), pa.bool_()),
-        **dict.fromkeys((*Shares.NAMES, "adds", "loses"), pa.float64()),
+        **dict.fromkeys((*Shares.NAMES, *_REST_COLUMNS, "adds", "loses"), pa.float64()),
     }
     schema = pa.schema([(name, others.get(name, pa.string())) for name in columns])
     count, left = 0, iter(rows)
@@ -230,7 +251,7 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
 
 def _pair_row(pair: Pair) -> list[object]:
     """Return a pair in _PAIR_COLUMNS."""
-    return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name]
+    return [pair.a.id, pair.b.id, *_cells(pair), pair.a.name, pair.b.name, *_without_common_cells(pair)]
 
 
 def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
@@ -240,7 +261,7 @@ def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
     versions = {each.member.id: _version_cells(at, each) for at, each in enumerate(cluster.versions, start=1)}
     for match in (matches[each] for each in (versions or matches)):
         member, is_principal = match.b, match.b == cluster.principal
-        own = versions.get(member.id, [])
+        own = [*versions.get(member.id, []), *_without_common_cells(match)]
         yield [name, size, member.id, member.name, member.size, is_principal, *_cells(match), *own]
 
 
@@ -295,9 +316,25 @@ def _cells(pair: Pair) -> list[object]:
     return [*(values[name] for name in Shares.NAMES), pair.is_exact]
 
 
+def _columns(columns: tuple[str, ...], *, with_rest: bool, with_versions: bool = False) -> tuple[str, ...]:
+    return columns + (_VERSION_COLUMNS if with_versions else ()) + (_REST_COLUMNS if with_rest else ())
+
+
+def _without_common(pair: Pair) -> dict[str, object]:
+    """Return what two documents share without what is common, where that is told."""
+    if pair.rest is None:
+        return {}
+    return {"without_common": {name: fraction(getattr(pair.rest, name)) for name in Shares.NAMES}}
+
+
+def _without_common_cells(pair: Pair) -> list[object]:
+    return [fraction(getattr(pair.rest, name)) for name in Shares.NAMES] if pair.rest else []
+
+
 def _percent(pair: Pair, name: str) -> str:
-    """Return a share in percent; `~` marks an estimate."""
-    return f"{'' if pair.is_exact else '~'}{percent(getattr(pair.shares, name))}"
+    """Return a share in percent, and in brackets that without what is common; `~` marks an estimate."""
+    rest = f" ({percent(getattr(pair.rest, name))})" if pair.rest else ""
+    return f"{'' if pair.is_exact else '~'}{percent(getattr(pair.shares, name))}{rest}"
 
 
 def _line(values: dict[str, Any]) -> str:

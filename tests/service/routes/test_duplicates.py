@@ -25,7 +25,7 @@ with warnings.catch_warnings():
 from tests.families import family_documents, true_components, true_pairs
 from tests.service.limited import until
 from whorl import Document, Store, open_store
-from whorl.duplicates import duplicates_in
+from whorl.duplicates import ask_common, ask_pairs, duplicates_in
 from whorl.errors import EngineUnavailableError
 from whorl.service import jobs
 from whorl.service.app import create_app
@@ -67,6 +67,28 @@ def found(client: TestClient, **asked: Any) -> Any:
     told = over(client, started(client, **asked), rows=1000)
     assert told["state"] == "done", told
     return told["result"]
+
+
+def test_what_is_common_is_ignored(client: TestClient, store: Store) -> None:
+    """
+    As in process: a line for what is common, shares told twice, and wrong lines refused before a job is made.
+    """
+    asked = ask_common("5", ["a text that nobody has"], ignore_common=True)
+    with duplicates_in(store.engine, ask_pairs("jaccard", 80, 95), common=asked) as there:
+        expected = {(each.a.id, each.b.id) for each in there.pairs()}
+    address = started(client, common_above="5", boilerplate=["a text that nobody has"], ignore_common=True)
+    told = over(client, address, rows=1000)["result"]
+    assert (told["common_above"], told["ignore_common"], "boilerplate" in told) == ("5", True, False)
+    assert "in more than 5 different documents or in what was named as boilerplate" in told["warnings"][0]
+    pairs = [pair for each in told["clusters"] for pair in each["pairs"]]
+    assert {(each["a"], each["b"]) for each in pairs} == expected
+    assert all(each["without_common"]["jaccard"] >= 0.8 for each in pairs if each["jaccard"] < 1)
+    rows = list(csv.DictReader(io.StringIO(client.get(address, params={"format": "csv"}).text)))
+    assert rows
+    assert all(each["jaccard_without_common"] for each in rows)
+    refused = client.post(PATH, json={"common_above": "many"})
+    assert refused.status_code == 400
+    assert "what is common" in refused.text
 
 
 def test_clusters_with_their_pairs(client: TestClient) -> None:

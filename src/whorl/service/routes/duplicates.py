@@ -10,16 +10,18 @@ from functools import partial
 from typing import Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from whorl.duplicates import Keep, ask_pairs, duplicates_in
+from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_in
+from whorl.duplicates.common import CommonQuestion
 from whorl.duplicates.question import PairWord
 from whorl.duplicates.result import Cluster, with_words
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
 from whorl.service.errors import DEFECT, Json, status_of
 from whorl.service.jobs import Job, Jobs, Report
+from whorl.service.routes.asked import Commonness
 from whorl.store import Store
-from whorl.wire.duplicates import cluster_values, left_out, pair_values, write_clusters
+from whorl.wire.duplicates import cluster_values, common_line, left_out, pair_values, write_clusters
 
 #: Documents that are compared over HTTP; more of them are the command line's work.
 MOST_DOCUMENTS = 200_000
@@ -30,7 +32,7 @@ SECONDS_FRESH = 60.0
 _PATH = "/api/duplicates"
 
 
-class DuplicatesRequest(BaseModel):
+class DuplicatesRequest(Commonness):
     """What `POST /api/duplicates` is sent: which documents belong together."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,6 +49,13 @@ class DuplicatesRequest(BaseModel):
     versions: bool = False
     #: The property of the dates that versions are ordered by; else that of `keep`.
     date: str | None = None
+    #: Whether what is not common alone makes duplicates.
+    ignore_common: bool = False
+
+    @property
+    def common(self) -> CommonQuestion | None:
+        """What is told apart as common."""
+        return ask_common(self.common_above, self.boilerplate, ignore_common=self.ignore_common)
 
     @property
     def choice(self) -> Keep | None:
@@ -75,7 +84,7 @@ class Found:
         ]
         return {
             "documents": self.documents,
-            **self.asked.model_dump(),
+            **self.asked.model_dump(exclude={"boilerplate"}),
             "total": len(self.clusters),
             "pairs": self.pairs,
             "warnings": list(self.warnings),
@@ -102,7 +111,8 @@ def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
         The answer's `id` is what to ask about at `/api/duplicates/{id}`, at least every minute. What was found for
         the same question a minute ago is found at once.
         """
-        _require_comparable(store)
+        # What is asked wrongly is told at once.
+        _require_comparable(store, needs_sketches=asked.common is None)
         if (keep := asked.choice) is not None and keep.is_by_value and not keep.column:
             raise ParameterError(f"documents of a store have dates in a property: keep {keep}:PROPERTY")
 
@@ -158,9 +168,9 @@ def _values(job: Job[Found], start: int = 0, rows: int = 0) -> dict[str, Any]:
     return told
 
 
-def _require_comparable(store: Store) -> None:
+def _require_comparable(store: Store, *, needs_sketches: bool) -> None:
     count = store.count()
-    if count and store.engine.sketch_scheme is None:
+    if count and needs_sketches and store.engine.sketch_scheme is None:
         raise NoSketchesError
     if count > MOST_DOCUMENTS:
         raise ParameterError(
@@ -181,6 +191,7 @@ def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
         names=store.names,
         date_field=date,
         keep=keep or Keep("first"),
+        common=asked.common,
         links_suffice=not is_complete,
         progress=report,
     )
@@ -195,13 +206,15 @@ def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
                 report("clustering", len(clusters))
         pairs = there.count_pairs()
         worded = partial(with_words, read=there.read_texts, scheme=there.scheme)
-        told = tuple(clusters), tuple(left_out(there)), worded
+        notes = [common_line(there.rest)] if there.rest else []
+        told = tuple(clusters), (*notes, *left_out(there)), worded
         return Found(asked, time.monotonic(), there.documents, pairs, *told)
 
 
 def _file(found: Found, form: str) -> Response:
     out = io.StringIO()
-    write_clusters(found.clusters, form, out, with_versions=found.asked.versions)
+    asked = found.asked
+    write_clusters(found.clusters, form, out, with_versions=asked.versions, with_rest=asked.common is not None)
     media_type = "text/csv; charset=utf-8" if form == "csv" else "application/x-ndjson"
     named = f'attachment; filename="duplicates.{"csv" if form == "csv" else "jsonl"}"'
     # Halves of surrogate pairs cannot be in a store, nor in a name.
