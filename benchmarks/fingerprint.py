@@ -246,7 +246,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
     joined = [
         (b"".join(stretch.parts), np.cumsum([0, *map(len, stretch.parts)]) // 2, stretch)
         for batch in batches
-        for stretch in kernel._windows(batch)
+        for stretch in kernel._windows(batch, kernel.WINDOW)
         if stretch.finished
     ]
     found = [
@@ -282,7 +282,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
     per_byte = best_of(rounds, lambda: mmh3.mmh3_x64_128_digest(stream)) / len(stream)
     times = {
         "all": best_of(rounds, lambda: [one.many(batch) for batch in batches], renew),
-        "encode to UTF-16": best_of(rounds, lambda: [list(kernel._windows(batch)) for batch in batches]),
+        "encode to UTF-16": best_of(rounds, lambda: [list(kernel._windows(batch, kernel.WINDOW)) for batch in batches]),
         "break and fold, in the loop": best_of(rounds, scan),
         "break and fold, with what the plain route is asked for": best_of(rounds, spell, renew),
         "hash and minimum": best_of(rounds, reduce),

@@ -13,6 +13,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import Candidates
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.model import Document, Order
 from whorl.planning.build import BoundPlan
 from whorl.planning.fields import Fields
@@ -49,6 +50,16 @@ class Watched(EmbeddedEngine):
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         self.asked.append(f"signatures of {' '.join(sorted(wanted))}")
         return super().signatures(wanted)
+
+    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        self.asked.append(f"resolve {' '.join(sorted(wanted))}")
+        found = super().signed(wanted)
+        self.asked.append(f"signatures of {' '.join(sorted({document_id for document_id, _ in found.values()}))}")
+        return found
+
+    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+        self.asked.append(f"resolve {' '.join(sorted(references))}")
+        return super().sketched(references)
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         self.asked.append(f"texts of {' '.join(sorted(ids))}")

@@ -15,7 +15,7 @@ from tests.plain import full_minima
 from whorl.errors import ParameterError
 from whorl.fingerprint import batch as bulk
 from whorl.fingerprint.batch import Parts, fingerprints, hashed, signatures_of, sized_signatures_of
-from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.compiled import first_use, kernel
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
@@ -284,3 +284,33 @@ def test_a_script_without_main_guard_still_gets_its_answer(tmp_path: Path) -> No
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert run.stdout.split()[-1] == str(9 * 512)
     assert "__main__" in run.stderr
+
+
+@needs_numba
+def test_a_kernel_serves_text_after_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Once the loops are there, a text more makes no kernel and does not look on the disk; one that failed serves no more.
+    """
+    made: list[kernel.Kernel] = []
+
+    class Counted(kernel.Kernel):
+        def __init__(self, scheme: Scheme) -> None:
+            super().__init__(scheme)
+            made.append(self)
+
+    monkeypatch.setattr(kernel, "Kernel", Counted)
+    monkeypatch.setattr(kernel, "is_loaded", lambda: True)
+    rows = [next(signatures_of([text], workers=1)).tolist() for text in TEXTS[1:6]]
+    assert rows == expected(TEXTS[1:6], Scheme())
+    if not made:
+        pytest.skip("the loops are being compiled")
+    monkeypatch.setattr(kernel, "is_kept", lambda: pytest.fail("it looked"))
+    assert [row.tolist() for row in signatures_of(TEXTS, workers=2)] == expected(TEXTS, Scheme())
+    assert len(made) <= 2
+    [*_] = signatures_of(TEXTS, workers=1)
+    before = len(made)
+    monkeypatch.setattr(Counted, "many", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        next(signatures_of(["a b c d e"], workers=1))
+    assert len(made) == before
+    assert sum(map(len, first_use._idle.values())) == before - 1

@@ -36,6 +36,20 @@ class Watched(EmbeddedEngine):
         self.asked.update(f"sketch of {each}" for each in ids)
         return super().sketches(ids)
 
+    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        found = super().signed(wanted)
+        in_order = {document_id: wanted[reference] for reference, (document_id, _) in found.items()}
+        self.asked.update(f"resolve {each}" for each in wanted)
+        self.asked.update(f"{'ordered ' if in_order[each] else ''}signature of {each}" for each in in_order)
+        return found
+
+    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+        found = super().sketched(references)
+        self.asked.update(
+            [*(f"resolve {each}" for each in references), *(f"sketch of {each}" for each, _ in found.values())]
+        )
+        return found
+
     def sign(self, text: str) -> Signature:
         self.asked.update([f"sign {text}"])
         return super().sign(text)

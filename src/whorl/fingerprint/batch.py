@@ -27,7 +27,7 @@ import numpy.typing as npt
 from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.compiled.first_use import is_compiling, kernel_if_ready
+from whorl.fingerprint.compiled.first_use import give_back, is_compiling, kernel_if_ready
 from whorl.fingerprint.hashing import JoinedWords, join, numbered
 from whorl.fingerprint.minhash.minima import minima_of, minima_of_each, text_minima
 from whorl.fingerprint.scheme import Scheme
@@ -331,18 +331,22 @@ def _in_threads(texts: Iterator[str], first: kernel.Kernel, parts: Parts, worker
             one = idle.pop()
         except IndexError:
             one = kernel.Kernel(first.scheme)
-        try:
-            return _fast(batch, parts, one)
-        finally:
-            idle.append(one)
+        found = _fast(batch, parts, one)
+        # Not one that an error has stopped in the middle.
+        idle.append(one)
+        return found
 
     batches = chunks(texts, len, BATCH_CHARACTERS, BATCH_TEXTS)
-    if workers == 1:
-        yield from map(results, batches)
-        return
-    with ThreadPoolExecutor(workers, "whorl-fingerprint") as pool:
-        for future, _ in _in_order(pool, results, batches, workers):
-            yield future.result()
+    try:
+        if workers == 1:
+            yield from map(results, batches)
+            return
+        with ThreadPoolExecutor(workers, "whorl-fingerprint") as pool:
+            for future, _ in _in_order(pool, results, batches, workers):
+                yield future.result()
+    finally:
+        for one in idle:
+            give_back(one)
 
 
 def _in_processes(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:

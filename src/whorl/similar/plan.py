@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import accumulate, chain
 from typing import Literal
 
 import numpy as np
@@ -46,7 +47,6 @@ from whorl.fingerprint.statistics.hypergeometric import (
     Floats,
     Tails,
     draws_to_meet,
-    min_should_match_for,
     reaches,
     require_probability,
 )
@@ -225,7 +225,7 @@ def make_plan(
     if not groups:
         # Every document of the index is too small to reach the threshold.
         return plan
-    return replace(plan, branches=tuple(_branches(plan, groups, _token_counts(plan, groups, costs))))
+    return replace(plan, branches=tuple(_branches(plan, groups, costs)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,87 +268,82 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
         yield pending
 
 
-def _token_counts(plan: SketchPlan, groups: Sequence[_Group], costs: Costs | None) -> list[int]:
-    """Return how many tokens each group asks."""
+def _branches(plan: SketchPlan, groups: Sequence[_Group], costs: Costs | None) -> Iterator[Branch]:
+    """Yield the branches of groups, each of which asks the number of tokens that costs least."""
     options = [_options(plan, group, costs) for group in groups]
-    counts = [group.token_count for group in groups]
-    open_ones = [place for place, own in enumerate(options) if len(own) > 1]
-    if not open_ones:
-        return counts
-    lengths = [len(options[at]) for at in open_ones]
-    # The engine is asked for what the smallest documents have.
-    nearest = [plan.nearest_size(groups[at].smallest, groups[at].largest) for at in open_ones]
-    own_sizes = nearest if costs is None else [groups[at].smallest for at in open_ones]
-    sizes = np.repeat(np.array(own_sizes, dtype=np.int64), lengths)
-    drawn = np.concatenate([np.array(options[at], dtype=np.int64) for at in open_ones])
-    prices = _imprecision(plan, sizes, drawn) if costs is None else _price(plan, sizes, drawn, costs)
-    for place, own in zip(open_ones, np.split(prices, np.cumsum(lengths)[:-1]), strict=True):
+    drawn = np.array(list(chain.from_iterable(options)), dtype=np.int64)
+    ends = list(accumulate(map(len, options)))
+    lengths = [len(own) for own in options]
+    # The engine is asked for what the smallest documents of a group have.
+    overlaps = [np.repeat([plan.overlap_at(group.smallest) for group in groups], lengths)]
+    if is_open := costs is None and drawn.size > len(groups):
+        nearest = [plan.nearest_size(group.smallest, group.largest) for group in groups]
+        at = (plan.threshold, plan.threshold - _POINTS_BELOW)
+        overlaps += [np.repeat([plan.overlap_at(size, each) for size in nearest], lengths) for each in at]
+    laws = Tails(plan.source_size, np.concatenate(overlaps), np.tile(drawn, len(overlaps)))
+    minima = laws.largest_least(plan.first_recall).reshape(len(overlaps), -1)
+    # Best effort where no minimum holds the recall: one token.
+    least = [np.maximum(1, minima[0]), *([minima[1], minima[1]] if is_open else [])]
+    tails = laws.from_least(np.concatenate(least)).reshape(len(overlaps), -1)
+    prices = np.zeros(drawn.size)
+    if costs is not None:
+        prices = _price(drawn, minima[0], costs)
+    elif is_open:
+        prices = _imprecision(plan, minima[1], tails[1], tails[2])
+    for group, own, end in zip(groups, options, ends, strict=True):
+        some = prices[end - len(own) : end]
         # Where no minimum holds the recall, all tokens reach farthest.
-        if np.isfinite(own).any():
-            counts[place] = options[place][int(np.argmin(own))]
-    return counts
+        place = int(np.argmin(some)) if np.isfinite(some).any() else len(own) - 1
+        row = end - len(own) + place
+        yield _branch(plan, group, own[place], int(least[0][row]), float(tails[0, row]))
 
 
 def _options(plan: SketchPlan, group: _Group, costs: Costs | None) -> range:
     """Return the numbers of tokens among which a group chooses."""
     most = group.token_count
     # Where all shingles are asked the test is exact and nothing can be gained, unless by asking less.
-    if (most == plan.source_size and costs is None) or plan.metric is Metric.B_IN_A:
+    if not most or (most == plan.source_size and costs is None) or plan.metric is Metric.B_IN_A:
         return range(most, most + 1)
     # The smallest documents share the fewest shingles: no promise to them is given away.
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(group.smallest), plan.first_recall, most)
     least = int(most * _LEAST_PART) if costs is None else 1
-    return range(max(min(1, most), least, to_promise), most + 1)
+    return range(max(1, least, to_promise), most + 1)
 
 
-def _imprecision(plan: SketchPlan, sizes: Counts, drawn: Counts) -> Floats:
+def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
     """Return what numbers of tokens cost in precision and in recall that nobody asked for; infinity where none holds.
 
     The law is one of whole numbers: with m tokens no min-should-match may give just the wanted recall, while a few
     tokens fewer often do. The price is the chance to be found 10 points below the threshold plus the recall in excess.
+
+    Args:
+        plan: The plan.
+        minima: The min-should-match of each number, 0 where none holds the recall.
+        recalls: The chances that a document at the threshold has so many.
+        unwanted: Those that one 10 points below has.
     """
-    overlaps = [_overlaps(plan, sizes, plan.threshold), _overlaps(plan, sizes, plan.threshold - _POINTS_BELOW)]
-    laws = Tails(plan.source_size, np.concatenate(overlaps), np.tile(drawn, 2))
-    minima = laws.largest_least(plan.first_recall)[: drawn.size]
-    recalls, unwanted = laws.from_least(np.tile(minima, 2)).reshape(2, -1)
     return np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
 
 
-def _price(plan: SketchPlan, sizes: Counts, drawn: Counts, costs: Costs) -> Floats:
+def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
     """Return what numbers of tokens cost in microseconds, by the module's law; infinity where none holds the recall."""
-    overlaps = _overlaps(plan, sizes, plan.threshold)
-    minima = min_should_match_for(plan.source_size, overlaps, drawn, plan.first_recall)
     candidates = _SHARING / np.maximum(minima - 1, _OF_ONE_TOKEN)
     return np.where(minima > 0, drawn * (costs.look_up + costs.candidate * candidates), np.inf)
 
 
-def _overlaps(plan: SketchPlan, sizes: Counts, threshold: Fraction) -> Counts:
-    # Fractions are slow, and most sizes are the same.
-    known = {size: plan.overlap_at(size, threshold) for size in set(sizes.tolist())}
-    return np.array([known[size] for size in sizes.tolist()], dtype=np.int64)
-
-
-def _branches(plan: SketchPlan, groups: Sequence[_Group], counts: Sequence[int]) -> Iterator[Branch]:
-    """Yield the branches of groups, each of which asks its number of tokens."""
-    size = plan.source_size
-    needed = [plan.overlap_at(group.smallest) for group in groups]
-    laws = Tails(size, needed, counts)
-    # Best effort where no minimum holds the recall: one token.
-    minima = np.maximum(1, laws.largest_least(plan.first_recall))
-    recalls = laws.from_least(minima)
-    for group, count, minimum, recall in zip(groups, counts, minima.tolist(), recalls.tolist(), strict=True):
-        promised = recall >= float(plan.recall) - SLACK
-        second = plan.second_recall
-        # A share that depended on this recall, and so on the source's sketch, would void the second phase's promise.
-        if second is not None and plan.recall <= recall < plan.first_recall:
-            second = Fraction(1)
-        yield Branch(
-            smallest_size=group.smallest,
-            largest_size=group.largest,
-            level=group.level,
-            tokens=range(count),
-            min_should_match=min(minimum, count),
-            recall=recall,
-            second_recall=second,
-            promised=promised,
-        )
+def _branch(plan: SketchPlan, group: _Group, count: int, minimum: int, recall: float) -> Branch:
+    """Return the branch of a group that asks so many tokens."""
+    second = plan.second_recall
+    # A share that depended on this recall, and so on the source's sketch, would void the second phase's promise.
+    if second is not None and plan.recall <= recall < plan.first_recall:
+        second = Fraction(1)
+    return Branch(
+        smallest_size=group.smallest,
+        largest_size=group.largest,
+        level=group.level,
+        tokens=range(count),
+        min_should_match=min(minimum, count),
+        recall=recall,
+        second_recall=second,
+        promised=recall >= float(plan.recall) - SLACK,
+    )

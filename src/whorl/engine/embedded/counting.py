@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import run_starts
 from whorl.context import require_time
-from whorl.engine.embedded.runs import Numbers, Postings, spread
+from whorl.engine.embedded.runs import Numbers, Tokens, spread
 from whorl.engine.embedded.tokens import TokenSnapshot
 from whorl.planning.build import Bool, BoundNode, Nothing, PassageNumbers, SharedBands, SharedTokens, SketchTokens
 
 #: The kinds of tokens, in the order in which runs have them: bucket minima, what sketches are looked up by, and, where
 #: the store has them, the numbers of passages.
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
+_NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,10 +35,13 @@ class Counted:
     scores: npt.NDArray[np.float32]
 
     @classmethod
-    def together(cls, parts: Iterable[tuple[Numbers, npt.NDArray[np.float32]]]) -> Counted:
-        """Return different documents from anywhere."""
-        some = [(np.empty(0, np.int64), np.empty(0, np.float32)), *parts]
-        numbers, scores = (np.concatenate(column) for column in zip(*some, strict=True))
+    def together(cls, parts: Iterable[Counted]) -> Counted:
+        """Return the documents of several parts, by number."""
+        some = [part for part in parts if part.numbers.size]
+        if len(some) == 1:
+            return some[0]
+        numbers = np.concatenate([_NO_NUMBERS, *(part.numbers for part in some)])
+        scores = np.concatenate([_NO_SCORES, *(part.scores for part in some)])
         order = np.argsort(numbers)
         return cls(numbers[order], scores[order])
 
@@ -51,7 +54,7 @@ class Scored(NamedTuple):
     score: float
 
 
-NONE: Final = Counted.together(())
+NONE: Final = Counted(_NO_NUMBERS, _NO_SCORES)
 
 
 def is_countable(plan: BoundNode) -> bool:
@@ -70,21 +73,27 @@ def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
     """
     match plan:
         case SharedTokens(tokens=tokens, min_should_match=minimum, weight=weight):
-            return _counted(snapshot, MINHASH, tokens, max(minimum, 1), weight)
-        case SketchTokens(numbers=numbers, min_should_match=minimum):
-            sizes = (plan.smallest_size, plan.largest_size)
-            return _counted(snapshot, SKETCH, numbers, max(minimum, 1), 1.0, sizes)
+            return _counted(snapshot, MINHASH, [_Wanted(tokens, minimum, weight)])[0]
+        case SketchTokens():
+            return _sketched(snapshot, [plan])[0]
         case PassageNumbers(numbers=numbers):
-            return _counted(snapshot, PASSAGES, numbers, 1, 1.0)
+            return _counted(snapshot, PASSAGES, [_Wanted(numbers)])[0]
         case SharedBands(bands=bands, weight=weight):
             return _banded(snapshot, bands, weight)
         case Bool():
-            must, should, must_not = (
-                [count(child, snapshot) for child in children] for children in (plan.must, plan.should, plan.must_not)
-            )
+            must, should, must_not = (_each(some, snapshot) for some in (plan.must, plan.should, plan.must_not))
             return _combined(must, should, must_not, plan.min_should_match if must else max(plan.min_should_match, 1))
         case _:
             return NONE
+
+
+def _each(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[Counted]:
+    """Count several plans."""
+    # The branches of one search ask for the same tokens.
+    sketched = [each for each in plans if isinstance(each, SketchTokens)]
+    if plans and len(sketched) == len(plans):
+        return _sketched(snapshot, sketched)
+    return [count(each, snapshot) for each in plans]
 
 
 def document_counts(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
@@ -103,60 +112,106 @@ def document_counts(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numb
     return counts
 
 
-def _counted(
-    snapshot: TokenSnapshot,
-    kind: int,
-    wanted: Sequence[int],
-    minimum: int,
-    weight: float,
-    sizes: tuple[int, int | None] | None = None,
-) -> Counted:
-    """Count tokens, each as often as it is wanted."""
-    if minimum > len(wanted):
-        return NONE
-    repeats = Counter(wanted)
+class _Wanted(NamedTuple):
+    """Tokens of which a document must have so many, each counted as often as it is wanted."""
 
-    def found() -> Iterable[tuple[Numbers, npt.NDArray[np.float32]]]:
-        for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
-            require_time()
-            tokens, weights = _possible(repeats, run.kinds[kind])
-            places, counts = _totals(
-                _sums(places, weights[owners]) for owners, places in run.kinds[kind].look_up(tokens)
-            )
-            is_match = (counts >= minimum) & alive[places]
-            if sizes is not None:
-                smallest, largest = sizes
-                own = run.sizes[places]
-                is_match &= own >= smallest if largest is None else (own >= smallest) & (own <= largest)
-            yield run.numbers[places[is_match]], counts[is_match].astype(np.float32) * np.float32(weight)
-
-    return Counted.together(found())
+    tokens: Sequence[int]
+    minimum: int = 1
+    weight: float = 1.0
+    smallest_size: int = 0
+    largest_size: int | None = None
 
 
-def _possible(wanted: Mapping[int, int], postings: Postings) -> tuple[npt.NDArray[np.uint64], Numbers]:
-    """Return tokens and how often each is wanted, of those that can be in an index.
-
-    Tokens of other collections may be longer, and none of our documents has those.
-    """
-    possible = {token: times for token, times in wanted.items() if not token >> postings.token_bits}
-    return np.array(list(possible), np.uint64), np.array(list(possible.values()), np.int64)
-
-
-def _sums(places: Numbers, weights: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the different ones of some places, and the sum of what stands beside each."""
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    starts = run_starts(ordered)
-    return ordered[starts], np.add.reduceat(weights[order], starts) if starts.size else starts
+def _sketched(snapshot: TokenSnapshot, plans: Sequence[SketchTokens]) -> list[Counted]:
+    return _counted(
+        snapshot,
+        SKETCH,
+        [_Wanted(each.numbers, each.min_should_match, 1.0, each.smallest_size, each.largest_size) for each in plans],
+    )
 
 
-def _totals(portions: Iterable[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
-    """Return the different ones of what several portions have, and the sum of what these have beside each."""
-    keys, sums = np.empty(0, np.int64), np.empty(0, np.int64)
-    for count, (some, own) in enumerate(portions):
+def _counted(snapshot: TokenSnapshot, kind: int, wanted: Sequence[_Wanted]) -> list[Counted]:
+    """Count tokens that are wanted in several ways; each is looked up once."""
+    if not snapshot.runs or not wanted:
+        return [NONE] * len(wanted)
+    # Fewer tokens than a document must have are not looked for.
+    asked = [_numbers(each.tokens if each.minimum <= len(each.tokens) else ()) for each in wanted]
+    tokens, _ = _distinct(asked[0] if len(asked) == 1 else np.concatenate(asked))
+    # Tokens of other collections may be longer, and none of our documents has those.
+    tokens = tokens[
+        : int(np.searchsorted(tokens, np.uint64((1 << snapshot.runs[0].kinds[kind].token_bits) - 1), "right"))
+    ]
+    times = [_times(each, tokens) for each in asked]
+    found: list[list[Counted]] = [[] for _ in wanted]
+    for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
         require_time()
-        keys, sums = _sums(np.concatenate([keys, some]), np.concatenate([sums, own])) if count else (some, own)
-    return keys, sums
+        totals = [_NONE_YET] * len(wanted)
+        for owners, places in run.kinds[kind].look_up(tokens):
+            require_time()
+            totals = [_added(total, places, own[owners]) for total, own in zip(totals, times, strict=True)]
+        for (places, counts), each, parts in zip(totals, wanted, found, strict=True):
+            is_match = (counts >= max(each.minimum, 1)) & alive[places]
+            if each.smallest_size:
+                is_match &= run.sizes[places] >= each.smallest_size
+            if each.largest_size is not None:
+                is_match &= run.sizes[places] <= each.largest_size
+            scores = counts[is_match].astype(np.float32) * np.float32(each.weight)
+            parts.append(Counted(run.numbers[places[is_match]], scores))
+    return list(map(Counted.together, found))
+
+
+def _numbers(tokens: Sequence[int]) -> Tokens:
+    try:
+        return np.array(tokens, np.uint64)
+    except OverflowError:
+        return np.array([token for token in tokens if not token >> 64], np.uint64)
+
+
+def _distinct(tokens: Tokens) -> tuple[Tokens, Numbers]:
+    """Return the different ones of some tokens, ascending, and how often each is there."""
+    ordered = np.sort(tokens)
+    starts = run_starts(ordered)
+    return ordered[starts], np.diff(starts, append=ordered.size)
+
+
+def _times(tokens: Tokens, among: Tokens) -> Numbers:
+    """Return how often each of the tokens of an ascending array is wanted."""
+    distinct, counts = _distinct(tokens)
+    if distinct.size == among.size:
+        return counts
+    times = np.zeros(among.size, np.int64)
+    places = np.searchsorted(among, distinct)
+    is_there = places < among.size
+    times[places[is_there]] = counts[is_there]
+    return times
+
+
+#: The different ones of some places, ascending, and what each has been counted so far.
+_Totals: TypeAlias = tuple[Numbers, Numbers]
+_NONE_YET: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
+
+
+def _added(total: _Totals, places: Numbers, times: Numbers) -> _Totals:
+    """Return what places are counted when each of some more counts so many times, or not at all."""
+    if not times.all():
+        is_any = times > 0
+        places, times = places[is_any], times[is_any]
+    if not total[0].size:
+        return _sums(places, times)
+    return _sums(np.concatenate([total[0], places]), np.concatenate([total[1], times]))
+
+
+def _sums(places: Numbers, times: Numbers) -> _Totals:
+    """Return the different ones of some places, and the sum of what stands beside each, at least 1."""
+    if not places.size:
+        return _NONE_YET
+    # Sorting numbers is many times as fast as sorting places by them; both together have far less than 64 bits.
+    bits = int(times.max()).bit_length()
+    together = places << bits | times
+    together.sort()
+    ordered = together >> bits
+    starts = run_starts(ordered)
+    return ordered[starts], np.add.reduceat(together & ((1 << bits) - 1), starts)
 
 
 def _banded(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: float) -> Counted:
@@ -167,31 +222,30 @@ def _banded(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: flo
     for number, band in enumerate(members):
         for token in band:
             own_bands.setdefault(token, []).append(number)
-    wanted = dict.fromkeys(own_bands, 1)
 
-    def found() -> Iterable[tuple[Numbers, npt.NDArray[np.float32]]]:
+    def found() -> Iterable[Counted]:
         for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
             require_time()
-            tokens, _ = _possible(wanted, run.kinds[MINHASH])
-            some = [own_bands[token] for token in tokens.tolist()]
+            possible = [token for token in own_bands if not token >> run.kinds[MINHASH].token_bits]
+            some = [own_bands[token] for token in possible]
             lengths = np.array([len(own) for own in some], np.int64)
             listed = np.array(list(chain.from_iterable(some)), np.int64)
-            keys, counts = _totals(
-                _in_bands(owners, places, listed, lengths, len(bands))
-                for owners, places in run.kinds[MINHASH].look_up(tokens)
-            )
+            totals = _NONE_YET
+            for owners, places in run.kinds[MINHASH].look_up(np.array(possible, np.uint64)):
+                require_time()
+                keys = _in_bands(owners, places, listed, lengths, len(bands))
+                totals = _added(totals, keys, np.ones_like(keys))
+            keys, counts = totals
             whole = keys[counts == needed[keys % len(bands)]] // len(bands)
             places, matching = _sums(whole, np.ones_like(whole))
             places, matching = places[alive[places]], matching[alive[places]]
-            yield run.numbers[places], matching.astype(np.float32) * np.float32(weight)
+            yield Counted(run.numbers[places], matching.astype(np.float32) * np.float32(weight))
 
     return Counted.together(found())
 
 
-def _in_bands(
-    owners: Numbers, places: Numbers, listed: Numbers, lengths: Numbers, bands: int
-) -> tuple[Numbers, Numbers]:
-    """Return a key for each place and band, and how many of the band's tokens are there.
+def _in_bands(owners: Numbers, places: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
+    """Return the key of a place and a band, for each token there that the band has.
 
     Args:
         owners: Indices of tokens; int64 array of shape (n,).
@@ -202,14 +256,18 @@ def _in_bands(
     """
     firsts = np.cumsum(lengths) - lengths
     of_bands = listed[spread(firsts[owners], lengths[owners])]
-    keys = np.repeat(places, lengths[owners]) * bands + of_bands
-    return _sums(keys, np.ones_like(keys))
+    return np.repeat(places, lengths[owners]) * bands + of_bands
 
 
-def _combined(must: list[Counted], should: list[Counted], must_not: list[Counted], minimum: int) -> Counted:
+def _combined(must: Sequence[Counted], should: Sequence[Counted], must_not: Sequence[Counted], minimum: int) -> Counted:
     """Match as Lucene's BooleanQuery does."""
     if minimum > len(should) or not (must or should):
         return NONE
+    if minimum == 1 and not (must or must_not):
+        # Branches of a search are of different sizes, so no document is in two of them.
+        either = Counted.together(should)
+        if (either.numbers[1:] != either.numbers[:-1]).all():
+            return either
     parts = [*must, *should]
     numbers, inverse = np.unique(np.concatenate([part.numbers for part in parts]), return_inverse=True)
     scores = np.bincount(inverse, np.concatenate([part.scores for part in parts]), numbers.size)

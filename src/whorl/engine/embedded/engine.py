@@ -17,10 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Self, TypeVar
 
 import numpy as np
-from tantivy import Query
 
-from whorl.engine.embedded.contents import Contents
-from whorl.engine.embedded.counting import PASSAGES, best, count, document_counts, is_countable
+from whorl.engine.embedded.counting import PASSAGES, document_counts
 from whorl.engine.embedded.folder import (
     INDEX,
     LOCK,
@@ -31,29 +29,25 @@ from whorl.engine.embedded.folder import (
     prepare_folder,
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
-from whorl.engine.embedded.ordering import sort_hits
 from whorl.engine.embedded.preparation import Preparation, passages_there
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records, WriteLock
-from whorl.engine.embedded.schema import SCHEMA, Change
-from whorl.engine.embedded.words import Found
+from whorl.engine.embedded.schema import Change
+from whorl.engine.embedded.search import Search
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
-from whorl.engine.references import Role, candidates
 from whorl.errors import StoreError
 from whorl.fingerprint.batch import Parts, hashed
-from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
-from whorl.model import Document, Hit, Order, Page, Stored
+from whorl.model import Document, Order, Page, Stored
 from whorl.planning.build import BoundPlan
 from whorl.planning.clauses import Kind
 from whorl.planning.fields import Fields
 
 #: Documents stored but not yet searchable in a long run of `index`, at most: what a crash leaves to be applied.
 COMMIT_EVERY = 2048
-_PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
 _DEFAULT_SCHEME = Scheme()
 _Answer = TypeVar("_Answer")
 
@@ -116,6 +110,7 @@ class EmbeddedEngine:
                 folder / INDEX, self._records.store, self._preparation.token_bits, self._merging_ended
             )
             opened.callback(self._index.close)
+            self._search = Search(self._records, self._index, scheme.profile, self._preparation.words)
             self._apply_leftovers()
             self._opened = opened.pop_all()
 
@@ -244,11 +239,11 @@ class EmbeddedEngine:
             changed = {}
         writer = self._index.writer(self._present, self._merged.wait)
         try:
-            there = self._records.ids(list(changed))
+            there = {each.number for each in self._records.ids(list(changed))}
             # First, since an id that came back has another number.
             if gone := [Change(each, changed[each], None) for each in changed if each not in there]:
                 writer.replace(gone)
-            for some in self._preparation.changes(self._records.numbered(there)):
+            for some in self._preparation.changes(self._records.numbered(sorted(there))):
                 writer.replace(some)
             if changed:
                 self._commit(writer)
@@ -366,24 +361,15 @@ class EmbeddedEngine:
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         """Return the ids of the documents that references name, by reference."""
         self._require_usable()
-        resolved = {each: self._resolved(each) for each in references}
-        self._require_gone([each for each, document_id in resolved.items() if document_id is None])
-        return {reference: document_id for reference, document_id in resolved.items() if document_id is not None}
-
-    def _resolved(self, reference: str) -> str | None:
-        """Return the id of the document that a reference names, or None when there is none."""
-        if reference != well_formed(reference):
-            return None
-        for role, value in candidates(reference):
-            document_id = value if role == "key" else self._records.by_handle(_PROPERTIES[role], value)
-            if document_id is not None and self._records.heads([document_id]):
-                return document_id
-        return None
+        found = self._search.named(references, self._records.names)
+        return {reference: document_id for reference, (document_id, _) in found}
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of documents, by id, always in order and with their repeats."""
         self._require_usable()
-        texts = self._records.texts(wanted)
+        return self._signatures(self._records.texts(wanted))
+
+    def _signatures(self, texts: Mapping[str, str]) -> Mapping[str, Signature]:
         found = hashed(texts.values(), self._scheme, Parts.MINIMA, workers=1)
         return {each: Signature(self._scheme, own.minima[:, 0]) for each, own in zip(texts, found, strict=True)}
 
@@ -419,15 +405,15 @@ class EmbeddedEngine:
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         """Return ids, and signatures or None, by reference."""
-        ids = self.resolve(wanted)
-        signatures = self.signatures({document_id: wanted[reference] for reference, document_id in ids.items()})
-        return {reference: (document_id, signatures.get(document_id)) for reference, document_id in ids.items()}
+        self._require_usable()
+        named = dict(self._search.named(wanted, self._records.texts))
+        signatures = self._signatures(dict(named.values()))
+        return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         """Return ids, and sketches or None, by reference."""
-        ids = self.resolve(references)
-        sketches = self.sketches(list(ids.values()))
-        return {reference: (document_id, sketches.get(document_id)) for reference, document_id in ids.items()}
+        self._require_usable()
+        return dict(self._search.named(references, self._records.sketches))
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         """Yield all documents with their sketches, in the order of their ids; the mark is the last id."""
@@ -438,15 +424,7 @@ class EmbeddedEngine:
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         """Run a bound plan, and return its hits with their sketches."""
-
-        def found() -> Candidates:
-            total, some, warnings = self._found(plan, start, rows)
-            known = self._records.candidates([each for each, _ in some])
-            self._require_gone([each for each, _ in some if each not in known])
-            hits = ((Hit(each, known[each][0], score), known[each][1]) for each, score in some if each in known)
-            return Candidates(total - len(some) + len(known), tuple(hits), warnings)
-
-        return self._mended(found)
+        return self._mended(lambda: self._search.candidates(plan, start, rows))
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""
@@ -471,7 +449,7 @@ class EmbeddedEngine:
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan."""
-        return self._mended(lambda: self._page(plan, start, rows, order))
+        return self._mended(lambda: self._search.page(plan, start, rows, order))
 
     def _mended(self, search: Callable[[], _Answer]) -> _Answer:
         """Return what a search finds, for which the index is made again where it is broken."""
@@ -486,60 +464,6 @@ class EmbeddedEngine:
             return search()
         except IndexBrokenError as error:
             raise StoreError(self._index_failure(error)) from error
-
-    def _page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
-        # All of them where there is an order: the index knows none of values.
-        first, most = (0, self._records.count()) if order else (start, rows)
-        total, found, warnings = self._found(plan, first, most)
-        if order:
-            ids = [document_id for document_id, _ in found]
-            found = sort_hits(found, self._heads(ids), order)[start : start + rows]
-        names = self._records.names([document_id for document_id, _ in found])
-        # What is missing is being deleted at this moment.
-        self._require_gone([each for each, _ in found if each not in names])
-        hits = tuple(Hit(each, names[each], score) for each, score in found if each in names)
-        return Page(total - len(found) + len(hits), hits, warnings)
-
-    def _found(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
-        """Return how many documents match, ids and scores of a page of them, and warnings."""
-        return (self._counted if is_countable(plan.root) else self._matching)(plan, start, rows)
-
-    def _counted(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
-        """Do so where the plan asks for nothing but tokens."""
-        counted = count(plan.root, self._index.tokens())
-        numbers = best(counted, start, rows, self._records.ids)
-        missing = [each.number for each in numbers if not each.id]
-        self._require_gone(missing)
-        found = [(each.id, each.score) for each in numbers if each.id]
-        return counted.numbers.size - len(missing), found, plan.warnings
-
-    def _matching(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
-        """Do so for a plan of any kind."""
-        contents = Contents(self._index, self._records, self._preparation.words)
-        translation = translate(plan, self._scheme.profile, contents)
-        contents.require_time_for_all()
-        total, found = self._index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
-        return total, found, translation.warnings
-
-    def _require_gone(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError where the index has documents that the records lack, and that nobody has deleted.
-
-        Args:
-            missing: Their ids or their numbers.
-        """
-        reached = self._index.reached() if missing else None
-        changed = None if reached is None else self._records.changed_since(reached[0])
-        if changed is None:
-            return
-        lost = set(missing) - set(changed) - set(changed.values())
-        ids = [each for each in lost if isinstance(each, str) and each == well_formed(each)]
-        with suppress(IndexBrokenError):
-            _, known = self._index.matches(Query.term_set_query(SCHEMA, "id", ids), 0, len(ids), is_ranked=False)
-            for each in [*(each for each in lost if isinstance(each, int)), *(each for each, _ in known)]:
-                self._records.refuse(f"document {each!r} is not where it was")
-
-    def _heads(self, ids: Collection[str]) -> dict[str, Document]:
-        return {each: document for each, (document, _) in self._records.heads(ids).items()}
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return what `search` would ask the index, with numbers of tokens in the place of tokens."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import zstandard
 
@@ -35,6 +35,9 @@ from whorl.planning.clauses import Kind
 FORMAT = "6"
 #: Properties that a document can be named by, beside its id.
 HANDLES = ("DBID", "LID")
+
+#: What documents are chosen by.
+_Key: TypeAlias = Literal["number", "id"]
 
 # What a row says of a document is in sealed blobs; id, size and handles stand beside them to be looked for.
 _TABLES = """
@@ -62,6 +65,30 @@ class Record:
     """A document to be stored, and its sketch."""
 
     document: Document
+    sketch: Sketch
+
+
+class Identified(NamedTuple):
+    """A document's number and its id."""
+
+    number: int
+    id: str
+
+
+class Named(NamedTuple):
+    """A document, and what it is called."""
+
+    number: int
+    id: str
+    name: str
+
+
+class Candidate(NamedTuple):
+    """What is judged of a document, and what it is called."""
+
+    number: int
+    id: str
+    name: str
     sketch: Sketch
 
 
@@ -289,6 +316,10 @@ class Records:
         name, properties, digest = json.loads(self._opened(_label("head", number, document_id), head))
         return Document(document_id, text, name, properties), digest
 
+    def _name(self, number: int, document_id: str, head: object) -> str:
+        name, _, _ = json.loads(self._opened(_label("head", number, document_id), head))
+        return str(name)
+
     def _sketch(self, number: int, document_id: str, sketch: object) -> Sketch:
         return decode(self._opened(_label("sketch", number, document_id), sketch), self._sketch_scheme)
 
@@ -312,14 +343,18 @@ class Records:
         entries = [json.loads(self._opened("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
         return [(name, Kind[kind]) for name, kind in sorted(entries)]
 
-    def ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return ids by number, of those documents that exist."""
-        return {number: each for number, each, _ in self._some("size", "number", numbers)}
+    def ids(self, numbers: Sequence[int]) -> Iterator[Identified]:
+        """Yield numbers and ids of the documents of some numbers, of those that exist."""
+        return (Identified(number, each) for number, each, _ in self._some("size", "number", numbers))
+
+    def named(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[Named]:
+        """Yield what the documents of some numbers or ids are called, of those that exist, in any order."""
+        for number, each, head in self._some("head", key, values):
+            yield Named(number, each, self._name(number, each, head))
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         """Return names by id, of those documents that exist."""
-        some = self._by_id("head", ids)
-        return {each: json.loads(self._opened(_label("head", number, each), head))[0] for number, each, head in some}
+        return {each: self._name(number, each, head) for number, each, head in self._by_id("head", ids)}
 
     def heads(self, ids: Iterable[str]) -> dict[str, tuple[Document, str]]:
         """Return documents without their texts, and their digests, by id, of those that exist."""
@@ -333,18 +368,16 @@ class Records:
         """Return sketches by id, of those documents that exist."""
         return {each: self._sketch(number, each, sketch) for number, each, sketch in self._by_id("sketch", ids)}
 
-    def candidates(self, ids: Iterable[str]) -> dict[str, tuple[str, Sketch]]:
-        """Return names and sketches by id, of those documents that exist."""
-        return {
-            each: (self._head(number, each, head)[0].name, self._sketch(number, each, sketch))
-            for number, each, head, sketch in self._by_id("head, sketch", ids)
-        }
+    def candidates(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[Candidate]:
+        """Yield what is judged of the documents of some numbers or ids, of those that exist, in any order."""
+        for number, each, head, sketch in self._some("head, sketch", key, values):
+            yield Candidate(number, each, self._name(number, each, head), self._sketch(number, each, sketch))
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return ids, names and sketches of the documents whose ids come next, by code point."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
         return [
-            (each, self._head(number, each, head)[0].name, self._sketch(number, each, sketch))
+            (each, self._name(number, each, head), self._sketch(number, each, sketch))
             for number, each, head, sketch in self._read(wanted, (after, rows))
         ]
 
@@ -373,9 +406,9 @@ class Records:
 
     def _opened(self, label: str, sealed: object) -> bytes:
         """Return what `_sealed` has sealed under the same label."""
-        if not isinstance(sealed, bytes) or _sealed(label, sealed[:-_SEAL_BYTES]) != sealed:
+        if not isinstance(sealed, bytes) or not sealed.endswith(_seal(label, blob := sealed[:-_SEAL_BYTES])):
             self.refuse(f"{label} is not what was stored")
-        return sealed[:-_SEAL_BYTES]
+        return blob
 
     def refuse(self, detail: str) -> NoReturn:
         """Raise the StoreError that tells of damage."""
@@ -460,7 +493,11 @@ def _label(part: str, number: int, document_id: str) -> str:
 
 def _sealed(label: str, blob: bytes) -> bytes:
     """Return a blob with a check sum of it and of what it is, which is another one's elsewhere."""
-    return blob + zlib.crc32(blob, zlib.crc32(label.encode())).to_bytes(_SEAL_BYTES, "big")
+    return blob + _seal(label, blob)
+
+
+def _seal(label: str, blob: bytes) -> bytes:
+    return zlib.crc32(blob, zlib.crc32(label.encode())).to_bytes(_SEAL_BYTES, "big")
 
 
 @contextmanager

@@ -18,13 +18,16 @@ from whorl.fingerprint.scheme import Scheme
 
 _log = logging.getLogger("whorl.fingerprint")
 
-
+#: Kernels that wait for more texts, at most; of each some megabytes are in use.
+MOST_IDLE = 4
 #: The process that compiles, once it was started.
 _started: list[subprocess.Popen[bytes]] = []
+#: By scheme. To make a kernel, and to see whether its loops are on disk, takes longer than to read most texts.
+_idle: dict[Scheme, list[kernel.Kernel]] = {}
 
 
 def kernel_if_ready(scheme: Scheme) -> kernel.Kernel | None:
-    """Return a kernel, or None where the plain route has to do.
+    """Return a kernel that nobody else uses, or None where the plain route has to do.
 
     It has to where numba is missing or does not work here (with this numpy, say), where the scheme is not one that the
     loops know, and while another process compiles the loops for this machine; that process is started here when they
@@ -32,6 +35,8 @@ def kernel_if_ready(scheme: Scheme) -> kernel.Kernel | None:
     """
     if not (scheme.fills_every_bucket and scheme.unit == "words" and kernel.is_available()):
         return None
+    with suppress(KeyError, IndexError):
+        return _idle[scheme].pop()
     try:
         if not kernel.is_kept():
             if not _started:
@@ -42,6 +47,12 @@ def kernel_if_ready(scheme: Scheme) -> kernel.Kernel | None:
     except ImportError as problem:
         _warn(str(problem))
         return None
+
+
+def give_back(one: kernel.Kernel) -> None:
+    """Let others have a kernel that `kernel_if_ready` has returned and that nothing has stopped in the middle."""
+    if sum(map(len, list(_idle.values()))) < MOST_IDLE:
+        _idle.setdefault(one.scheme, []).append(one)
 
 
 def is_compiling() -> bool:

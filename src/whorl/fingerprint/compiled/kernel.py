@@ -76,7 +76,8 @@ class Kernel:
         self._loops = _load_loops()
         self._layout = layout(scheme.profile)
         self._slow_words = _slow_words(scheme.profile)
-        units = 2 * WINDOW + plain.BUFFER_UNITS
+        self._window = WINDOW
+        units = 2 * self._window + plain.BUFFER_UNITS
         self._work = Work(
             words=np.zeros(2 * units + PADDING, np.uint16),
             starts=np.empty(units + 1, np.int32),
@@ -180,7 +181,7 @@ class Kernel:
         holds, so that each shingle is found once.
         """
         rest, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
-        for stretch in _windows(texts):
+        for stretch in _windows(texts, self._window):
             raw = b"".join((rest, *stretch.parts)) if rest or stretch.texts > 1 else stretch.parts[0]
             ends = list(accumulate(map(len, stretch.parts), initial=len(rest)))
             ends[0] = 0
@@ -265,18 +266,18 @@ class _Stretch(NamedTuple):
         return len(self.parts)
 
 
-def _windows(texts: Sequence[str]) -> Iterator[_Stretch]:
-    """Cut texts into stretches of at most WINDOW characters."""
+def _windows(texts: Sequence[str], window: int) -> Iterator[_Stretch]:
+    """Cut texts into stretches of at most so many characters."""
     parts: list[bytes] = []
     size = 0
     for text in texts:
-        if parts and size + len(text) > WINDOW:
+        if parts and size + len(text) > window:
             yield _Stretch(parts, len(parts))
             parts, size = [], 0
         start = 0
-        while len(text) - start > WINDOW:
-            yield _Stretch([_utf_16(text[start : start + WINDOW])], 0)
-            start += WINDOW
+        while len(text) - start > window:
+            yield _Stretch([_utf_16(text[start : start + window])], 0)
+            start += window
         parts.append(_utf_16(text[start:]))
         size += len(text) - start
         if start:  # what is left of a long text stands alone

@@ -248,7 +248,10 @@ def require_probability(name: str, value: Fraction) -> None:
 
 
 def _whole(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
-    return tuple(np.asarray(part, dtype=np.int64) for part in np.broadcast_arrays(*parts))
+    whole = [np.asarray(part, dtype=np.int64) for part in parts]
+    # Broadcasting takes longer than most of what is done with a few numbers.
+    same = all(part.shape == whole[0].shape for part in whole)
+    return tuple(whole if same else np.broadcast_arrays(*whole))
 
 
 def _require_counts(population: Counts, good: Counts, drawn: Counts) -> None:
@@ -285,7 +288,9 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
     Returns:
         Array of shape (laws, 2 * terms.size + 1); the last column is the sum of all terms.
     """
-    above, below = _falling(n, k, m, middle, terms), _falling(n, n - k, m, m - middle, terms)
+    # In one call: of few laws it is the number of calls that takes the time.
+    good, at = np.concatenate([k, n - k]), np.concatenate([middle, m - middle])
+    above, below = _falling(np.tile(n, 2), good, np.tile(m, 2), at, terms).reshape(2, n.size, -1)
     weights = np.concatenate([above[:, ::-1], np.ones((len(above), 1)), below], axis=1)
     return np.asarray(np.cumsum(weights, axis=1))
 

@@ -1,0 +1,166 @@
+"""Finds documents, counted in the runs of tokens or matched in tantivy, and reads what the records say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol, TypeVar
+
+from tantivy import Query
+
+from whorl.engine.embedded.contents import Contents
+from whorl.engine.embedded.counting import best, count, is_countable
+from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.engine.embedded.index import InvertedIndex
+from whorl.engine.embedded.ordering import sort_hits
+from whorl.engine.embedded.queries import translate
+from whorl.engine.embedded.records import Records
+from whorl.engine.embedded.schema import SCHEMA
+from whorl.engine.embedded.words import Found
+from whorl.engine.protocol import Candidates
+from whorl.engine.references import Role, candidates
+from whorl.fingerprint.hashing import well_formed
+from whorl.model import Hit, Order, Page
+from whorl.planning.build import BoundPlan
+
+_PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
+_Known = TypeVar("_Known")
+
+
+class _Numbered(Protocol):
+    @property
+    def number(self) -> int: ...
+    @property
+    def id(self) -> str: ...
+
+
+_Row = TypeVar("_Row", bound=_Numbered)
+
+
+class Search:
+    """Runs bound plans.
+
+    Args:
+        records: Of the store.
+        index: Of the store; an IndexBrokenError from here says that it has to be made again.
+        profile: How texts are split into words.
+        words: Does so.
+    """
+
+    def __init__(self, records: Records, index: InvertedIndex, profile: str, words: Callable[[str], list[str]]) -> None:
+        self._records, self._index, self._profile, self._words = records, index, profile, words
+
+    def page(self, plan: BoundPlan, start: int, rows: int, order: Sequence[Order]) -> Page:
+        """Return a page of hits."""
+        if order:
+            # All of them: the index knows none of values.
+            total, found, warnings = self._ids(plan)
+            heads = self._records.heads([each for each, _ in found])
+            known = {each: document for each, (document, _) in heads.items()}
+            found = sort_hits(found, known, order)[start : start + rows]
+            names = {each: known[each].name for each, _ in found if each in known}
+        elif is_countable(plan.root):
+            total, counted = self._counted(plan, start, rows, lambda numbers: self._records.named("number", numbers))
+            return Page(total, tuple(Hit(each.id, each.name, score) for each, score in counted), plan.warnings)
+        else:
+            total, found, warnings = self._matching(plan, start, rows)
+            names = {each.id: each.name for each in self._records.named("id", [each for each, _ in found])}
+        # What is missing is being deleted at this moment.
+        self.require_gone([each for each, _ in found if each not in names])
+        hits = tuple(Hit(each, names[each], score) for each, score in found if each in names)
+        return Page(total - len(found) + len(hits), hits, warnings)
+
+    def candidates(self, plan: BoundPlan, start: int, rows: int) -> Candidates:
+        """Return a page of hits with their sketches."""
+        if is_countable(plan.root):
+            total, some = self._counted(plan, start, rows, lambda numbers: self._records.candidates("number", numbers))
+            hits = tuple((Hit(each.id, each.name, score), each.sketch) for each, score in some)
+            return Candidates(total, hits, plan.warnings)
+        total, found, warnings = self._matching(plan, start, rows)
+        known = {each.id: each for each in self._records.candidates("id", [each for each, _ in found])}
+        self.require_gone([each for each, _ in found if each not in known])
+        hits = tuple((Hit(each, known[each].name, score), known[each].sketch) for each, score in found if each in known)
+        return Candidates(total - len(found) + len(hits), hits, warnings)
+
+    def _ids(self, plan: BoundPlan) -> tuple[int, list[Found], tuple[str, ...]]:
+        """Return how many documents match, their ids and scores, and warnings."""
+        every = self._records.count()
+        if not is_countable(plan.root):
+            return self._matching(plan, 0, every)
+        total, counted = self._counted(plan, 0, every, self._records.ids)
+        return total, [(each.id, score) for each, score in counted], plan.warnings
+
+    def _counted(
+        self, plan: BoundPlan, start: int, rows: int, read: Callable[[Sequence[int]], Iterable[_Row]]
+    ) -> tuple[int, list[tuple[_Row, float]]]:
+        """Return how many documents match a plan of tokens alone, and a page of them with their scores.
+
+        Args:
+            plan: The plan.
+            start: Hits before the page.
+            rows: Hits on it.
+            read: Reads what is known of documents by their numbers.
+        """
+        counted = count(plan.root, self._index.tokens())
+        known: dict[int, _Row] = {}
+
+        def ids(numbers: Sequence[int]) -> Mapping[int, str]:
+            # Mostly these are the page. If they are many more, of most of them nothing else is wanted.
+            if len(numbers) > rows:
+                return {each.number: each.id for each in self._records.ids(numbers)}
+            known.update((each.number, each) for each in read(numbers))
+            return {number: each.id for number, each in known.items()}
+
+        page = best(counted, start, rows, ids)
+        ids([each.number for each in page if each.id and each.number not in known])
+        missing = [each.number for each in page if each.number not in known]
+        self.require_gone(missing)
+        found = [(known[each.number], each.score) for each in page if each.number in known]
+        return counted.numbers.size - len(missing), found
+
+    def _matching(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[Found], tuple[str, ...]]:
+        """Return how many documents match a plan of any kind, ids and scores of a page of them, and warnings."""
+        contents = Contents(self._index, self._records, self._words)
+        translation = translate(plan, self._profile, contents)
+        contents.require_time_for_all()
+        total, found = self._index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
+        return total, found, translation.warnings
+
+    def named(
+        self, references: Collection[str], known: Callable[[list[str]], Mapping[str, _Known]]
+    ) -> Iterator[tuple[str, tuple[str, _Known]]]:
+        """Yield the references that name a document, each with its id and what is known of it.
+
+        Args:
+            references: Each once.
+            known: Reads that by ids.
+        """
+        found = [(each, self._meant(each, known)) for each in references]
+        self.require_gone([each for each, document in found if document is None])
+        return ((reference, document) for reference, document in found if document is not None)
+
+    def _meant(self, reference: str, known: Callable[[list[str]], Mapping[str, _Known]]) -> tuple[str, _Known] | None:
+        if reference != well_formed(reference):
+            return None
+        for role, value in candidates(reference):
+            document_id = value if role == "key" else self._records.by_handle(_PROPERTIES[role], value)
+            if document_id is not None and (found := known([document_id])):
+                return document_id, found[document_id]
+        return None
+
+    def require_gone(self, missing: Sequence[str] | Sequence[int]) -> None:
+        """Raise StoreError where the index has documents that the records lack, and that nobody has deleted.
+
+        Args:
+            missing: Their ids or their numbers.
+        """
+        reached = self._index.reached() if missing else None
+        changed = None if reached is None else self._records.changed_since(reached[0])
+        if changed is None:
+            return
+        lost = set(missing) - set(changed) - set(changed.values())
+        ids = [each for each in lost if isinstance(each, str) and each == well_formed(each)]
+        with suppress(IndexBrokenError):
+            _, known = self._index.matches(Query.term_set_query(SCHEMA, "id", ids), 0, len(ids), is_ranked=False)
+            for each in [*(each for each in lost if isinstance(each, int)), *(each for each, _ in known)]:
+                self._records.refuse(f"document {each!r} is not where it was")

@@ -1,0 +1,82 @@
+"""What a search reads of the records, and what it makes of documents that are not there any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from whorl import Store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.model import Document
+
+COUNT = 30
+TEXT = " ".join(f"word{number}" for number in range(60))
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
+    folder: Path = tmp_path_factory.mktemp("search") / "store"
+    with EmbeddedEngine(folder) as opened:
+        opened.index(
+            Document(f"copy {number:02}", TEXT[: len(TEXT) - 100 * (number % 2)], f"name {number}")
+            for number in reversed(range(COUNT))
+        )
+        opened.index([Document("7", "quite other words than all of these", "", {"DBID": 9})])
+        opened.refresh()
+        yield opened
+
+
+@pytest.fixture
+def read(engine: EmbeddedEngine) -> Iterator[list[str]]:
+    """
+    The statements that the records are read by.
+    """
+    statements: list[str] = []
+    engine._records._reader.set_trace_callback(statements.append)
+    yield statements
+    engine._records._reader.set_trace_callback(None)
+
+
+def test_a_similar_search_reads_the_source_and_its_candidates(engine: EmbeddedEngine, read: list[str]) -> None:
+    """
+    Each in one statement: the source with its sketch, candidates with their names.
+    """
+    found = Store(engine).similar("copy 00", threshold=50, rows=COUNT).found
+    assert [(each.hit.id, each.hit.name) for each in found[:3]] == [
+        ("copy 02", "name 2"),
+        ("copy 04", "name 4"),
+        ("copy 06", "name 6"),
+    ]
+    assert len(found) == COUNT - 1
+    assert len(read) == 2
+
+
+@pytest.mark.parametrize(("start", "rows"), [(0, COUNT), (0, 4), (13, 4), (14, 3), (28, 9), (0, 0)])
+def test_a_page_of_equals_is_in_the_order_of_ids(
+    engine: EmbeddedEngine, read: list[str], start: int, rows: int
+) -> None:
+    """
+    Where more documents score the same than the page has, their ids are read, and names of those on the page alone.
+    """
+    page = Store(engine).search('FINGERPRINT:"copy 00"', start=start, rows=rows)
+    halves = [*range(0, COUNT, 2), *range(1, COUNT, 2)]
+    assert page.total == COUNT
+    assert [hit.id for hit in page.hits] == [f"copy {number:02}" for number in halves[start : start + rows]]
+    assert [hit.name for hit in page.hits] == [f"name {number}" for number in halves[start : start + rows]]
+    assert sum("head" in each for each in read) <= 1
+
+
+def test_a_reference_and_its_sketch(engine: EmbeddedEngine) -> None:
+    """
+    Digits are a DBID before they are an id; what names nothing is not there.
+    """
+    sketched = engine.sketched(["9", "7", "8", "copy 00", "lone \ud800"])
+    assert {reference: document_id for reference, (document_id, _) in sketched.items()} == {
+        "9": "7",
+        "7": "7",
+        "copy 00": "copy 00",
+    }
+    assert sketched["9"][1] == engine.sketches(["7"])["7"]
+    assert engine.signed({"9": True})["9"] == ("7", engine.sign("quite other words than all of these"))
