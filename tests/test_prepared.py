@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from whorl import Store
+from whorl import Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import Candidates
 from whorl.errors import ParameterError
@@ -280,3 +280,28 @@ def test_a_similar_search_is_made_ready_once(store: Store, engine: Watched) -> N
     with pytest.raises(ParameterError, match="rows must be 0 to"):
         prepared.search(rows=-1)
     assert len(engine.asked) == 4
+
+
+@pytest.mark.slow
+def test_no_hit_is_told_to_share_less_than_was_asked_for(tmp_path: Path) -> None:
+    """
+    What was counted to find a hit is told of it: an estimate from sketches may lie below the threshold.
+    """
+    source = [f"s{at}" for at in range(6_000)]
+
+    def documents() -> Iterator[Document]:
+        yield Document("source", " ".join(source))
+        for number in range(30):
+            # Some 5.2 to 5.5 % of both together.
+            yield Document(
+                f"d{number}", " ".join([*source[: 600 + number], *(f"d{number}x{at}" for at in range(5_400))])
+            )
+
+    with open_store(tmp_path / "store") as store:
+        store.index(documents())
+        prepared = store.prepare("FINGERPRINT:source_5_99", calibrated=True)
+        ids = [hit.id for hit in prepared.search(rows=100).hits]
+        assert len(ids) > 25
+        shares = [told.estimate.shares.jaccard for told in prepared.measured(ids).values() if told.estimate]
+        assert len(shares) == len(ids)
+        assert min(shares) >= 0.05

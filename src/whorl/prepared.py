@@ -217,7 +217,18 @@ class PreparedQuery:
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
         """Return what hits share with the query's source, by id; nothing unless it has just one."""
-        return measure(self._sources, self._references[0], ids) if len(self._references) == 1 else {}
+        if len(self._references) != 1:
+            return {}
+        measured = measure(self._sources, self._references[0], ids)
+        # What was counted to find a hit is told of it, not an estimate that may lie below the threshold.
+        exact = {
+            found.hit.id: found.estimate
+            for (reference, _), verified in self._verified.items()
+            if reference == self._references[0]
+            for found in verified.kept
+            if found.estimate.is_exact
+        }
+        return {each: replace(told, estimate=exact.get(each, told.estimate)) for each, told in measured.items()}
 
     def explain(self, *, start: int = 0, rows: int = 10) -> Explanation:
         """Return what a search would do."""

@@ -25,9 +25,11 @@ from whorl.service.routes.documents import documents_routes
 from whorl.service.routes.duplicates import Found, duplicates_routes
 from whorl.service.routes.health import health_routes
 from whorl.service.routes.page import page_routes
+from whorl.service.routes.passages import passages_routes
 from whorl.service.routes.search import search_routes
 from whorl.service.routes.similar import similar_routes
 from whorl.service.routes.sources import sources_routes
+from whorl.service.routes.store import store_routes
 from whorl.service.routes.text import text_routes
 from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
@@ -89,9 +91,13 @@ def create_app(
     app.include_router(search_routes(store))
     app.include_router(similar_routes(store))
     app.include_router(sources_routes(store))
-    app.include_router(documents_routes(store, Uploads(store, settings, writes, memory)))
+    app.include_router(store_routes(store, is_read_only=settings.is_read_only))
+    app.include_router(
+        documents_routes(store, Uploads(store, settings, writes, memory), is_read_only=settings.is_read_only)
+    )
     app.include_router(text_routes(settings.file_limits))
     app.include_router(compare_routes(store))
+    app.include_router(passages_routes(store))
     app.include_router(duplicates_routes(store, jobs))
     app.include_router(page_routes())
     app.include_router(alfresco_routes(store, access))

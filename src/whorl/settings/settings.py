@@ -255,6 +255,9 @@ class Settings:
     is_open: bool = setting(
         SERVICE, "open", Flag(), False, "listen to other machines although nobody is asked who they are"
     )
+    is_read_only: bool = setting(
+        SERVICE, "read_only", Flag(), False, "refuse whatever would store or delete documents, also on the page"
+    )
     allowed_hosts: tuple[str, ...] = setting(
         SERVICE, "allowed_hosts", Texts("a host name"), (),
         "names that an open service may be called by, beside localhost, its addresses and the host it listens on, and "

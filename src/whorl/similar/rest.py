@@ -1,14 +1,14 @@
-"""What hits share with a source without what is common: counted on whole texts, for the hits of a page."""
+"""What the hits of a page share with a source, counted on whole texts, and what of it without what is common."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from whorl.boilerplate import Commons
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.passages import CommonWords, Rest, compare_words, words_of
+from whorl.fingerprint.passages import CommonWords, Comparison, Rest, compare_words, words_of
 from whorl.similar.sources import Source
 
 #: Texts fetched in one request; and no more are read once they have so many characters together.
@@ -42,21 +42,38 @@ def rests(engine: Engine, source: Source, ids: Sequence[str], commons: Commons) 
         own = engine.texts([source.document_id]).get(source.document_id)
     if own is None:
         return Rests({}, (f"{source.name!r} has no stored text, so nothing is known without what is common",))
-    of_source, scheme = words_of(own, engine.scheme), engine.scheme
-    is_common = commons.words(of_source)
     found: dict[str, Rest] = {}
-    characters = 0
-    for at in range(0, len(ids), _TEXTS_AT_ONCE):
-        if characters >= MOST_CHARACTERS:
-            break
-        for document_id, text in engine.texts(ids[at : at + _TEXTS_AT_ONCE]).items():
-            require_time()
-            characters += len(text)
-            of_hit = words_of(text, scheme)
-            common = CommonWords(is_common, commons.words(of_hit), commons.edge)
-            rest = compare_words(of_source, of_hit, scheme, common).rest
-            assert rest is not None
-            found[document_id] = rest
+    for document_id, _, comparison in comparisons(engine, own, ids, commons):
+        assert comparison.rest is not None
+        found[document_id] = comparison.rest
     missing = len(ids) - len(found)
     warnings = (f"{missing} of the hits were not read, so nothing is known of them without what is common",)
     return Rests(found, warnings if missing else ())
+
+
+def comparisons(
+    engine: Engine, text: str, ids: Sequence[str], commons: Commons | None = None
+) -> Iterator[tuple[str, str, Comparison]]:
+    """Yield documents, their texts, and how a text, as A, compares with each.
+
+    A document without a text is left out, and so are the last ones where all together are too long.
+
+    Args:
+        engine: Where the documents are.
+        text: What they are compared with.
+        ids: Of the documents.
+        commons: Tells what is common; None where nobody has said what that is.
+    """
+    scheme, characters = engine.scheme, 0
+    of_text = words_of(text, scheme)
+    is_common = None if commons is None else commons.words(of_text)
+    for at in range(0, len(ids), _TEXTS_AT_ONCE):
+        if characters >= MOST_CHARACTERS:
+            break
+        for document_id, other in engine.texts(ids[at : at + _TEXTS_AT_ONCE]).items():
+            require_time()
+            characters += len(other)
+            of_other, common = words_of(other, scheme), None
+            if commons is not None and is_common is not None:
+                common = CommonWords(is_common, commons.words(of_other), commons.edge)
+            yield document_id, other, compare_words(of_text, of_other, scheme, common)

@@ -12,6 +12,9 @@ from whorl.fingerprint.statistics.metric import Shares
 from whorl.wire.numbers import fraction, shares_values
 from whorl.wire.text import counted
 
+#: Characters of a longest passage that are told.
+_SAID = 240
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -80,6 +83,31 @@ def _rest(rest: Rest) -> dict[str, object]:
         "a": side(rest.common_words_a, rest.shingles_a, rest.common_a),
         "b": side(rest.common_words_b, rest.shingles_b, rest.common_b),
     }
+
+
+def longest_passage_values(text: str, found: Comparison) -> dict[str, object]:
+    """Return what two texts share as JSON values, with the beginning of their longest passage and no other.
+
+    Args:
+        text: The first text.
+        found: Its comparison with the second.
+    """
+    longest = found.passages[0] if found.passages else None
+    return {
+        **shares_values(found.shares, found.shares, found.shares, is_exact=True),
+        "without_common": None if found.rest is None else rest_shares(found.rest),
+        "shared_shingles": found.shared_shingles,
+        "source_shingles": found.a.shingles,
+        "shingles": found.b.shingles,
+        "passages": len(found.passages),
+        "longest": None if longest is None else {"words": longest.words, "text": _beginning(text, longest.a)},
+    }
+
+
+def _beginning(text: str, place: tuple[int, int]) -> str:
+    start, end = place
+    said = " ".join(text[start : min(end, start + _SAID)].split())
+    return f"{said} …" if end - start > _SAID else said
 
 
 def rest_shares(rest: Rest) -> dict[str, object]:

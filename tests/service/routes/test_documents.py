@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from tests.service.limited import sent
 from whorl import Store, open_store
 from whorl.service.app import create_app
+from whorl.settings.settings import Settings
 
 LINES = {"Content-Type": "application/x-ndjson"}
 TEXT = "seven silver spoons shine softly since sunday said sarah smith"
@@ -108,3 +109,54 @@ def test_documents_of_any_name(service: TestClient) -> None:
         for method in ("GET", "DELETE"):
             gone = service.request(method, address)
             assert gone.status_code == gone.json()["error"]["statusCode"] == 404
+
+
+@pytest.mark.parametrize(
+    ("named", "ids"),
+    [
+        ("", ["lease", "minutes", "recipe", "renewal"]),
+        ("ease", ["lease"]),
+        ("LEASE", ["lease"]),
+        ("ren .txt", ["renewal"]),
+        ("nut", ["minutes"]),
+        ("reci", ["recipe"]),
+        ("lease renewal", []),
+        ('"', []),
+        ("FINGERPRINT:lease OR", []),
+    ],
+)
+def test_documents_are_listed(contracts: Store, named: str, ids: list[str]) -> None:
+    """
+    Those whose name or id has each word in it, and what is typed is no query; with sizes and properties.
+    """
+    with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
+        told = service.get("/api/documents", params={"named": named}).json()
+        assert [each["id"] for each in told["documents"]] == ids
+        assert told["total"] == len(ids)
+        if "lease" in ids:
+            lease = told["documents"][0]
+            assert (lease["name"], lease["shingles"]) == ("lease.txt", 187)
+            assert [str(each) for each in lease["properties"]["cm:creator"]] == ["mjackson"]
+
+
+def test_some_of_the_list(embedded_service: TestClient) -> None:
+    """
+    A page of it, and the number of all.
+    """
+    told = embedded_service.get("/api/documents", params={"start": 1, "rows": 2}).json()
+    assert (told["total"], [each["id"] for each in told["documents"]]) == (4, ["minutes", "recipe"])
+    assert embedded_service.get("/api/documents", params={"rows": -1}).status_code == 400
+
+
+def test_a_service_that_changes_nothing(embedded_contracts: Store) -> None:
+    """
+    Where it is set so, storing and deleting are refused, and what the store is says so.
+    """
+    with TestClient(create_app(embedded_contracts, settings=Settings(is_read_only=True))) as service:
+        assert (
+            service.post("/api/documents", content=sent([{"id": "x", "text": "y"}]), headers=LINES).status_code == 403
+        )
+        refused = service.delete("/api/documents/lease")
+        assert (refused.status_code, "WHORL_READ_ONLY" in refused.json()["error"]["message"]) == (403, True)
+        assert service.get("/api/documents/lease").status_code == 200
+        assert service.get("/api/store").json()["is_read_only"] is True

@@ -1,17 +1,24 @@
-"""Documents one by one and in bulk: stored, looked at and deleted."""
+"""Documents one by one and in bulk: listed, stored, looked at and deleted."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from whorl.errors import UnknownDocumentError
+from whorl.query import ast
+from whorl.query.ast import Joker, Wildcard
+from whorl.query.unparse import unparse
 from whorl.service.errors import Json, failure_of
 from whorl.service.paths import DOCUMENTS
 from whorl.service.uploads import BrokenOffError, Uploads
+from whorl.settings.settings import MAX_ROWS
 from whorl.store import Store
 
+#: Pieces of a name that are looked for; what is typed behind them counts for nothing.
+_MOST_PIECES = 8
 _BULK_DESCRIPTION = {
     "requestBody": {
         "required": True,
@@ -28,14 +35,48 @@ _BULK_DESCRIPTION = {
 }
 
 
-def documents_routes(store: Store, uploads: Uploads) -> APIRouter:
+def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = False) -> APIRouter:
     """Return the routes.
 
     Args:
         store: Where the documents are.
         uploads: What stores them.
+        is_read_only: Whether what would change the store is refused.
     """
     router = APIRouter(tags=["whorl"], default_response_class=Json)
+
+    def require_writable() -> None:
+        if is_read_only:
+            raise HTTPException(403, "this service changes nothing: WHORL_READ_ONLY is set")
+
+    @router.get(DOCUMENTS, summary="List documents")
+    def documents(
+        named: str = Query("", max_length=1_000),
+        start: int = Query(0, ge=0, le=1_000_000),
+        rows: int = Query(50, ge=0, le=MAX_ROWS),
+    ) -> dict[str, Any]:
+        """One page of the documents, in the order of their ids, with their properties.
+
+        `named` chooses those whose name or id has each of its words somewhere in it. `shingles` is the size of a
+        document in different shingles, null where it is not known.
+        """
+        fields = [field for field in ("name", "id") if store.engine.fields().named(field, store.names)]
+        wanted = _named(named, fields)
+        page = store.search("*", filters=[] if wanted is None else [wanted], start=start, rows=rows)
+        ids = [hit.id for hit in page.hits]
+        stored, sketches = store.documents(ids), store.engine.sketches(ids) if store.engine.sketch_scheme else {}
+        return {
+            "total": page.total,
+            "documents": [
+                {
+                    "id": hit.id,
+                    "name": hit.name,
+                    "shingles": sketches[hit.id].size if hit.id in sketches else None,
+                    "properties": dict(stored[hit.id].properties) if hit.id in stored else {},
+                }
+                for hit in page.hits
+            ],
+        }
 
     @router.post(DOCUMENTS, openapi_extra=_BULK_DESCRIPTION)
     async def store_documents(request: Request) -> Response:
@@ -44,6 +85,7 @@ def documents_routes(store: Store, uploads: Uploads) -> APIRouter:
         Documents of the same id are replaced, and those that are there unchanged are left alone, so sending all again
         completes what was interrupted. What the answer counts as stored is safe and searchable.
         """
+        require_writable()
         try:
             report = await uploads.take(request.stream())
         except BrokenOffError as stopped:
@@ -66,8 +108,25 @@ def documents_routes(store: Store, uploads: Uploads) -> APIRouter:
     @router.delete(f"{DOCUMENTS}/{{document_id:path}}")
     def delete(document_id: str) -> dict[str, Any]:
         """Forget a document."""
+        require_writable()
         if not store.delete([document_id]):
             raise UnknownDocumentError(document_id)
         return {"deleted": 1}
 
     return router
+
+
+def _named(typed: str, fields: Sequence[str]) -> str | None:
+    """Return the query that chooses the documents whose name or id has what was typed in it, None for all."""
+    each = tuple(_has(piece, fields) for piece in typed.split()[:_MOST_PIECES])
+    if not each:
+        return None
+    return unparse(each[0] if len(each) == 1 else ast.And(each))
+
+
+def _has(piece: str, fields: Sequence[str]) -> ast.Node:
+    # Names are compared by their words, whatever their letters; of ids only that is found which is spelled so.
+    spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
+    places = tuple((field, text) for field in fields for text in ([piece] if field == "name" else spelled))
+    each = tuple(Wildcard((Joker.ANY, text, Joker.ANY), field) for field, text in places)
+    return each[0] if len(each) == 1 else ast.Or(each)

@@ -1,0 +1,64 @@
+"""The longest passage that each of several documents shares with a text, over HTTP: what stands below hits."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from whorl.boilerplate import commons
+from whorl.service.errors import Json
+from whorl.similar.rest import comparisons
+from whorl.store import Store
+from whorl.wire.comparison import longest_passage_values
+
+#: Documents of one request.
+_MOST = 100
+
+
+class PassagesRequest(BaseModel):
+    """What `POST /api/passages` is sent: a document's id or a text, and the documents to compare it with."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str | None = None
+    text: str | None = None
+    documents: list[str] = Field(max_length=_MOST)
+    #: What stands in more documents is common: "50", or "1%" of all.
+    common_above: str | None = None
+    #: Texts that are common.
+    boilerplate: list[str] = Field(default_factory=list, max_length=100)
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        if (self.id is None) == (self.text is None):
+            raise ValueError("name one source: id or text")
+        return self
+
+
+def passages_routes(store: Store) -> APIRouter:
+    """Return the route.
+
+    Args:
+        store: Where the documents are.
+    """
+    router = APIRouter(tags=["whorl"], default_response_class=Json)
+
+    @router.post("/api/passages", summary="The longest passage of each hit")
+    def passages(asked: PassagesRequest) -> dict[str, Any]:
+        """What a text, as A, shares with each of some documents, exactly, and how their longest passage begins.
+
+        Documents without a stored text are left out, and so are the last ones where all together are very long.
+        """
+        text = asked.text if asked.id is None else store.texts([asked.id])[asked.id]
+        assert text is not None
+        told = commons(store.engine, asked.common_above, asked.boilerplate)
+        found = comparisons(store.engine, text, list(dict.fromkeys(asked.documents)), told)
+        return {
+            "documents": [
+                {"id": document_id, **longest_passage_values(text, comparison)} for document_id, _, comparison in found
+            ]
+        }
+
+    return router

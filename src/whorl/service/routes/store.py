@@ -1,0 +1,40 @@
+"""What a page has to know of the store before it asks: its fields, whether it may be changed, what it keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from whorl.service.errors import Json
+from whorl.store import Store
+
+
+def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
+    """Return the route.
+
+    Args:
+        store: What is told of.
+        is_read_only: Whether the service refuses to change it.
+    """
+    router = APIRouter(tags=["whorl"], default_response_class=Json)
+
+    @router.get("/api/store", summary="What the store is")
+    def about() -> dict[str, Any]:
+        """How many documents there are, the fields that queries can name, and what can be asked.
+
+        `keeps_passages` says whether what is common in the collection can be told apart, `has_sketches` whether
+        near-duplicates can be looked for.
+        """
+        engine = store.engine
+        fields = engine.fields().known
+        return {
+            "documents": store.count(),
+            "is_read_only": is_read_only,
+            "keeps_passages": engine.passage_scheme is not None,
+            "has_sketches": engine.sketch_scheme is not None,
+            "shingle_words": engine.scheme.shingle_size,
+            "fields": [{"name": name, "types": sorted(kind.value for kind in fields[name])} for name in sorted(fields)],
+        }
+
+    return router
