@@ -107,7 +107,8 @@ def longest_passage_values(text: str, found: Comparison) -> dict[str, object]:
 def _beginning(text: str, place: tuple[int, int]) -> str:
     start, end = place
     said = " ".join(text[start : min(end, start + _SAID)].split())
-    return f"{said} …" if end - start > _SAID else said
+    # Not in the middle of a word, where words have blanks between them.
+    return f"{said.rpartition(' ')[0] or said} …" if end - start > _SAID else said
 
 
 def rest_shares(rest: Rest) -> dict[str, object]:

@@ -13,7 +13,7 @@ export class Failure extends Error {
 /**
  * Ask a route under /api.
  * @param {string} path With its parameters.
- * @param {Object} [body] Sent as JSON; without one it is a GET.
+ * @param {Object|string} [body] Sent as JSON, a text as lines of it; without one it is a GET.
  * @param {AbortSignal} [signal]
  * @param {string} [method] GET or POST, as there is a body, if it is not said.
  * @returns {Promise<Response>} With a status of success.
@@ -45,8 +45,9 @@ async function send(path, body, signal, method) {
   // What ends something is sent although the page is left.
   const init = { method, headers, signal, credentials: "omit", cache: "no-store", keepalive: method === "DELETE" };
   if (body !== undefined) {
-    headers["Content-Type"] = "application/json";
-    init.body = JSON.stringify(body);
+    const isLines = typeof body === "string";
+    headers["Content-Type"] = isLines ? "application/x-ndjson" : "application/json";
+    init.body = isLines ? body : JSON.stringify(body);
   }
   try {
     // Without credentials of its own the browser does not ask for a password, so that the page can.

@@ -1,33 +1,56 @@
-/** The page: which of the three views is shown, by the address, and what all of them share. */
+/** The page: which view is shown, by the address, and what all of them share. */
 
 import { signOut, showState } from "./sign-in.js";
-import { byId } from "./dom.js";
+import { byId, settled } from "./dom.js";
 import { counted } from "./format.js";
+import { watchTexts } from "./incoming.js";
 import * as compare from "./compare.js";
+import * as document_ from "./document.js";
+import * as documents from "./documents.js";
 import * as duplicates from "./duplicates.js";
 import * as search from "./search.js";
+import * as sources from "./sources.js";
 
-const VIEWS = { search, compare, duplicates };
-const TITLES = { search: "Search", compare: "Compare", duplicates: "Duplicates" };
+const VIEWS = { documents, document: document_, sources, search, compare, duplicates };
+const TITLES = {
+  documents: "Documents", document: "Document", sources: "Sources", search: "Search", compare: "Compare",
+  duplicates: "Duplicates",
+};
+const FIRST = "documents";
+/** Milliseconds without scrolling after which a place is noted. */
+const PAUSE = 100;
+let shown = null, going = 0;
 
-function route() {
-  const [name, parameters] = location.hash.slice(1).split("?", 2);
-  if (name && !Object.hasOwn(VIEWS, name)) return; // #main: the way past the links
-  const shown = name || "search";
-  for (const view of Object.keys(VIEWS)) byId(`view-${view}`).hidden = view !== shown;
+async function route() {
+  const address = location.hash.slice(1), cut = address.indexOf("?");
+  const name = cut < 0 ? address : address.slice(0, cut);
+  // What is no view changes nothing; where nothing is shown yet, it is the first one.
+  if (!Object.hasOwn(VIEWS, name || FIRST) && shown !== null) return;
+  const view = Object.hasOwn(VIEWS, name) ? name : FIRST;
+  const isOther = shown !== null && shown !== view, top = history.state?.top ?? 0;
+  for (const each of Object.keys(VIEWS)) byId(`view-${each}`).hidden = each !== view;
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.hash === `#${shown}`) link.setAttribute("aria-current", "page");
+    if (link.hash === `#${view === "document" ? "documents" : view}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  document.title = `${TITLES[shown]} – whorl`;
-  VIEWS[shown].show(new URLSearchParams(parameters ?? ""));
+  document.title = `${TITLES[view]} – whorl`;
+  shown = view;
+  if (isOther) byId(`${view}-title`).focus({ preventScroll: true });
+  going += 1;
+  const own = going;
+  scrollTo(0, 0);
+  await VIEWS[view].show(new URLSearchParams(cut < 0 ? "" : address.slice(cut + 1)));
+  if (own !== going) return;
+  // The way back leads to where one was, once that is there again.
+  if (top) requestAnimationFrame(() => scrollTo(0, top));
+  going = 0;
 }
 
 async function count() {
   try {
-    const { documents } = await (await fetch("/readyz", { credentials: "omit", cache: "no-store" })).json();
-    if (Number.isInteger(documents)) {
-      byId("state").textContent = counted(documents, "document");
+    const { documents: number } = await (await fetch("/readyz", { credentials: "omit", cache: "no-store" })).json();
+    if (Number.isInteger(number)) {
+      byId("state").textContent = counted(number, "document");
       byId("state").hidden = false;
     }
   } catch {
@@ -35,12 +58,23 @@ async function count() {
   }
 }
 
+history.scrollRestoration = "manual";
+addEventListener("scroll", settled(PAUSE, () => {
+  if (!going) history.replaceState({ ...history.state, top: Math.round(scrollY) }, "");
+}), { passive: true });
 for (const view of Object.values(VIEWS)) view.start();
+watchTexts();
+byId("skip").addEventListener("click", (event) => {
+  // The address says what is shown, and stays.
+  event.preventDefault();
+  byId("main").focus();
+});
 byId("sign-out").addEventListener("click", () => {
   signOut();
   location.reload();
 });
 addEventListener("hashchange", route);
+addEventListener("whorl:changed", count);
 showState();
 route();
 count();

@@ -3,10 +3,12 @@
 import { ask } from "./api.js";
 import { byId, element, fill, inSteps, warn } from "./dom.js";
 import { bar, counted, percent, whole } from "./format.js";
+import { NameField } from "./names.js";
 import { toUnits } from "./offsets.js";
 import { showProblem } from "./problem.js";
-import { own } from "./source.js";
+import { commonText, pathOf } from "./store.js";
 import { TextPane } from "./text-pane.js";
+import { NOT_HERE, calledOf, lastMark, textOf } from "./texts.js";
 
 const SIDES = ["a", "b"];
 const LISTED = 50;
@@ -14,26 +16,34 @@ const LISTED = 50;
 const SAID = 160;
 const STRIP = 400;
 const SVG = "http://www.w3.org/2000/svg";
-const ownSides = { a: false, b: false };
-let panes, listPassages, places, words, chosen, shown = null, shownText = null, going = null;
+/** Where the two texts stand one below the other. */
+const NARROW = matchMedia("(max-width: 48rem)");
+/** The marks of texts of one's own, by side; null for a document. */
+const marks = { a: null, b: null };
+let fields, panes, listPassages, places, words, chosen, shown = null, going = null;
 
 /** Make the view work; once. */
 export function start() {
+  fields = Object.fromEntries(SIDES.map((side) => [side, new NameField(byId(`side-${side}`))]));
   panes = Object.fromEntries(SIDES.map((side) => [side, new TextPane(byId(`text-${side}`), (passage, mark) => {
     // The other side comes to stand beside what was clicked.
     const top = mark.getBoundingClientRect().top - byId(`text-${side}`).getBoundingClientRect().top;
     choose(passage, side, top);
   })]));
   listPassages = inSteps(byId("passages"), byId("passages-more"), LISTED);
-  byId("pair").addEventListener("submit", (event) => {
+  byId("pair").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const wanted = address();
-    if (location.hash === wanted) run();
-    else location.hash = wanted;
+    try {
+      const wanted = await address();
+      if (location.hash === wanted) run();
+      else location.hash = wanted;
+    } catch (error) {
+      showProblem(byId("compare-error"), error);
+    }
   });
   for (const side of SIDES) {
     byId(`own-${side}`).addEventListener("click", () => {
-      ownSides[side] = !ownSides[side];
+      marks[side] = marks[side] === null ? lastMark() : null;
       showSides();
     });
   }
@@ -45,36 +55,62 @@ export function start() {
     if (event.key === "n") step(1);
     if (event.key === "p") step(-1);
   });
+  addEventListener("whorl:changed", () => { shown = null; });
 }
 
 /** Show the view with what the address says. */
-export function show(parameters) {
+export async function show(parameters) {
+  if (location.hash === shown) return;
+  if (!parameters.size) {
+    // A pair that was typed stays.
+    showSides();
+    return;
+  }
   for (const side of SIDES) {
-    byId(`own-${side}`).hidden = own.text === null;
-    if (parameters.size) ownSides[side] = parameters.get("own") === side && own.text !== null;
-    if (parameters.has(side)) byId(`side-${side}`).value = parameters.get(side);
+    const mark = parameters.get(`text-${side}`), id = parameters.get(side);
+    marks[side] = mark;
+    if (id !== null) await named(side, id);
+    else if (mark === null) byId(`side-${side}`).value = "";
   }
   showSides();
-  const isOther = (ownSides.a || ownSides.b) && own.text !== shownText;
-  if (parameters.size && (location.hash !== shown || isOther)) run();
+  if (SIDES.every((side) => parameters.has(side) || parameters.has(`text-${side}`))) await run();
+  else {
+    byId("compared").hidden = true;
+    byId("compare-blank").hidden = false;
+    byId(parameters.has("a") || parameters.has("text-a") ? "side-b" : "side-a").focus();
+  }
+}
+
+/** Show the name of the document that an address names by its id. */
+async function named(side, id) {
+  let told = { id, name: "" };
+  try {
+    told = await ask(pathOf(id));
+  } catch {
+    // A DBID, say, or one that there is not: the comparison knows.
+  }
+  fields[side].set(told);
+  // Two documents of one name are told apart by what stands in the address.
+  fields[side].ids.set(byId(`side-${side}`).value, id);
 }
 
 function showSides() {
+  const last = lastMark();
   for (const side of SIDES) {
-    const input = byId(`side-${side}`), isOwn = ownSides[side] && own.text !== null;
-    ownSides[side] = isOwn;
-    input.disabled = isOwn;
-    input.placeholder = isOwn ? `Your text${own.name ? ` (${own.name})` : ""}` : "id of a document";
-    if (isOwn) input.value = "";
-    byId(`own-${side}`).setAttribute("aria-pressed", String(isOwn));
+    const input = byId(`side-${side}`), mark = marks[side], own = mark === null ? null : textOf(mark);
+    byId(`own-${side}`).hidden = last === null && mark === null;
+    input.disabled = mark !== null;
+    input.placeholder = mark === null ? "Type a part of its name" : own ? calledOf(own) : "A text that is not here";
+    if (mark !== null) input.value = "";
+    byId(`own-${side}`).setAttribute("aria-pressed", String(mark !== null));
   }
 }
 
-function address() {
+async function address() {
   const told = new URLSearchParams();
   for (const side of SIDES) {
-    if (ownSides[side]) told.append("own", side);
-    else told.set(side, byId(`side-${side}`).value);
+    if (marks[side] !== null) told.append(`text-${side}`, marks[side]);
+    else told.set(side, await fields[side].id());
   }
   return `#compare?${told}`;
 }
@@ -83,39 +119,51 @@ async function run() {
   going?.abort();
   going = new AbortController();
   const { signal } = going;
-  [shown, shownText] = [location.hash, own.text];
+  shown = location.hash;
   byId("compare-blank").hidden = true;
   byId("compared").hidden = true;
   showProblem(byId("compare-error"), null);
-  const missing = SIDES.find((side) => !ownSides[side] && !byId(`side-${side}`).value);
-  if (missing) {
-    byId("compare-busy").textContent = "";
-    showProblem(byId("compare-error"), new Error(`Document ${missing.toUpperCase()} is missing: write its id.`));
-    byId(`side-${missing}`).focus();
-    return;
-  }
-  byId("compare-busy").textContent = "Comparing …";
-  const side = (each) => (ownSides[each] ? { text: own.text } : { id: byId(`side-${each}`).value });
   try {
-    const told = await ask("/api/compare", { a: side("a"), b: side("b"), texts: "whole" }, signal);
-    byId("compare-busy").textContent = "";
+    const pair = {};
+    for (const side of SIDES) pair[side] = await sideOf(side);
+    byId("compare-busy").textContent = "Comparing …";
+    const told = await ask("/api/compare", { ...pair, texts: "whole", ...await commonText() }, signal);
     showCompared(told);
   } catch (error) {
     if (error.name === "AbortError") return;
-    byId("compare-busy").textContent = "";
     shown = null;
     showProblem(byId("compare-error"), error);
+  } finally {
+    if (!signal.aborted) byId("compare-busy").textContent = "";
   }
 }
 
+async function sideOf(side) {
+  if (marks[side] !== null) {
+    const own = textOf(marks[side]);
+    if (own === null) throw new Error(NOT_HERE);
+    return { text: own.text };
+  }
+  const id = await fields[side].id();
+  if (id) return { id };
+  byId(`side-${side}`).focus();
+  throw new Error(`Document ${side.toUpperCase()} is missing: write a part of its name.`);
+}
+
 function showCompared(told) {
-  const both = told.a.shingles + told.b.shingles - told.shared_shingles;
+  const both = told.a.shingles + told.b.shingles - told.shared_shingles, rest = told.without_common;
+  const [a, b] = SIDES.map((side) => (marks[side] === null ? told[side].name : "your text"));
+  const shared = whole(told.shared_shingles);
   fill(
     byId("shares"),
-    stat("Jaccard", told.jaccard, `${whole(told.shared_shingles)} of the ${whole(both)} shingles of both`, "first"),
-    stat("A in B", told.a_in_b, `${whole(told.shared_shingles)} of the ${whole(told.a.shingles)} of A`, "second"),
-    stat("B in A", told.b_in_a, `${whole(told.shared_shingles)} of the ${whole(told.b.shingles)} of B`, "second"),
+    stat(`of ${a} is in ${b}`, told, "a_in_b", `${shared} of its ${whole(told.a.shingles)} runs of five words`, "first"),
+    stat(`of ${b} is in ${a}`, told, "b_in_a", `${shared} of its ${whole(told.b.shingles)} runs of five words`, "second"),
+    stat("of both together is in both", told, "jaccard", `Jaccard: ${shared} of the ${whole(both)} runs that either has`, "second"),
   );
+  const common = rest ? rest.a.common_words + rest.b.common_words : 0;
+  byId("common-told").hidden = !common;
+  byId("common-told").textContent = common
+    ? `Grey is common text, which stands in many documents: ${counted(rest.a.common_words, "word")} of A, ${counted(rest.b.common_words, "word")} of B.` : "";
   warn(byId("compare-warnings"), told.warnings);
   byId("compared").hidden = false;
   words = told.passages.map((passage) => passage.words);
@@ -123,9 +171,9 @@ function showCompared(told) {
   for (const side of SIDES) {
     const { name, text, words: length, coverage } = told[side];
     places[side] = toUnits(text, told.passages.map((passage) => passage[side]));
-    byId(`name-${side}`).textContent = name || (own.name ? `Your text (${own.name})` : "Your text");
+    byId(`name-${side}`).textContent = marks[side] === null ? name : calledOf(textOf(marks[side]));
     byId(`covered-${side}`).textContent = `${counted(length, "word")}, ${percent(coverage)} of them in shared passages`;
-    panes[side].show(text, places[side]);
+    panes[side].show(text, places[side], rest ? toUnits(text, rest[side].common) : []);
     showStrip(side);
   }
   const { text } = told.a;
@@ -139,8 +187,13 @@ function showCompared(told) {
   tellStep();
 }
 
-function stat(title, share, told, kind) {
-  return element("div.stat", {}, element("h2", {}, title), element("p.big", {}, percent(share)), bar(share, share, share, kind), element("p.quiet", {}, told));
+function stat(title, told, name, formula, kind) {
+  const share = told[name], rest = told.without_common;
+  const isOther = rest && percent(rest[name]) !== percent(share);
+  return element(
+    "div.stat", {}, element("h2", {}, element("span.big", {}, percent(share)), ` ${title}`), bar(share, share, share, kind),
+    isOther ? element("p.rest", {}, `without common text ${percent(rest[name])}`) : null, element("p.quiet", {}, formula),
+  );
 }
 
 function beginning(text, { start, end }) {
@@ -177,6 +230,8 @@ function choose(passage, clicked = null, top = undefined) {
     if (Number(button.dataset.passage) === passage) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
+  // On a phone the texts may be below or above what is seen.
+  if (clicked === null && NARROW.matches) byId("panes").scrollIntoView({ block: "start" });
   tellStep();
 }
 

@@ -1,16 +1,22 @@
-/** The clusters of the store: documents that belong together, the largest cluster first. */
+/** The clusters of the store: documents that belong together, the largest cluster first, and a list of those to delete. */
 
 import { Failure, ask, request } from "./api.js";
-import { byId, element, fill, inSteps, showValue, warn } from "./dom.js";
+import { Cleaning } from "./cleaning.js";
+import { byId, element, fill, inSteps, settled, showValue, warn } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
+import { sizeOf } from "./documents.js";
 import { showProblem } from "./problem.js";
 import { written } from "./query.js";
+import { compareLink, documentLink, nameOf } from "./store.js";
 
 const CLUSTERS = 10;
-/** Members of a cluster that is drawn as a matrix, and with numbers in it. */
+/** Members of a cluster whose pairs can be shown as a matrix, and with numbers in it. */
 const DRAWN = 30, NUMBERED = 8;
 const MEMBERS = 12;
-const ASK_AGAIN = 300;
+/** Members with the same words that are folded, at least. */
+const FOLDED = 3;
+const ASK_AGAIN = 300, PAUSE = 200;
+const DEFAULTS = { metric: "jaccard", threshold: "80", recall: "95", order: "size", named: "" };
 const PROGRESS = {
   waiting: () => "Others are first.",
   reading: (count) => `${counted(count, "document")} read`,
@@ -20,18 +26,21 @@ const PROGRESS = {
 };
 const parts = {};
 /** The address of the job whose clusters are shown or looked for, and what ends the looking. */
-let job = null, going = null, total = 0;
+let job = null, going = null, total = 0, shown = null, asked = null;
+let cleaning;
 
 /** Make the view work; once. */
 export function start() {
-  for (const part of ["threshold", "recall", "metric", "complete"]) parts[part] = byId(`cluster-${part}`);
+  for (const part of ["threshold", "recall", "metric", "complete", "order", "named"]) parts[part] = byId(`cluster-${part}`);
   for (const part of ["threshold", "recall"]) {
     const tell = () => showValue(parts[part], byId(`cluster-${part}-told`));
     parts[part].addEventListener("input", tell);
     tell();
   }
+  cleaning = new Cleaning(() => job);
   byId("clustering").addEventListener("submit", (event) => {
     event.preventDefault();
+    history.replaceState(history.state, "", address());
     run();
   });
   byId("clusters-cancel").addEventListener("click", () => {
@@ -42,13 +51,52 @@ export function start() {
   });
   addEventListener("pagehide", cancel);
   byId("clusters-more").addEventListener("click", next);
+  const again = async () => {
+    if (asked === null || going) return;
+    history.replaceState(history.state, "", address());
+    shown = location.hash;
+    try {
+      const { result } = await ask(pageOf(0));
+      total = result.total;
+      tellTotal(result);
+      fill(byId("clusters"));
+      append(result.clusters);
+    } catch (error) {
+      showProblem(byId("clusters-error"), error);
+    }
+  };
+  parts.order.addEventListener("change", again);
+  parts.named.addEventListener("input", settled(PAUSE, again));
   for (const format of ["json", "csv"]) {
     byId(`download-${format}`).addEventListener("click", (event) => download(format, event.currentTarget));
   }
+  addEventListener("whorl:changed", () => { shown = null; });
 }
 
-/** Show the view; clusters are looked for when they are asked for. */
-export function show() {}
+/** Show the clusters that the address asks for; they are looked for when the address or somebody says so. */
+export async function show(parameters) {
+  if (!parameters.size || location.hash === shown) return;
+  for (const [part, value] of Object.entries(DEFAULTS)) {
+    parts[part].value = parameters.get(part) ?? value;
+    if (!parts[part].value && value) parts[part].value = value;
+  }
+  parts.complete.checked = parameters.has("complete");
+  for (const part of ["threshold", "recall"]) showValue(parts[part], byId(`cluster-${part}-told`));
+  await run();
+}
+
+function address() {
+  const told = new URLSearchParams({ threshold: parts.threshold.value });
+  for (const part of ["metric", "recall", "order", "named"]) if (parts[part].value !== DEFAULTS[part]) told.set(part, parts[part].value);
+  if (parts.complete.checked) told.set("complete", "1");
+  return `#duplicates?${told}`;
+}
+
+/** The address of some of the clusters, as they are chosen and ordered. */
+function pageOf(start) {
+  const told = new URLSearchParams({ start, rows: CLUSTERS, order: parts.order.value, named: parts.named.value });
+  return `${job}?${told}`;
+}
 
 function question() {
   return {
@@ -63,22 +111,24 @@ async function run() {
   cancel();
   going = new AbortController();
   const { signal } = going;
+  [shown, asked] = [location.hash, null];
   byId("clusters-blank").hidden = true;
   byId("clustered").hidden = true;
+  cleaning.forget();
   showBusy(true);
   showProblem(byId("clusters-error"), null);
   try {
-    const { id } = await ask("/api/duplicates", question());
-    const address = `/api/duplicates/${encodeURIComponent(id)}`;
-    if (signal.aborted) return void end(address);
-    job = address;
+    const wanted = question(), { id } = await ask("/api/duplicates", wanted);
+    const place = `/api/duplicates/${encodeURIComponent(id)}`;
+    if (signal.aborted) return void end(place);
+    job = place;
     const found = await finished(signal);
-    going = null;
+    [going, asked] = [null, wanted];
     showBusy(false);
     showClusters(found);
   } catch (error) {
     if (signal.aborted) return;
-    going = null;
+    [going, shown] = [null, null];
     showBusy(false);
     showProblem(byId("clusters-error"), error);
   }
@@ -87,7 +137,7 @@ async function run() {
 /** Wait until the job is over, and return the first page of what it found. */
 async function finished(signal) {
   for (;;) {
-    const { state, progress, result, error } = await ask(`${job}?rows=${CLUSTERS}`, undefined, signal);
+    const { state, progress, result, error } = await ask(pageOf(0), undefined, signal);
     if (error) throw new Failure(error.message, { status: error.statusCode });
     if (result) return result;
     const told = PROGRESS[state === "waiting" ? state : progress.doing];
@@ -118,16 +168,22 @@ function showBusy(isBusy) {
 }
 
 function showClusters(told) {
-  const { documents, pairs, warnings } = told;
   total = told.total;
   byId("clustered").hidden = false;
-  const found = total ? `${counted(total, "cluster")}, ${counted(pairs, "pair")}` : "No two documents belong together";
-  byId("clusters-told").textContent = `${found} among ${counted(documents, "document")}`;
-  warn(byId("clusters-warnings"), warnings);
-  for (const format of ["json", "csv"]) byId(`download-${format}`).disabled = !total;
+  tellTotal(told);
+  warn(byId("clusters-warnings"), told.warnings);
+  for (const format of ["json", "csv"]) byId(`download-${format}`).disabled = !told.clusters.length;
+  byId("cleaning-all").disabled = !total;
   fill(byId("clusters"));
   append(told.clusters);
-  byId("clusters-told").focus();
+  byId("clusters-told").focus({ preventScroll: true });
+}
+
+function tellTotal({ documents, pairs, total: clusters }) {
+  const named = parts.named.value.trim();
+  const found = clusters ? `${counted(clusters, "group")}${named ? "" : `, ${counted(pairs, "pair")}`}`
+    : named ? "No group with such a name" : "No two documents belong together";
+  byId("clusters-told").textContent = `${found} among ${counted(documents, "document")}`;
 }
 
 /** Show further clusters, and return how many were shown before. */
@@ -144,7 +200,7 @@ async function next() {
   const more = byId("clusters-more"), list = byId("clusters");
   more.disabled = true;
   try {
-    const before = append((await ask(`${job}?start=${list.children.length}&rows=${CLUSTERS}`)).result.clusters);
+    const before = append((await ask(pageOf(list.children.length))).result.clusters);
     list.children[before]?.querySelector("a")?.focus();
   } catch (error) {
     showProblem(byId("clusters-error"), error);
@@ -169,45 +225,59 @@ async function download(format, button) {
   }
 }
 
+/** A cluster: its members as rows, those that say the same as the first folded, and all pairs where they differ. */
 function drawCluster({ documents, members, pairs }, at) {
-  const title = element("h3", { id: `cluster-${at}` }, `${whole(at + 1)}. ${counted(documents, "document")}`);
-  const isDrawn = pairs.length && members.length > 2 && members.length <= DRAWN;
+  const [first, ...others] = members;
+  const alike = others.filter(isSame), same = alike.length < FOLDED ? [] : alike;
+  const different = others.filter((member) => !same.includes(member));
+  const title = element("h3", { id: `cluster-${at}` }, `${counted(documents, "document")}: ${nameOf(first)}`);
+  const keep = element("button.plain", { type: "button", onclick: () => cleaning.markAll(others) }, "Keep only the first");
+  keep.setAttribute("aria-label", `Keep only ${nameOf(first)} of its group`);
   return element(
     "li.card.cluster", { "aria-labelledby": `cluster-${at}` },
-    element("header", {}, title, element("p.quiet", {}, spread(members, pairs))),
-    element("div.drawn", {}, drawMembers(members), isDrawn ? drawMatrix(members, pairs) : null),
+    element("header", {}, title, element("p.quiet", {}, spread(others)), keep),
+    drawMembers(first, [first, ...different], "rows"),
+    same.length ? element(
+      "details", {}, element("summary", {}, `${whole(same.length)} with exactly the same words`), drawMembers(first, same, "same"),
+    ) : null,
+    pairs.some((pair) => pair.jaccard < 1) && members.length > 2 && members.length <= DRAWN
+      ? element("details", {}, element("summary", {}, "All pairs"), drawMatrix(members, pairs)) : null,
   );
 }
 
-/** How alike the members are. */
-function spread(members, pairs) {
-  const shares = pairs.length ? pairs.map((pair) => pair.jaccard) : members.slice(1).map((each) => each.jaccard);
-  const least = shares.reduce((some, share) => Math.min(some, share), 1), most = shares.reduce((some, share) => Math.max(some, share), 0);
-  const told = least === most ? percent(least) : `${percent(least)} to ${percent(most)}`;
-  return pairs.length ? `${counted(pairs.length, "pair")}, Jaccard ${told}` : `Jaccard with the first ${told}`;
+const isSame = (member) => member.exact && member.jaccard === 1;
+
+/** How alike the others are to the first. */
+function spread(others) {
+  const shares = others.map((each) => each.jaccard), least = Math.min(...shares), most = Math.max(...shares);
+  if (least === 1) return "all with the same words";
+  return `alike by ${least === most ? percent(least) : `${percent(least)} to ${percent(most)}`}`;
+}
+
+/** Members, each with what it has in common with the first, and a box that marks it for the list. */
+function drawMembers(first, members, kind) {
+  function row(member) {
+    const isFirst = member === first, label = nameOf(member);
+    const link = { href: compareLink(first.id, member.id), "aria-label": `Compare ${nameOf(first)} with ${label}, ${percent(member.jaccard)}` };
+    return element(
+      "tr", {},
+      element("td", {}, cleaning.box(member)),
+      element(
+        "th", { scope: "row" }, element("a", { href: documentLink(member.id) }, label),
+        label !== member.id ? element("span.mono", {}, member.id) : null,
+      ),
+      element("td", {}, sizeOf(member.shingles)),
+      element("td", {}, isFirst ? "" : element("a", link, isSame(member) ? "same words" : percent(member.jaccard))),
+    );
+  }
+  const heads = [["", "Delete"], ["Document"], ["Size, about"], ["Alike", "Alike to the first (Jaccard)"]];
+  const head = heads.map(([short, long]) => element("th", { scope: "col", title: long ?? null }, short || element("span.unseen", {}, long)));
+  const body = element("tbody"), more = element("button.center", { type: "button" });
+  inSteps(body, more, MEMBERS)(members, row);
+  return element("div", {}, element(`table.members.${kind}`, {}, element("thead", {}, element("tr", {}, ...head)), body), more);
 }
 
 const keyOf = (a, b) => (a < b ? JSON.stringify([a, b]) : JSON.stringify([b, a]));
-const nameOf = ({ id, name }) => name || id;
-
-/** The members, each with what it has in common with the first. */
-function drawMembers(members) {
-  const [first] = members;
-  function row(member, at) {
-    const told = `Compare ${nameOf(first)} with ${nameOf(member)}, ${percent(member.jaccard)}`;
-    const link = { href: compareLink(first.id, member.id), "aria-label": told };
-    return element(
-      "tr", {}, element("td", {}, whole(at + 1)),
-      element("td", {}, nameOf(member), nameOf(member) !== member.id ? element("span.mono", {}, member.id) : null),
-      element("td", {}, whole(member.shingles)), element("td", {}, at ? element("a", link, percent(member.jaccard)) : ""),
-    );
-  }
-  const heads = [["#", "Number"], ["Document"], ["Shingles"], ["Jaccard with 1", "Jaccard with the first"]];
-  const head = heads.map(([short, long]) => element("th", { scope: "col", "aria-label": long ?? null }, short));
-  const body = element("tbody"), more = element("button.center", { type: "button" });
-  inSteps(body, more, members.length <= DRAWN ? DRAWN : MEMBERS)(members, row);
-  return element("div", {}, element("table.members", {}, element("thead", {}, element("tr", {}, ...head)), body), more);
-}
 
 /** All pairs as a square: the darker, the more alike. */
 function drawMatrix(members, pairs) {
@@ -232,5 +302,3 @@ function drawMatrix(members, pairs) {
 }
 
 const level = (share) => (share >= 0.9999 ? 5 : share >= 0.9 ? 4 : share >= 0.8 ? 3 : share >= 0.6 ? 2 : 1);
-
-const compareLink = (a, b) => `#compare?${new URLSearchParams({ a, b })}`;

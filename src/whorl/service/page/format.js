@@ -28,13 +28,3 @@ export function bar(share, low = share, high = share, kind = "first") {
   return drawn;
 }
 
-/** A share with its title, its number, its interval and its bar. */
-export function shareOf(title, told, name, kind) {
-  const value = told[name], [low, high] = told.intervals?.[name] ?? [value, value];
-  const interval = high > low
-    ? element("small", {}, element("span.unseen", {}, "95 % interval "), `${Math.floor(100 * low)}–${Math.ceil(100 * high)}`)
-    : element("small", {}, "exact");
-  const number = element("dd", {}, element("div.number", {}, element("span", {}, percent(value)), interval));
-  number.append(bar(value, low, high, kind));
-  return element("dl.share", {}, element("dt", {}, title), number);
-}

@@ -1,22 +1,27 @@
-/** The search: a query, what it looks for, and the documents that it finds. */
+/** The search: words, or a query of the language, and the documents that it finds. */
 
 import { ask } from "./api.js";
+import { watchBuilder } from "./builder.js";
 import { byId, element, fill, settled, showValue, warn } from "./dom.js";
-import { counted, percent, shareOf, whole } from "./format.js";
+import { counted, whole } from "./format.js";
+import { fillPassages, hitRow, ownSource, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";
-import { SOURCE, literal, quoted, read, withNumbers, withReference } from "./query.js";
-import { own, watchSource } from "./source.js";
+import { SOURCE, quoted, read, withNumbers } from "./query.js";
+import { nameOf, pathOf } from "./store.js";
+import { NOT_HERE, calledOf, textOf } from "./texts.js";
 
-const ROWS = 25;
+const ROWS = 25, MOST = 1000;
 const PAUSE = 250;
 const METRICS = {
   jaccard: (least) => `At least ${least} of what both have together is in both.`,
-  a_in_b: (least) => `At least ${least} of the source (A) is in the document (B).`,
-  b_in_a: (least) => `At least ${least} of the document (B) is in the source (A).`,
+  a_in_b: (least) => `At least ${least} of the source is in the document.`,
+  b_in_a: (least) => `At least ${least} of the document is in the source.`,
 };
-const EXAMPLES = ["*:*", "FINGERPRINT:id_50_95", "FINGERPRINT:id_20_95 AND type:pdf", 'name:"annual report"'];
+/** What makes a query more than words. */
+const LANGUAGE = /[:()"*?~+\-=<>[\]^%]|\b(?:AND|OR|NOT|TO)\b/u;
 const parts = {};
-let asked = null, hits = [], going = null;
+/** What was asked, and of what its hits are: `mark` stands for a text of one's own that the query calls `source`. */
+let asked = null, hits = [], source = null, mark = null, going = null;
 
 const threshold = () => Number(parts.threshold.value);
 const recall = () => Number(parts.recall.value);
@@ -25,7 +30,7 @@ const isCalibrated = () => parts.plan.value === "calibrated";
 
 /** Make the view work; once. */
 export function start() {
-  const ids = ["query", "threshold", "recall", "plan", "hits", "found", "blank", "more", "explain", "explained"];
+  const ids = ["query", "threshold", "recall", "plan", "hits", "found", "blank", "more", "explain", "explained", "language"];
   for (const id of ids) parts[id] = byId(id);
   parts.form = byId("ask");
   parts.problem = byId("query-error");
@@ -59,35 +64,62 @@ export function start() {
   }
   parts.more.addEventListener("click", () => next());
   parts.explain.addEventListener("toggle", explain);
-  watchSource(sourceChanged, (error) => showProblem(parts.problem, error));
-  fill(byId("examples"), ...EXAMPLES.map((query) => element("li", {}, element("button", {
-    type: "button", onclick: () => {
-      setQuery(query);
-      adopt();
-      parts.query.focus();
-      const at = query.indexOf("id_");
-      if (at < 0) run();
-      else parts.query.setSelectionRange(at, at + 2);
-    },
-  }, query))));
+  byId("forget").addEventListener("click", () => {
+    mark = null;
+    showOwn();
+    parts.query.focus();
+  });
+  watchBuilder((clause) => {
+    const rest = parts.query.value.trim();
+    setQuery(rest ? `${rest} AND ${clause}` : clause);
+    adopt();
+    run();
+  });
+  addEventListener("whorl:changed", () => { asked = null; });
   tell();
 }
 
 /** Show the view with what the address says. */
-export function show(parameters) {
+export async function show(parameters) {
   const query = parameters.get("q");
   if (query === null) {
     // The way back to an empty page; a query that was typed stays.
-    if (asked) address();
+    showFound(null);
+    await showExamples();
     return;
   }
-  if (asked && address.of(asked) === location.hash) return;
+  if (asked && addressOf(asked, hits.length) === location.hash) return;
   parts.plan.value = parameters.get("plan") === "stock" ? "stock" : "calibrated";
   const wanted = parameters.get("metric");
   parts.form.elements.metric.value = Object.hasOwn(METRICS, wanted) ? wanted : "jaccard";
+  mark = parameters.get("text");
   setQuery(query);
   adopt();
-  run();
+  await run(Math.min(MOST, Math.max(ROWS, Number(parameters.get("rows")) || 0)));
+}
+
+/** Queries that find something here: made of a document that there is. */
+async function showExamples() {
+  if (parts.examples) return;
+  let found;
+  try {
+    found = (await ask("/api/documents?rows=1")).documents[0];
+  } catch {
+    return; // They are a courtesy.
+  }
+  if (!found) return;
+  parts.examples = true;
+  const [word] = nameOf(found).match(/[\p{L}\p{N}]{3,}/u) ?? ["*"];
+  const id = quoted(found.id);
+  parts.query.placeholder = `Words, or a query such as FINGERPRINT:${id}_20`;
+  const examples = [word, `name:*${word}*`, `FINGERPRINT:${id}_20_95`, `FINGERPRINT:${id}_5 AND NOT name:*${word}*`];
+  fill(byId("examples"), ...examples.map((query) => element("li", {}, element("button", {
+    type: "button", onclick: () => {
+      setQuery(query);
+      adopt();
+      run();
+    },
+  }, query))));
 }
 
 function setQuery(query) {
@@ -117,48 +149,55 @@ function tell() {
     : `Bands of tokens that find a share of ${threshold()} % in ${recall()} of 100.`;
 }
 
-function sourceChanged() {
-  const isAsked = read(parts.query.value)?.reference === SOURCE;
-  if (own.text === null) {
-    if (isAsked) showFound(null);
-    return;
-  }
-  if (!isAsked) setQuery(withReference(parts.query.value, SOURCE, threshold(), recall()));
-  run();
+function showOwn() {
+  const own = mark === null ? null : textOf(mark);
+  byId("search-own").hidden = mark === null;
+  byId("search-own-told").textContent = own
+    ? `${calledOf(own)}, ${counted(own.text.length, "character")}: the query calls it source.` : NOT_HERE;
 }
 
 function question() {
-  const query = parts.query.value;
-  const source = own.text !== null && /FINGERPRINT:\s*source/u.test(query) ? { source: own.text } : {};
-  return { query, plan: parts.plan.value, metric: metric(), ...source };
+  const query = parts.query.value, own = mark === null ? null : textOf(mark);
+  const isOwn = own !== null && /FINGERPRINT:\s*source/u.test(query);
+  return { query, plan: parts.plan.value, metric: metric(), ...(isOwn ? { source: own.text } : {}) };
 }
 
-function address() {
-  const wanted = address.of(asked);
+function addressOf({ query, plan, metric: by }, shown) {
+  const told = new URLSearchParams({ q: query });
+  if (plan !== "calibrated") told.set("plan", plan);
+  else if (by !== "jaccard") told.set("metric", by);
+  if (mark !== null) told.set("text", mark);
+  if (shown > ROWS) told.set("rows", shown);
+  return `#search?${told}`;
+}
+
+function goTo(wanted) {
   if (location.hash === wanted) return;
   // What was asked first replaces the empty page, so that "back" leads to what was before it.
   if (location.hash.startsWith("#search?")) history.pushState(null, "", wanted);
   else history.replaceState(null, "", wanted);
 }
-address.of = ({ query, plan, metric: by }) => {
-  const told = new URLSearchParams({ q: query });
-  if (plan !== "calibrated") told.set("plan", plan);
-  else if (by !== "jaccard") told.set("metric", by);
-  return `#search?${told}`;
-};
 
-async function run() {
+async function run(rows = ROWS) {
   going?.abort();
   going = new AbortController();
   const { signal } = going, wanted = question();
   parts.form.setAttribute("aria-busy", "true");
+  if (read(wanted.query) !== null) parts.language.open = true;
+  showOwn();
   try {
-    const page = await ask("/api/search", { ...wanted, rows: ROWS }, signal);
+    // What is typed may be an id as well, and that is then no mistake.
+    const [page, named] = await Promise.all([
+      ask("/api/search", { ...wanted, rows }, signal).catch((error) => error), documentOf(wanted.query, signal),
+    ]);
+    if (signal.aborted) return;
+    if (page instanceof Error && !named) throw page;
     asked = wanted;
     showProblem(parts.problem, null);
     parts.query.removeAttribute("aria-invalid");
-    address();
-    showFound(page);
+    const shown = page instanceof Error ? { total: 0, total_is_exact: true, hits: [], sources: [], warnings: [] } : page;
+    goTo(addressOf(asked, Math.min(shown.hits.length, rows)));
+    await showFound(shown, named);
   } catch (error) {
     if (error.name === "AbortError") return;
     showFound(null);
@@ -170,12 +209,25 @@ async function run() {
   }
 }
 
+/** Return the document whose id is typed as it is, or null. */
+async function documentOf(query, signal) {
+  const id = query.trim();
+  if (!id || id.length > 1000 || /[\n*?]|^FINGERPRINT:/u.test(id)) return null;
+  try {
+    return await ask(pathOf(id), undefined, signal);
+  } catch {
+    return null;
+  }
+}
+
 async function next() {
   parts.more.disabled = true;
   try {
     const page = await ask("/api/search", { ...asked, start: hits.length, rows: ROWS });
-    const first = hits.length;
+    const first = parts.hits.children.length;
     append(page);
+    // The way back leads to as many.
+    history.replaceState(history.state, "", addressOf(asked, hits.length));
     parts.hits.children[first]?.querySelector("a")?.focus();
   } catch (error) {
     showProblem(parts.problem, error, asked.query);
@@ -184,7 +236,7 @@ async function next() {
   }
 }
 
-function showFound(page) {
+async function showFound(page, named = null) {
   // What the keyboard was at is about to go.
   const hadKeyboard = parts.hits.contains(document.activeElement);
   hits = [];
@@ -195,62 +247,53 @@ function showFound(page) {
     return;
   }
   parts.hits.replaceChildren();
-  byId("found-told").textContent = page.total
-    ? `${page.total_is_exact ? "" : "At least "}${counted(page.total, "document")}` : "No document";
-  byId("found-how").textContent = how(page);
+  const isNamed = named && !page.hits.some((hit) => hit.id === named.id);
+  const total = page.total + (isNamed ? 1 : 0);
+  byId("found-told").textContent = total
+    ? `${page.total_is_exact ? "" : "At least "}${counted(total, "document")}` : "No document";
+  byId("found-how").textContent = how(page, total);
   warn(byId("found-warnings"), page.warnings);
+  source = await sourceOfHits(page);
+  if (isNamed) {
+    const row = hitRow({ ...named, measured: null }, null, "has this id");
+    parts.hits.append(row);
+  }
   append(page);
-  byId("columns").hidden = !page.hits.some((hit) => hit.measured);
   parts.explain.open = false;
   if (hadKeyboard) byId("found-told").focus();
 }
 
-function how({ total, hits: found, sources }) {
-  if (!total) return sources.length ? "A lower threshold finds more." : "Other words find more.";
-  if (!found.some(({ measured }) => measured && !measured.exact)) return "";
-  return "Estimates: the dark part of a bar is the 95 % interval. Compare counts exactly.";
+/** Return what the hits share content with, or null where that is nothing or more than one. */
+async function sourceOfHits({ sources, hits: found }) {
+  if (sources.length !== 1) return null;
+  const [name] = sources;
+  if (asked.source !== undefined && name === SOURCE) return ownSource(mark, textOf(mark));
+  const itself = found.find((hit) => hit.id === name);
+  if (itself) return sourceOf(itself);
+  // A DBID or a reference to a node goes on under the name that it has in the query.
+  return sourceOf(await ask(pathOf(name)).catch(() => ({ id: name, name: "" })));
+}
+
+function how({ hits: found, sources }, total) {
+  if (total) return "";
+  return sources.length && found.length === 0 ? "A lower threshold finds more." : "Other words find more.";
 }
 
 function append(page) {
   hits.push(...page.hits);
-  const source = page.sources.length === 1 ? page.sources[0] : null;
-  parts.hits.append(...page.hits.map((hit) => row(hit, source)));
+  const rows = page.hits.map((hit) => hitRow(hit, source, points(hit)));
+  parts.hits.append(...rows);
   parts.more.hidden = hits.length >= page.total || !page.hits.length;
   parts.more.textContent = `Show more (${whole(page.total - hits.length)} left)`;
+  if (source && page.hits.some((hit) => hit.measured)) fillPassages(rows, source, going?.signal);
 }
 
-function row(hit, source) {
-  const isOwn = source === SOURCE && own.text !== null;
-  const isSource = !isOwn && hit.id === source;
-  const name = element("h3", {}, hit.name || hit.id, isSource ? element("span.tag", {}, "source") : null);
-  const title = element("div", {}, name, hit.name && hit.name !== hit.id ? element("p.mono", {}, hit.id) : null);
-  const told = hit.measured;
-  const numbers = told
-    ? [
-      shareOf("Jaccard", told, "jaccard", "first"), shareOf("A in B", told, "a_in_b", "second"),
-      shareOf("B in A", told, "b_in_a", "second"), element("p.size", {}, whole(told.shingles)),
-    ]
-    : [element("p.points", {}, points(hit, source)), element("p.size")];
-  return element("li.hit", {}, title, ...numbers, element("p.links", {}, ...links(hit, source, isOwn, isSource)));
-}
-
-function points(hit, source) {
-  if (!source) return "";
-  return asked.plan === "stock" ? `${whole(hit.score)} points` : percent(hit.score / 100);
-}
-
-function links(hit, source, isOwn, isSource) {
-  const label = hit.name || hit.id, made = [];
-  if (source && !isSource) {
-    const sides = new URLSearchParams(isOwn ? { own: "a", b: hit.id } : { a: source, b: hit.id });
-    made.push(element("a", { href: `#compare?${sides}`, "aria-label": `Compare with ${label}` }, "Compare"));
-  }
-  if (!isSource) {
-    const query = literal(quoted(hit.id), threshold(), recall());
-    const told = { "aria-label": `Find documents like ${label}` };
-    made.push(element("a", { href: `#search?${new URLSearchParams({ q: query })}`, ...told }, "Find similar"));
-  }
-  return made;
+/** What is told of a hit without shares: how many of the words it has. */
+function points(hit) {
+  if (asked.plan === "stock" && source) return `${whole(hit.score)} points`;
+  const words = asked.query.trim().split(/\s+/u);
+  if (LANGUAGE.test(asked.query) || words.length < 2 || !Number.isInteger(hit.score)) return "";
+  return `${whole(hit.score)} of ${whole(words.length)} words`;
 }
 
 async function explain() {
@@ -261,7 +304,7 @@ async function explain() {
     const titled = (title, lines) => [element("h3", {}, title), element("pre", { tabindex: "0" }, lines)];
     fill(
       parts.explained,
-      ...told.fingerprints.flatMap(({ source, plan }) => titled(`What is found for ${source}`, plan.join("\n"))),
+      ...told.fingerprints.flatMap(({ source: name, plan }) => titled(`What is found for ${name}`, plan.join("\n"))),
       ...titled("The query", told.plan.join("\n")),
       ...titled("The request", JSON.stringify(told.request, null, 2)),
     );

@@ -26,22 +26,26 @@ export class TextPane {
     box.addEventListener("click", (event) => {
       const mark = event.target.closest("mark");
       // Who selects words does not mean to jump.
-      if (mark && getSelection().isCollapsed) chosen(Number(mark.dataset.passage), mark);
+      if (mark?.dataset.passage && getSelection().isCollapsed) chosen(Number(mark.dataset.passage), mark);
     });
   }
 
   /**
    * Show a text.
    * @param {string} text
-   * @param {Array<{start: number, end: number}>} places Of the passages, in UTF-16 units; where some overlap, the
-   *   first is marked.
+   * @param {Array<{start: number, end: number, group: ?number, kind: ?string}>} places Of the passages, in UTF-16 units;
+   *   where some overlap, the first is marked. Those of a group are chosen together, each alone where it has none; a kind
+   *   is a class of its marks.
+   * @param {Array<{start: number, end: number}>} [common] What many documents have; of the passages it is marked paler.
    */
-  show(text, places) {
+  show(text, places, common = []) {
     this.run += 1;
     this.text = text;
     this.places = places;
     this.painted = new Int32Array(text.length).fill(NONE);
     for (let at = places.length - 1; at >= 0; at -= 1) this.painted.fill(at, places[at].start, places[at].end);
+    this.common = common.length ? new Uint8Array(text.length) : null;
+    for (const { start, end } of common) this.common.fill(1, start, end);
     this.starts = blockStarts(text);
     this.blocks = this.starts.map((start, at) => this.#empty(start, this.starts[at + 1] ?? text.length));
     // A short text is laid out as a whole: it then can be printed and searched from the start.
@@ -64,11 +68,17 @@ export class TextPane {
     return told;
   }
 
-  /** Mark a passage as the chosen one. */
-  choose(passage) {
-    this.current = passage;
-    for (const mark of this.box.querySelectorAll("mark.on")) mark.classList.remove("on");
-    for (const mark of this.box.querySelectorAll(`mark[data-passage="${passage}"]`)) mark.classList.add("on");
+  /** How many characters are marked as each passage's. */
+  seen() {
+    const told = new Uint32Array(this.places.length);
+    for (const passage of this.painted) if (passage !== NONE) told[passage] += 1;
+    return told;
+  }
+
+  /** Mark a passage, or those of a group, as the chosen ones. */
+  choose(group) {
+    this.current = group;
+    for (const mark of this.box.querySelectorAll("mark")) mark.classList.toggle("on", this.#groupOf(Number(mark.dataset.passage)) === group);
   }
 
   /**
@@ -129,11 +139,11 @@ export class TextPane {
 
   #fill(block) {
     if (!block.range) return;
-    const [start, end] = block.range, { painted } = this, made = [];
+    const [start, end] = block.range, { painted, common } = this, made = [];
     for (let from = start; from < end;) {
       const passage = painted[from];
       let to = from + 1;
-      while (to < end && painted[to] === passage) to += 1;
+      while (to < end && painted[to] === passage && common?.[to] === common?.[from]) to += 1;
       made.push(passage === NONE ? this.text.slice(from, to) : this.#mark(from, to, passage));
       from = to;
     }
@@ -142,9 +152,14 @@ export class TextPane {
   }
 
   #mark(from, to, passage) {
-    const marked = element("mark", { "data-passage": passage, "data-start": from }, this.text.slice(from, to));
-    if (passage === this.current) marked.classList.add("on");
+    const kind = this.common?.[from] ? "common" : this.places[passage].kind;
+    const marked = element(kind ? `mark.${kind}` : "mark", { "data-passage": passage, "data-start": from }, this.text.slice(from, to));
+    if (this.#groupOf(passage) === this.current) marked.classList.add("on");
     return marked;
+  }
+
+  #groupOf(passage) {
+    return this.places[passage].group ?? passage;
   }
 }
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import ConfigDict, Field
@@ -30,6 +30,8 @@ PAIRS_UP_TO = 30
 #: For how long what was found is told again to those who ask the same.
 SECONDS_FRESH = 60.0
 _PATH = "/api/duplicates"
+#: Which clusters come first: the largest, or those whose members are most or least alike.
+Order: TypeAlias = Literal["size", "alike", "unlike"]
 
 
 class DuplicatesRequest(Commonness):
@@ -76,22 +78,38 @@ class Found:
     #: Reads what the texts of a cluster's versions tell.
     worded: Callable[[Cluster], Cluster]
 
-    def page(self, start: int, rows: int) -> dict[str, Any]:
-        """Return some of the clusters as JSON values, with what is said of all; texts are read for these alone."""
+    def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> dict[str, Any]:
+        """Return some of the clusters as JSON values, with what is said of all; texts are read for these alone.
+
+        Args:
+            start: Clusters to leave out before them.
+            rows: How many.
+            order: Which come first: the largest, or those whose members are most or least alike.
+            named: Only clusters with a document whose name or id has this in it.
+        """
+        chosen = self._named(named.casefold())
+        if order != "size":
+            chosen = sorted(chosen, key=_least_alike, reverse=order == "alike")
         clusters = [
             self.worded(each) if 0 < len(each.versions) <= PAIRS_UP_TO else each
-            for each in self.clusters[start : start + rows]
+            for each in chosen[start : start + rows]
         ]
         return {
             "documents": self.documents,
             **self.asked.model_dump(exclude={"boilerplate"}),
-            "total": len(self.clusters),
+            "total": len(chosen),
             "pairs": self.pairs,
             "warnings": list(self.warnings),
             "clusters": [
                 {**cluster_values(each), "pairs": [pair_values(pair) for pair in each.pairs]} for each in clusters
             ],
         }
+
+    def _named(self, part: str) -> Sequence[Cluster]:
+        def has(cluster: Cluster) -> bool:
+            return any(part in match.b.name.casefold() or part in match.b.id.casefold() for match in cluster.matches)
+
+        return [cluster for cluster in self.clusters if has(cluster)] if part else self.clusters
 
 
 def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
@@ -131,17 +149,20 @@ def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
         job_id: str,
         start: int = Query(0, ge=0, le=1_000_000),
         rows: int = Query(100, ge=0, le=1_000),
+        order: Order = "size",
+        named: str = Query("", max_length=1_000),
         format: Literal["page", "json", "csv"] = "page",  # noqa: A002 - what the parameter is called
     ) -> dict[str, Any] | Response:
         """The state of a job: waiting, running, done or failed, with the `error` that it failed with.
 
         Of one that is done, `result` has a page of the clusters, the largest first; small ones come with their pairs,
-        and where versions were asked for with the words and passages that each of them adds and loses.
+        and where versions were asked for with the words and passages that each of them adds and loses. `order` says
+        which come first instead, `named` chooses those with a document of such a name or id.
         `json` (one cluster a line) and `csv` are all of them as a file.
         """
         job = jobs.of(job_id)
         if format == "page":
-            return _values(job, start, rows)
+            return _values(job, start, rows, order, named)
         if job.result is None:
             raise HTTPException(409, f"the job is not done but {job.state.value}; ask again without format")
         return _file(job.result, format)
@@ -155,12 +176,16 @@ def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
     return router
 
 
-def _values(job: Job[Found], start: int = 0, rows: int = 0) -> dict[str, Any]:
+def _least_alike(cluster: Cluster) -> float:
+    return min(match.shares.jaccard for match in cluster.matches)
+
+
+def _values(job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size", named: str = "") -> dict[str, Any]:
     told: dict[str, Any] = {
         "id": job.id,
         "state": job.state.value,
         "progress": {"doing": job.doing, "count": job.count},
-        "result": None if job.result is None else job.result.page(start, rows),
+        "result": None if job.result is None else job.result.page(start, rows, order, named),
     }
     if job.error is not None:
         status, message = (status_of(job.error), str(job.error)) if isinstance(job.error, WhorlError) else (500, DEFECT)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
 from whorl.boilerplate import commons
 from whorl.service.errors import Json
+from whorl.service.routes.asked import Commonness, OneText
 from whorl.similar.rest import comparisons
 from whorl.store import Store
 from whorl.wire.comparison import longest_passage_values
@@ -17,24 +18,10 @@ from whorl.wire.comparison import longest_passage_values
 _MOST = 100
 
 
-class PassagesRequest(BaseModel):
+class PassagesRequest(OneText, Commonness):
     """What `POST /api/passages` is sent: a document's id or a text, and the documents to compare it with."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    id: str | None = None
-    text: str | None = None
     documents: list[str] = Field(max_length=_MOST)
-    #: What stands in more documents is common: "50", or "1%" of all.
-    common_above: str | None = None
-    #: Texts that are common.
-    boilerplate: list[str] = Field(default_factory=list, max_length=100)
-
-    @model_validator(mode="after")
-    def _has_one_source(self) -> Self:
-        if (self.id is None) == (self.text is None):
-            raise ValueError("name one source: id or text")
-        return self
 
 
 def passages_routes(store: Store) -> APIRouter:

@@ -1,0 +1,81 @@
+/** Files that join the documents, some at a time, with progress. */
+
+import { Failure, ask, request } from "./api.js";
+import { byId, element, fill } from "./dom.js";
+import { counted, whole } from "./format.js";
+import { textIn } from "./files.js";
+import { changed, pathOf } from "./store.js";
+
+/** Documents and characters that are sent at once. */
+const AT_ONCE = 20, CHARACTERS = 4_000_000;
+const LISTED = 20;
+let isCancelled = false, isRunning = false;
+
+/** Make the button that ends it work; once. */
+export function watchAdding() {
+  byId("adding-cancel").addEventListener("click", () => { isCancelled = true; });
+}
+
+/**
+ * Store files as documents; one whose name a document has already is left alone.
+ * @param {File[]} files A `path` counts before a `webkitRelativePath`, and that before the name.
+ */
+export async function addFiles(files) {
+  if (!files.length || isRunning) return;
+  [isCancelled, isRunning] = [false, true];
+  location.hash = "#documents";
+  const bar = byId("adding-bar"), told = byId("adding-told"), problems = [];
+  let done = 0, stored = 0, unchanged = 0, waiting = [], characters = 0;
+  byId("adding").hidden = byId("adding-cancel").hidden = bar.hidden = false;
+  fill(byId("adding-problems"));
+  bar.max = files.length;
+  async function send() {
+    if (!waiting.length) return;
+    const lines = waiting.map((each) => JSON.stringify(each)).join("\n");
+    const report = await (await request("/api/documents", lines)).json();
+    stored += report.stored;
+    unchanged += report.unchanged;
+    problems.push(...report.errors.map((each) => each.message));
+    [waiting, characters] = [[], 0];
+  }
+  try {
+    for (const file of files) {
+      if (isCancelled) break;
+      bar.value = done;
+      told.textContent = `${whole(done)} of ${counted(files.length, "file")}`;
+      const id = file.path || file.webkitRelativePath || file.name;
+      try {
+        const text = await textIn(file);
+        if (await isOther(id, text)) throw new Error(`${id}: a document of this name is there already, with another text`);
+        waiting.push({ id, name: file.name, text, modified: new Date(file.lastModified).toISOString().slice(0, 19) + "Z" });
+        characters += text.length;
+      } catch (error) {
+        if (!(error instanceof Failure) || error.status === 400) problems.push(error.message);
+        else throw error;
+      }
+      done += 1;
+      if (waiting.length >= AT_ONCE || characters >= CHARACTERS) await send();
+    }
+    await send();
+  } catch (error) {
+    problems.push(error.message);
+  }
+  isRunning = false;
+  bar.hidden = byId("adding-cancel").hidden = true;
+  told.textContent = [
+    `${counted(stored, "document")} stored`, unchanged ? `${whole(unchanged)} there already` : "",
+    problems.length ? counted(problems.length, "problem") : "", isCancelled ? "cancelled" : "",
+  ].filter(Boolean).join(", ");
+  fill(byId("adding-problems"), ...problems.slice(0, LISTED).map((each) => element("li", {}, each)));
+  changed();
+}
+
+/** Say whether a document of this id is there, with another text. */
+async function isOther(id, text) {
+  try {
+    return (await ask(`${pathOf(id)}?text=true`)).text !== text;
+  } catch (error) {
+    if (error.status === 404) return false;
+    throw error;
+  }
+}

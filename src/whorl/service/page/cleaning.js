@@ -1,0 +1,103 @@
+/** A list of documents to delete: marked in clusters, downloaded, or applied where that is allowed and confirmed. */
+
+import { Failure, request } from "./api.js";
+import { confirmed } from "./documents.js";
+import { byId, element } from "./dom.js";
+import { counted, whole } from "./format.js";
+import { showProblem } from "./problem.js";
+import { about, changed, nameOf, pathOf } from "./store.js";
+
+/** The list. */
+export class Cleaning {
+  /** @param {function(): ?string} job Returns the address of the job whose clusters are shown. */
+  constructor(job) {
+    this.job = job;
+    /** Documents that are marked, by id. */
+    this.marked = new Map();
+    byId("cleaning-all").addEventListener("click", (event) => this.#markEverywhere(event.currentTarget));
+    byId("cleaning-none").addEventListener("click", () => this.forget());
+    byId("cleaning-download").addEventListener("click", () => this.#download());
+    byId("cleaning-delete").addEventListener("click", () => this.#delete());
+  }
+
+  /** Return the box of a document. */
+  box(document_) {
+    const box = element("input", { type: "checkbox", "data-id": document_.id, "aria-label": `Delete ${nameOf(document_)}` });
+    box.checked = this.marked.has(document_.id);
+    box.addEventListener("change", () => {
+      if (box.checked) this.marked.set(document_.id, nameOf(document_));
+      else this.marked.delete(document_.id);
+      this.#show();
+    });
+    return box;
+  }
+
+  /** Mark documents. */
+  markAll(documents) {
+    for (const each of documents) this.marked.set(each.id, nameOf(each));
+    this.#show();
+  }
+
+  /** Mark nothing. */
+  forget() {
+    this.marked.clear();
+    this.#show();
+  }
+
+  async #show() {
+    const count = this.marked.size;
+    for (const box of byId("clusters").querySelectorAll("input[data-id]")) box.checked = this.marked.has(box.dataset.id);
+    byId("cleaning").hidden = !count;
+    byId("cleaning-told").textContent = `${counted(count, "document")} marked`;
+    byId("cleaning-delete").textContent = `Delete ${whole(count)} …`;
+    byId("cleaning-delete").hidden = (await about().catch(() => ({ is_read_only: true }))).is_read_only;
+  }
+
+  /** Mark all documents of all clusters but the first of each, those that are not shown as well. */
+  async #markEverywhere(button) {
+    button.disabled = true;
+    try {
+      const lines = await (await request(`${this.job()}?format=json`)).text();
+      const clusters = lines.trim() ? lines.trim().split("\n").map((line) => JSON.parse(line)) : [];
+      this.markAll(clusters.flatMap(({ members }) => members.slice(1)));
+    } catch (error) {
+      showProblem(byId("clusters-error"), error);
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  #download() {
+    const lines = [...this.marked.keys()].map((id) => `${id}\n`).join("");
+    const address = URL.createObjectURL(new Blob([lines], { type: "text/plain;charset=utf-8" }));
+    element("a", { href: address, download: "delete.txt" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  }
+
+  async #delete() {
+    const ids = [...this.marked.keys()], count = counted(ids.length, "document");
+    const told = "They are taken out of this store for good. The files that they came from are not touched. "
+      + "The list can be downloaded first.";
+    if (!await confirmed(`Delete ${count}?`, told, `Delete ${count}`)) return;
+    let done = 0;
+    try {
+      for (const id of ids) {
+        byId("cleaning-told").textContent = `${whole(done)} of ${count} deleted`;
+        await request(pathOf(id), undefined, undefined, "DELETE").catch((error) => {
+          // Somebody was quicker.
+          if (!(error instanceof Failure) || error.status !== 404) throw error;
+        });
+        this.marked.delete(id);
+        for (const box of byId("clusters").querySelectorAll(`input[data-id="${CSS.escape(id)}"]`)) box.closest("tr").classList.add("gone");
+        done += 1;
+      }
+    } catch (error) {
+      showProblem(byId("clusters-error"), error);
+    }
+    await this.#show();
+    byId("cleaning").hidden = !this.marked.size;
+    byId("clusters-done").textContent = `${counted(done, "document")} deleted.`;
+    for (const box of byId("clusters").querySelectorAll("tr.gone input")) box.disabled = true;
+    changed();
+  }
+}

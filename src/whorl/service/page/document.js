@@ -1,0 +1,132 @@
+/** One document: what shares content with it, its text and its properties. */
+
+import { ask } from "./api.js";
+import { byId, element, fill, settled, showValue, warn } from "./dom.js";
+import { forget } from "./documents.js";
+import { counted, whole } from "./format.js";
+import { fillPassages, hitRow, sourceOf } from "./hits.js";
+import { showProblem } from "./problem.js";
+import { written } from "./query.js";
+import { about, compareLink, nameOf, pathOf, sourcesLink } from "./store.js";
+import { TextPane } from "./text-pane.js";
+
+/** Hits that are asked for, and those that are shown at a time. */
+const MOST = 200, ROWS = 25;
+const LEAST = 10, PAUSE = 250;
+/** A hit is one by either: how much of the document is in it, and how much of it is in the document. */
+const METRICS = ["a_in_b", "b_in_a"];
+let pane, shown = null, current = null, going = null;
+
+/** Make the view work; once. */
+export function start() {
+  const least = byId("least");
+  pane = new TextPane(byId("document-text"), () => {});
+  const later = settled(PAUSE, () => {
+    const wanted = address(current.id, Number(least.value));
+    history.replaceState(history.state, "", wanted);
+    shown = wanted;
+    findSimilar();
+  });
+  least.addEventListener("input", () => {
+    showValue(least, byId("least-told"));
+    if (current) later();
+  });
+  byId("document-delete").addEventListener("click", async () => {
+    if (await forget(current)) location.hash = "#documents";
+  });
+  addEventListener("whorl:changed", () => { shown = null; });
+}
+
+/** Show the document that the address names. */
+export async function show(parameters) {
+  const id = parameters.get("id") ?? "", given = Number(parameters.get("least"));
+  const wanted = address(id, given >= 1 && given <= 100 ? given : LEAST);
+  if (wanted === shown) return;
+  shown = wanted;
+  byId("least").value = given >= 1 && given <= 100 ? given : LEAST;
+  showValue(byId("least"), byId("least-told"));
+  showProblem(byId("document-problem"), null);
+  byId("document-title").textContent = id;
+  byId("document-found").hidden = byId("document-all").hidden = true;
+  byId("document-id").textContent = "";
+  try {
+    const [told, { is_read_only: isReadOnly }] = await Promise.all([ask(`${pathOf(id)}?text=true`), about()]);
+    if (shown !== wanted) return;
+    current = told;
+    showDocument(isReadOnly);
+  } catch (error) {
+    if (shown === wanted) shown = null;
+    showProblem(byId("document-problem"), error);
+    return;
+  }
+  await findSimilar();
+}
+
+const address = (id, least) => `#document?${new URLSearchParams(least === LEAST ? { id } : { id, least })}`;
+
+function showDocument(isReadOnly) {
+  const { id, text, properties } = current, name = nameOf(current);
+  document.title = `${name} – whorl`;
+  byId("document-title").textContent = name;
+  byId("document-id").textContent = name === id ? "" : id;
+  byId("document-sources").href = sourcesLink(id);
+  byId("document-compare").href = compareLink(id);
+  byId("document-delete").hidden = isReadOnly;
+  byId("document-all").hidden = false;
+  byId("document-told").textContent = text ? counted(text.length, "character") : "The store keeps no text of it.";
+  byId("document-text").hidden = !text;
+  pane.show(text, []);
+  const entries = Object.entries(properties);
+  byId("document-properties-title").hidden = !entries.length;
+  fill(byId("document-properties"), ...entries.map(([key, values]) => element(
+    "div", {}, element("dt", {}, key), element("dd", {}, values.map(String).join(", ")),
+  )));
+}
+
+async function findSimilar() {
+  going?.abort();
+  going = new AbortController();
+  const { signal } = going, { id } = current, least = Number(byId("least").value);
+  const told = byId("document-similar"), list = byId("document-hits");
+  byId("document-found").hidden = false;
+  told.textContent = "Looking for what shares content with it …";
+  fill(list);
+  byId("document-more").hidden = true;
+  warn(byId("document-warnings"), []);
+  try {
+    const pages = await Promise.all(METRICS.map((metric) => ask(
+      "/api/similar", { id, metric, threshold: Number(written(least)), rows: MOST }, signal,
+    )));
+    if (signal.aborted) return;
+    showSimilar(pages, least, signal);
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    told.textContent = "";
+    showProblem(byId("document-problem"), error);
+  }
+}
+
+function showSimilar(pages, least, signal) {
+  const byBoth = new Map(pages.flatMap((page) => page.hits).map((hit) => [hit.id, hit]));
+  const best = (hit) => Math.max(hit.a_in_b, hit.b_in_a);
+  const hits = [...byBoth.values()].sort((a, b) => best(b) - best(a) || (a.id < b.id ? -1 : 1));
+  const isAll = pages.every((page) => page.total_is_exact && page.total <= page.hits.length);
+  const name = nameOf(current);
+  byId("document-similar").textContent = hits.length
+    ? `${isAll ? "" : "At least "}${counted(hits.length, "document")} ${hits.length === 1 ? "shares" : "share"} content with it`
+    : `No document shares ${least}% with it`;
+  warn(byId("document-warnings"), [...new Set(pages.flatMap((page) => page.warnings))]);
+  const list = byId("document-hits"), more = byId("document-more"), source = sourceOf({ ...current, name });
+  function next(isAsked) {
+    const before = list.children.length;
+    const rows = hits.slice(before, before + ROWS).map((hit) => hitRow({ ...hit, measured: hit }, source));
+    list.append(...rows);
+    more.hidden = list.children.length >= hits.length;
+    more.textContent = `Show more (${whole(hits.length - list.children.length)} left)`;
+    if (isAsked) rows[0]?.querySelector("a").focus();
+    fillPassages(rows, source, signal);
+  }
+  more.onclick = () => next(true);
+  next(false);
+}
+

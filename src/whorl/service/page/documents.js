@@ -1,0 +1,168 @@
+/** The first view: the documents of the store, and the way in for a text of one's own. */
+
+import { addFiles, watchAdding } from "./adding.js";
+import { Failure, ask, request } from "./api.js";
+import { byId, element, fill, settled } from "./dom.js";
+import { dateOf } from "./dates.js";
+import { counted, whole } from "./format.js";
+import { findSources, findSourcesOf } from "./incoming.js";
+import { showProblem } from "./problem.js";
+import { about, changed, compareLink, documentLink, nameOf, pathOf, sourcesLink } from "./store.js";
+
+const ROWS = 50, MOST = 1000;
+const PAUSE = 150;
+let listed = null, going = null, count = 0;
+
+/** Make the view work; once. */
+export function start() {
+  const filter = byId("documents-filter"), box = byId("own-text");
+  filter.addEventListener("input", settled(PAUSE, () => {
+    history.replaceState(history.state, "", address(filter.value, ROWS));
+    list(filter.value, ROWS);
+  }));
+  byId("documents-more").addEventListener("click", more);
+  box.addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    if (!text.trim() || box.value) return;
+    event.preventDefault();
+    findSources(text, "");
+  });
+  byId("own").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (box.value.trim()) findSources(box.value, "");
+    else box.focus();
+  });
+  for (const [id, take] of [["own-file", ([file]) => findSourcesOf(file)], ["add-files", addFiles], ["add-first", addFiles]]) {
+    byId(id).addEventListener("change", (event) => {
+      take([...event.target.files]);
+      // So that the same file can be chosen again.
+      event.target.value = "";
+    });
+  }
+  watchAdding();
+  addEventListener("whorl:changed", () => {
+    listed = null;
+    if (!byId("view-documents").hidden) list(filter.value, Math.max(ROWS, count));
+  });
+}
+
+/** Show the view with what the address says. */
+export function show(parameters) {
+  const named = parameters.get("named") ?? "", rows = Math.min(MOST, Math.max(ROWS, Number(parameters.get("rows")) || 0));
+  byId("documents-filter").value = named;
+  return listed === address(named, rows) ? undefined : list(named, rows);
+}
+
+function address(named, rows) {
+  const told = new URLSearchParams();
+  if (named) told.set("named", named);
+  if (rows > ROWS) told.set("rows", rows);
+  return told.size ? `#documents?${told}` : "#documents";
+}
+
+const ask_ = (named, start, rows, signal) => ask(`/api/documents?${new URLSearchParams({ named, start, rows })}`, undefined, signal);
+
+async function list(named, rows) {
+  going?.abort();
+  going = new AbortController();
+  const { signal } = going;
+  try {
+    const [told, { is_read_only: isReadOnly, documents }] = await Promise.all([ask_(named, 0, rows, signal), about()]);
+    if (signal.aborted) return;
+    listed = address(named, rows);
+    showProblem(byId("documents-problem"), null);
+    fill(byId("documents"));
+    count = 0;
+    const isEmpty = !told.total && !named;
+    byId("documents-empty").hidden = !isEmpty;
+    byId("documents-listed").hidden = isEmpty;
+    byId("own").hidden = isEmpty;
+    byId("add-here").hidden = isReadOnly;
+    byId("add").hidden = isReadOnly || isEmpty;
+    byId("empty-told").textContent = isReadOnly
+      ? "There are no documents here yet, and this service stores none: whorl index does."
+      : "Drop files or a folder here, and they are made comparable. They stay with this service.";
+    byId("documents-told").textContent = named
+      ? `${whole(told.total)} of ${counted(documents, "document")}` : counted(told.total, "document");
+    append(told, isReadOnly);
+  } catch (error) {
+    if (error.name !== "AbortError") showProblem(byId("documents-problem"), error);
+  }
+}
+
+function append({ total, documents }, isReadOnly) {
+  byId("documents").append(...documents.map((each) => row(each, isReadOnly)));
+  count += documents.length;
+  const more_ = byId("documents-more");
+  more_.hidden = count >= total || !documents.length;
+  more_.textContent = `Show more (${whole(total - count)} left)`;
+  // A column of nothing says nothing.
+  byId("documents-table").classList.toggle("dateless", !byId("documents").querySelector("time"));
+}
+
+async function more() {
+  const button = byId("documents-more"), named = byId("documents-filter").value, before = count;
+  button.disabled = true;
+  try {
+    append(await ask_(named, count, ROWS), (await about()).is_read_only);
+    listed = address(named, count);
+    history.replaceState(history.state, "", listed);
+    byId("documents").children[before]?.querySelector("a").focus();
+  } catch (error) {
+    showProblem(byId("documents-problem"), error);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function row(document_, isReadOnly) {
+  const { id, shingles, properties } = document_, label = nameOf(document_), date = dateOf(properties);
+  const link = (href, text) => element("a", { href, "aria-label": `${text}: ${label}` }, text);
+  return element(
+    "tr", {},
+    element(
+      "th", { scope: "row" }, element("a", { href: documentLink(id) }, label),
+      label !== id ? element("span.mono", {}, id) : null,
+    ),
+    element("td.size", {}, shingles === null ? "" : sizeOf(shingles)),
+    element("td.date", {}, date ? element("time", { datetime: date }, date.slice(0, 10)) : ""),
+    element(
+      "td.links", {}, link(documentLink(id), "Find similar"), " ", link(sourcesLink(id), "Sources"), " ",
+      link(compareLink(id), "Compare"), " ",
+      isReadOnly ? null : element("button.plain", { type: "button", "aria-label": `Delete ${label}`, onclick: () => forget(document_) }, "Delete"),
+    ),
+  );
+}
+
+/** About how many words a document has: as many as it has different runs of five words, and four. */
+export const sizeOf = (shingles) => (shingles ? `${counted(shingles + 4, "word")}` : "no five words");
+
+/**
+ * Delete a document, once that was confirmed.
+ * @returns {Promise<boolean>} Whether it is gone.
+ */
+export async function forget(document_) {
+  const label = nameOf(document_);
+  if (!await confirmed(`Delete ${label}?`, "It is taken out of this store. The file that it came from is not touched.", "Delete")) return false;
+  try {
+    await request(pathOf(document_.id), undefined, undefined, "DELETE");
+  } catch (error) {
+    if (!(error instanceof Failure) || error.status !== 404) {
+      showProblem(byId("incoming-problem"), error);
+      return false;
+    }
+  }
+  changed();
+  return true;
+}
+
+/** Ask whether something is to be done that cannot be undone. */
+export function confirmed(title, told, yes) {
+  const dialog = byId("confirm");
+  byId("confirm-title").textContent = title;
+  byId("confirm-told").textContent = told;
+  byId("confirm-yes").textContent = yes;
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }));
+}

@@ -1,0 +1,43 @@
+/** Files that are chosen or dropped, and what stands in them. */
+
+import { ask } from "./api.js";
+
+const MOST_BYTES = 40_000_000;
+
+/** Return the text of a file, which the service reads as `whorl index` does. */
+export async function textIn(file) {
+  if (file.size > MOST_BYTES) throw new Error(`${file.name} has more than ${MOST_BYTES / 1e6} MB`);
+  const { text } = await ask("/api/text", { name: file.name, content: await asBase64(file) });
+  if (!text.trim()) throw new Error(`${file.name} holds no text`);
+  return text;
+}
+
+/** Return the files in folders that were dropped, each with its path. */
+export async function within(entries) {
+  const found = [], waiting = entries.filter(Boolean);
+  while (waiting.length) {
+    const entry = waiting.shift();
+    if (entry.name.startsWith(".")) continue;
+    if (entry.isFile) {
+      const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+      found.push(Object.assign(file, { path: entry.fullPath.replace(/^\//, "") }));
+      continue;
+    }
+    const reader = entry.createReader();
+    // It tells some at a time.
+    for (let some = null; some?.length !== 0;) {
+      some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      waiting.push(...some);
+    }
+  }
+  return found;
+}
+
+function asBase64(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
+    reader.onerror = () => reject(new Error(`${file.name} cannot be read`));
+    reader.readAsDataURL(file);
+  });
+}

@@ -1,0 +1,125 @@
+/** Documents that share content with a source: what they share in words, and the longest passage, a moment later. */
+
+import { ask } from "./api.js";
+import { element, fill } from "./dom.js";
+import { bar, counted, percent, whole } from "./format.js";
+import { compareLink, commonText, documentLink, nameOf } from "./store.js";
+
+/** Documents whose passages are asked for at once. */
+const AT_ONCE = 8;
+
+/**
+ * What hits are hits of.
+ * @typedef {Object} Source
+ * @property {string} called As in "of … is in this document": its name, or "your text".
+ * @property {string} [id] Of a document.
+ * @property {string} [mark] Of a text of one's own, see texts.js.
+ * @property {string} [text] That text.
+ */
+
+/** The source that a document is. */
+export const sourceOf = (document_) => ({ called: nameOf(document_), id: document_.id });
+
+/** The source that a text of one's own is. */
+export const ownSource = (mark, { text }) => ({ called: "your text", mark, text });
+
+/** The address of a source beside a document. */
+export function besideLink(source, id) {
+  return source.mark ? `#compare?${new URLSearchParams({ "text-a": source.mark, b: id })}` : compareLink(source.id, id);
+}
+
+/**
+ * A row of a list of hits.
+ * @param {{id: string, name: string, measured: ?Object}} hit With the shares that are known so far.
+ * @param {?Source} source
+ * @param {string} [points] What is told where no shares are known.
+ */
+export function hitRow(hit, source, points = "") {
+  const isSource = source !== null && hit.id === source.id, label = nameOf(hit);
+  const name = element(
+    "h3", {}, element("a", { href: documentLink(hit.id) }, label), isSource ? element("span.tag", {}, "source") : null,
+  );
+  const title = element(
+    "div", {}, name, label !== hit.id ? element("p.mono", {}, hit.id) : null, element("div.said"),
+  );
+  const links = element("p.links");
+  if (source && !isSource) {
+    links.append(element("a", { href: besideLink(source, hit.id), "aria-label": `Compare with ${label}` }, "Compare"));
+  }
+  const shares = element("div.shares");
+  if (isSource) shares.append(element("p.quiet", {}, "The document itself"));
+  else if (hit.measured) tellShares(shares, hit.measured, source);
+  else shares.append(element("p.points", {}, points));
+  return element("li.hit", { "data-id": hit.id }, title, shares, links);
+}
+
+/** Tell two shares in sentences, with bars, and how they are counted behind an i. */
+function tellShares(place, told, source) {
+  fill(
+    place,
+    sentence(told, "a_in_b", `of ${source.called} is in this document`, "first"),
+    sentence(told, "b_in_a", `of this document is in ${source.called}`, "second"),
+    formula(told, source),
+  );
+}
+
+function sentence(told, name, words, kind) {
+  const [low, high] = told.intervals?.[name] ?? [told[name], told[name]], rest = told.without_common;
+  // What is common is told where it makes a difference.
+  const isOther = rest && percent(rest[name]) !== percent(told[name]);
+  return element(
+    "p.say", {}, bar(told[name], low, high, kind), told.exact ? "" : "about ", element("b", {}, percent(told[name])),
+    ` ${words}`, isOther ? element("span.rest", {}, `, without common text ${percent(rest[name])}`) : null,
+  );
+}
+
+function formula(told, source) {
+  const shared = told.shared_shingles;
+  const lines = told.exact && shared !== undefined
+    ? [
+      "Both texts are cut into all their runs of five words, and the different ones are counted: "
+        + `${whole(told.source_shingles)} of ${source.called}, ${whole(told.shingles)} of this document, ${whole(shared)} in both.`,
+      `${whole(shared)} / ${whole(told.source_shingles)} = ${percent(told.a_in_b)}, and ${whole(shared)} / ${whole(told.shingles)} = ${percent(told.b_in_a)}.`,
+      `Of the ${whole(told.source_shingles + told.shingles - shared)} that either has, ${percent(told.jaccard)} are in both (Jaccard).`,
+    ]
+    : [
+      `Of the runs of five words that either has, ${percent(told.jaccard)} are in both (Jaccard).`,
+      told.exact ? "All of them were counted." : "These are estimates from samples: the dark part of a bar is the 95% interval.",
+    ];
+  return element(
+    "details.formula", {}, element("summary", { "aria-label": "How this is counted", title: "How this is counted" }, "i"),
+    ...lines.map((line) => element("p", {}, line)),
+  );
+}
+
+/**
+ * Read the texts of hits and put their exact shares and longest passages into their rows.
+ * @param {HTMLElement[]} rows
+ * @param {Source} source
+ * @param {AbortSignal} [signal]
+ */
+export async function fillPassages(rows, source, signal) {
+  const wanted = rows.filter((row) => row.dataset.id !== source.id);
+  const of = source.mark ? { text: source.text } : { id: source.id };
+  try {
+    const common = await commonText();
+    for (let at = 0; at < wanted.length; at += AT_ONCE) {
+      const some = new Map(wanted.slice(at, at + AT_ONCE).map((row) => [row.dataset.id, row]));
+      const { documents } = await ask("/api/passages", { ...of, documents: [...some.keys()], ...common }, signal);
+      for (const told of documents) fillRow(some.get(told.id), told, source);
+    }
+  } catch {
+    // The estimates stay: the store has no texts, they are too long, or the hits are not looked at any more.
+  }
+}
+
+function fillRow(row, told, source) {
+  tellShares(row.querySelector(".shares"), told, source);
+  const { longest, passages } = told;
+  if (!longest) return;
+  const of = passages === 1 ? "the only passage that both have" : `the longest of ${counted(passages, "passage")}`;
+  fill(
+    row.querySelector(".said"), element("blockquote", {}, longest.text),
+    element("p.quiet", {}, `${counted(longest.words, "word")} in a row, ${of}`),
+  );
+}

@@ -1,0 +1,58 @@
+/** Fields that take a document by its name, completed as it is typed; an id does as well. */
+
+import { ask } from "./api.js";
+import { element, fill, settled } from "./dom.js";
+import { nameOf } from "./store.js";
+
+const PAUSE = 150, SHOWN = 8;
+
+/** A field for a document. */
+export class NameField {
+  /** @param {HTMLInputElement} input Its `list` is filled with what fits. */
+  constructor(input) {
+    this.input = input;
+    this.ids = new Map();
+    input.addEventListener("input", settled(PAUSE, () => this.#complete()));
+    input.addEventListener("focus", () => this.#complete());
+  }
+
+  /** Show a document. */
+  set(document_) {
+    const label = nameOf(document_);
+    this.ids.set(label, document_.id);
+    this.input.value = label;
+  }
+
+  /**
+   * Return the id of the document that the field names: as it was completed, of the only one whose name has what was
+   * typed in it, or what was typed.
+   */
+  async id() {
+    const typed = this.input.value.trim();
+    if (!typed || this.ids.has(typed)) return this.ids.get(typed) ?? "";
+    const { total, documents } = await this.#named(typed, 2);
+    return total === 1 ? documents[0].id : typed;
+  }
+
+  async #complete() {
+    if (this.ids.has(this.input.value)) return;
+    const typed = this.input.value;
+    let found;
+    try {
+      found = (await this.#named(typed, SHOWN)).documents;
+    } catch {
+      return; // What is typed can be sent all the same.
+    }
+    if (typed !== this.input.value) return;
+    const isTwice = (label) => found.filter((each) => nameOf(each) === label).length > 1;
+    fill(this.input.list, ...found.map((each) => {
+      const label = isTwice(nameOf(each)) ? `${nameOf(each)} – ${each.id}` : nameOf(each);
+      this.ids.set(label, each.id);
+      return element("option", { value: label });
+    }));
+  }
+
+  #named(named, rows) {
+    return ask(`/api/documents?${new URLSearchParams({ named, rows })}`);
+  }
+}

@@ -1,0 +1,191 @@
+/** Where a text comes from: the documents that account for it, and which part of it stands in which. */
+
+import { ask } from "./api.js";
+import { byId, element, fill, warn } from "./dom.js";
+import { counted, percent, whole } from "./format.js";
+import { besideLink, ownSource, sourceOf } from "./hits.js";
+import { toUnits } from "./offsets.js";
+import { showProblem } from "./problem.js";
+import { about, documentLink, nameOf, pathOf } from "./store.js";
+import { TextPane } from "./text-pane.js";
+import { NOT_HERE, calledOf, textOf } from "./texts.js";
+
+/** Colours of sources; further ones have them again. */
+const COLOURS = 8;
+const LISTED = 30;
+const LEAST_WORDS = 8;
+const parts = {};
+let pane, shown = null, going = null, source = null, places = [];
+
+/** Make the view work; once. */
+export function start() {
+  for (const part of ["words", "quotations", "references", "common", "except"]) parts[part] = byId(`sources-${part}`);
+  pane = new TextPane(byId("sources-text"), (at) => choose(at, false));
+  byId("sources-options").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const wanted = address();
+    if (location.hash === wanted) run();
+    else location.hash = wanted;
+  });
+  addEventListener("whorl:changed", () => { shown = null; });
+}
+
+/** Show the sources that the address asks for. */
+export async function show(parameters) {
+  if (location.hash === shown) return;
+  const mark = parameters.get("text"), id = parameters.get("id");
+  for (const part of ["quotations", "references"]) parts[part].checked = (parameters.get("without") ?? "").split(",").includes(part);
+  parts.words.value = parameters.get("words") ?? LEAST_WORDS;
+  parts.except.value = parameters.get("except") ?? "";
+  parts.common.checked = parameters.get("common") === "without";
+  byId("sourced").hidden = true;
+  byId("sources-busy").textContent = "";
+  showProblem(byId("sources-problem"), null);
+  const own = mark === null ? null : textOf(mark);
+  byId("sources-options").hidden = !own && id === null;
+  byId("sources-blank").hidden = Boolean(own) || id !== null;
+  byId("sources-blank-told").textContent = mark === null
+    ? "Paste a text anywhere on this page, or drop a file: what of it stands in the documents is found and marked." : NOT_HERE;
+  byId("sources-title").textContent = own ? calledOf(own) : mark === null ? id ?? "Sources" : "A text that is not here";
+  source = own ? ownSource(mark, own) : id === null ? null : sourceOf({ id, name: "" });
+  if (source) await run();
+}
+
+function address() {
+  const told = new URLSearchParams(source.mark ? { text: source.mark } : { id: source.id });
+  const without = ["quotations", "references"].filter((part) => parts[part].checked).join(",");
+  if (Number(parts.words.value) !== LEAST_WORDS) told.set("words", parts.words.value);
+  if (without) told.set("without", without);
+  if (parts.except.value.trim()) told.set("except", parts.except.value.trim());
+  if (parts.common.checked) told.set("common", "without");
+  return `#sources?${told}`;
+}
+
+function question({ keeps_passages: keeps }) {
+  const of = source.mark ? { text: source.text } : { id: source.id };
+  const without = ["quotations", "references"].filter((part) => parts[part].checked);
+  const except = parts.except.value.trim() ? { except: parts.except.value.trim() } : {};
+  const common = keeps ? { common_above: "1%", ignore_common: parts.common.checked } : {};
+  return { ...of, min_words: Number(parts.words.value) || LEAST_WORDS, without, ...except, ...common, texts: "passages" };
+}
+
+async function run() {
+  going?.abort();
+  going = new AbortController();
+  const { signal } = going;
+  shown = location.hash;
+  byId("sources-busy").textContent = "Looking for where it comes from …";
+  byId("sourced").hidden = true;
+  showProblem(byId("sources-problem"), null);
+  try {
+    const facts = await about();
+    parts.common.closest("label").hidden = !facts.keeps_passages;
+    const asked = question(facts);
+    const [told, document_] = await Promise.all([
+      ask("/api/sources", asked, signal),
+      source.mark ? null : ask(`${pathOf(source.id)}?text=true`, undefined, signal),
+    ]);
+    if (document_) {
+      source = sourceOf(document_);
+      byId("sources-title").textContent = source.called;
+    }
+    showSources(told, source.mark ? source.text : document_.text);
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    shown = null;
+    showProblem(byId("sources-problem"), error, parts.except.value.trim());
+  } finally {
+    if (!signal.aborted) byId("sources-busy").textContent = "";
+  }
+}
+
+function showSources(told, text) {
+  const { sources, also } = told, called = source.called;
+  byId("sourced").hidden = false;
+  byId("sources-told").textContent = sources.length
+    ? `${percent(told.coverage)} of ${called} is in ${counted(sources.length, "document")}`
+    : `Nothing of ${called} is in another document`;
+  fill(byId("sources-how"), ...facts(told).map((each) => element("li", {}, each)));
+  warn(byId("sources-warnings"), told.warnings);
+  const passages = sources.flatMap((each, group) => each.passages.map((passage) => ({ passage, group })));
+  const units = toUnits(text, passages.map(({ passage }) => passage.a));
+  places = units.map((place, at) => ({ ...place, group: passages[at].group, kind: `s${passages[at].group % COLOURS}` }));
+  pane.show(text, places);
+  fill(byId("sources"), ...sources.slice(0, LISTED).map((each, group) => row(each, group, mostSeen(each, group))));
+  byId("sources-left").textContent = sources.length > LISTED ? `and ${whole(sources.length - LISTED)} with less` : "";
+  byId("sources-also").hidden = !also.length;
+  byId("sources-also-told").textContent = `${counted(also.length, "more document")} with the same passages, and nothing else of it`;
+  fill(byId("sources-also-list"), ...also.slice(0, LISTED).map((each) => element(
+    "li", {}, element("a", { href: documentLink(each.id) }, nameOf(each)),
+  )));
+  byId("sources-similar").href = source.mark
+    ? `#search?${new URLSearchParams({ q: "FINGERPRINT:source_20_95", text: source.mark })}` : documentLink(source.id);
+}
+
+function facts(told) {
+  const { covered_words: covered, text, longest_passage: longest, common, excluded_words: excluded } = told;
+  return [
+    told.sources.length ? `${whole(covered)} of ${counted(text.words, "word")}; the longest passage has ${counted(longest, "word")}.` : null,
+    common?.words
+      ? `${counted(common.words, "word")} of it are common text, which many documents have${common.ignored ? ", and left out" : ""}`
+        + `${common.ignored || !common.other_words ? "." : `; of the other ${whole(common.other_words)}, ${percent(common.other_covered_words / common.other_words)} are in documents.`}`
+      : null,
+    excluded ? `${counted(excluded, "word")} in quotations or references are left out.` : null,
+    told.certain_words ? `Every document with a passage of ${counted(told.certain_words, "word")} is found.`
+      : told.promised_words
+        ? `At least ${Math.floor(100 * told.recall)} of 100 documents with a passage of ${counted(told.promised_words, "word")} are found.` : null,
+  ].filter(Boolean);
+}
+
+/** Return the passage of a source of which the most is marked as its own: of others more is marked as a better one's. */
+function mostSeen({ passages }, group) {
+  const first = places.findIndex((place) => place.group === group);
+  const seen = pane.seen();
+  return passages.reduce((best, _, at) => (seen[first + at] > seen[first + best] ? at : best), 0);
+}
+
+function row(each, group, told) {
+  const label = nameOf(each), [longest] = each.passages, rest = each.without_common;
+  const tell = [
+    element("b", {}, percent(each.coverage)), ` of ${source.called} is in it`,
+    group && each.new_words < each.words ? `, ${percent(each.coverage * each.new_words / each.words)} in none above` : "",
+    rest && percent(rest.a_in_b) !== percent(each.a_in_b)
+      ? `; without common text ${percent(rest.a_in_b)} (${percent(each.a_in_b)} with it, by runs of five words)` : "",
+  ];
+  return element(
+    "li.source", { "data-group": group },
+    element("h3", {}, element(`i.chip.s${group % COLOURS}`, { "aria-hidden": "true" }), element("a", { href: documentLink(each.id) }, label)),
+    element("p.say", {}, ...tell.filter(Boolean)),
+    longest ? element("blockquote", {}, cut(each.passages[told].a.text)) : null,
+    element("p.quiet", {}, `${counted(each.passages.length, "passage")}, the longest has ${counted(longest?.words ?? 0, "word")}`),
+    element(
+      "p.links", {},
+      element("button.plain", { type: "button", "aria-label": `Show the passages of ${label}`, onclick: () => step(group) }, "Show passages"),
+      element("a", { href: besideLink(source, each.id), "aria-label": `Compare with ${label}` }, "Compare"),
+    ),
+  );
+}
+
+function cut(text) {
+  const said = text.replace(/\s+/gu, " ");
+  return said.length > 240 ? `${said.slice(0, said.lastIndexOf(" ", 240))} …` : said;
+}
+
+let stepped = -1;
+
+/** Go to the next passage of a source. */
+function step(group) {
+  const own = places.map((place, at) => at).filter((at) => places[at].group === group).sort((a, b) => places[a].start - places[b].start);
+  const at = own[(own.indexOf(stepped) + 1) % own.length];
+  choose(at, true);
+  if (byId("sources-text").getBoundingClientRect().top < 0) byId("sources-text").scrollIntoView({ block: "center" });
+}
+
+function choose(at, isToScroll) {
+  stepped = at;
+  const { group, start: place } = places[at];
+  pane.choose(group);
+  if (isToScroll) pane.scrollTo(place);
+  for (const each of byId("sources").children) each.classList.toggle("on", Number(each.dataset.group) === group);
+  if (!isToScroll) byId("sources").children[group]?.scrollIntoView({ block: "nearest" });
+}
