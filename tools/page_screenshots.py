@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 WHORL = Path(sys.executable).parent / "whorl"
 LEASE, MINUTES = "examples/contracts/lease-2023.txt", "examples/contracts/minutes.txt"
+LETTER = ROOT / "examples" / "letter.txt"
 _WAIT_SECONDS = 60.0
 
 
@@ -57,12 +58,23 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.1)
 
 
+def documents(page: Page) -> None:
+    """Show the documents, as at first."""
+    expect(page.locator("#documents tr")).to_have_count(4)
+
+
+def sources(page: Page) -> None:
+    """Ask where the letter comes from."""
+    page.locator("#own-text").fill(LETTER.read_text(encoding="utf-8"))
+    page.get_by_role("button", name="Find its sources").click()
+    expect(page.locator("#sources > li")).to_have_count(3)
+
+
 def search(page: Page) -> None:
     """Ask which documents hold at least a twentieth of what they have together with the lease."""
-    page.get_by_label("Query").fill(f"FINGERPRINT:{LEASE}_5_95")
-    page.get_by_label("Query").press("Enter")
-    expect(page.locator("#hits > li")).to_have_count(3)
-    page.locator("#found-told").click()
+    page.goto(f"{page.url}#search?q=FINGERPRINT:{LEASE}_5_95")
+    expect(page.locator("#hits blockquote")).to_have_count(2)
+    page.locator("#language summary").click()
 
 
 def compare(page: Page) -> None:
@@ -70,14 +82,28 @@ def compare(page: Page) -> None:
     page.goto(f"{page.url}#compare?a={MINUTES}&b={LEASE}")
     expect(page.locator("#passages button")).to_have_count(1)
     page.get_by_role("button", name="Next").click()
-    page.locator("#step-told").click()
 
 
-PICTURES: dict[str, tuple[Callable[[Page], None], int]] = {"page-search": (search, 690), "page-compare": (compare, 930)}
+def duplicates(page: Page) -> None:
+    """Mark all but the first of what is alike."""
+    page.goto(f"{page.url}#duplicates?threshold=80")
+    page.get_by_role("button", name="Mark all but the first").click()
+    expect(page.locator("#cleaning")).to_be_visible()
+
+
+#: What is shown, and how high the picture is.
+PICTURES: dict[str, tuple[Callable[[Page], None], int]] = {
+    "page-documents": (documents, 560),
+    "page-sources": (sources, 930),
+    "page-search": (search, 700),
+    "page-compare": (compare, 880),
+    "page-duplicates": (duplicates, 560),
+}
+PHONE = {"width": 390, "height": 844}
 
 
 def main() -> None:
-    """Write the pictures."""
+    """Write the pictures: of a desk by day, and of a phone at night."""
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("there is no Chromium on the PATH: apt-get install chromium")
@@ -85,11 +111,21 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for name, (act, height) in PICTURES.items():
             page = browser.new_page(viewport={"width": 1120, "height": height})
-            page.goto(url)
-            act(page)
-            page.screenshot(path=IMAGES / f"{name}.png")
-            page.close()
+            _take(page, url, act, f"{name}.png")
+        for name in ("page-sources", "page-compare"):
+            page = browser.new_page(viewport=PHONE, color_scheme="dark")  # type: ignore[arg-type]  # a TypedDict
+            _take(page, url, PICTURES[name][0], f"{name}-phone.png")
         browser.close()
+
+
+def _take(page: Page, url: str, act: Callable[[Page], None], name: str) -> None:
+    page.goto(url)
+    expect(page.locator("#state")).to_be_visible()
+    act(page)
+    page.wait_for_load_state("networkidle")
+    page.evaluate("document.activeElement.blur()")
+    page.screenshot(path=IMAGES / name)
+    page.close()
 
 
 if __name__ == "__main__":

@@ -430,7 +430,7 @@ def test_a_pasted_text_gets_its_sources(page: Page, url: str) -> None:
     expect(page.locator("#sources-text mark.on")).to_have_count(3)
     expect(page.locator("#sources > li.on")).to_contain_text("lease.txt")
     page.get_by_role("link", name="Find similar documents").click()
-    expect(page.locator("#search-own-told")).to_have_text("Your text, 941 characters: the query calls it source.")
+    expect(page.locator("#search-own-told")).to_have_text("Your text, 756 characters: the query calls it source.")
     expect(page.locator("#found-told")).to_have_text("No document")
     ask(page, "FINGERPRINT:source_5_95")
     expect(hits(page).filter(has_text="lease.txt").locator(".say").first).to_have_text(
