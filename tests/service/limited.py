@@ -6,10 +6,9 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import Any, Protocol
 
-import httpx
 from starlette.testclient import TestClient
 
 from whorl import Store
@@ -39,7 +38,19 @@ def sent(documents: Iterable[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps(each).encode() + b"\n" for each in documents)
 
 
-def refused(answer: httpx.Response, status: int) -> str:
+class Answer(Protocol):
+    """What is read of an answer: the test client has those of httpx, or of httpx2 where that is installed."""
+
+    @property
+    def status_code(self) -> int: ...
+
+    @property
+    def headers(self) -> Container[str]: ...
+
+    def json(self) -> Any: ...
+
+
+def refused(answer: Answer, status: int) -> str:
     """The message of an answer with this status, which whorl's own error has as well."""
     told = answer.json()["error"]
     assert answer.status_code == told["statusCode"] == status
