@@ -157,5 +157,5 @@ clean: ## Remove what was installed and built
 	@touch $@
 
 .venv/developing: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[data,docs,files,opensearch,solr,serve,spark,test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[data,docs,files,mcp,opensearch,solr,serve,spark,test,check]'
 	@touch .venv/installed $@

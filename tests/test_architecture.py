@@ -15,7 +15,8 @@ ROOMS = (
     *("errors", "context", "arrays", "exports"),
     *("fingerprint", "hamming", "query", "planning", "model"),
     *("engine", "ingest.extraction", "settings", "ingest"),
-    *("boilerplate", "similar", "sources", "duplicates", "prepared", "store", "opening", "wire", "service", "cli"),
+    *("boilerplate", "similar", "sources", "duplicates", "prepared", "store", "opening"),
+    *("wire", "service", "mcp", "cli"),
 )
 #: Rooms that must not know of each other, although one stands below.
 STRANGERS = (
@@ -45,6 +46,8 @@ DOORS = {
     "openpyxl": "ingest.extraction",
     "lxml": "ingest.extraction",
     "fastapi": "service",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
     "click": "cli duplicates.spark",
     "rich": "cli",
 }

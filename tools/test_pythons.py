@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 #: What the quick tests need; numba has no wheels yet for the newest Python, and the plain loops then do all.
-_EXTRAS = ".[data,docs,files,opensearch,serve,solr,test]"
+_EXTRAS = ".[data,docs,files,mcp,opensearch,serve,solr,test]"
 _KEPT = (
     Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions",
     Path.home() / ".local" / "share" / "uv" / "python",

@@ -24,6 +24,7 @@ _COMMANDS: Mapping[str, str] = {
     "fingerprint": "Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the "
     "same text.",
     "index": "Put files and folders into a store.",
+    "mcp": "Let assistants ask a store, by the Model Context Protocol on standard input and output.",
     "opensearch": "Look after an index of OpenSearch or Elasticsearch, or start an OpenSearch to try.",
     "search": "Ask a store.",
     "serve": "Answer over HTTP: whorl's own routes under /api (see /openapi.json), and Alfresco's search under "

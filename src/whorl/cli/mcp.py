@@ -1,0 +1,31 @@
+"""`whorl mcp`: a store for assistants."""
+
+from __future__ import annotations
+
+import click
+
+from whorl.cli.options import STORE
+from whorl.errors import ParameterError
+from whorl.opening import open_store
+
+
+@click.command()
+@STORE
+@click.option("--write", "writes", is_flag=True, help="Also let the assistant store and delete documents.")
+def mcp(store: str | None, writes: bool) -> None:
+    """Let assistants ask a store, by the Model Context Protocol on standard input and output.
+
+    An assistant's program starts it, for instance from its list of servers:
+
+        {"mcpServers": {"whorl": {"command": "whorl", "args": ["mcp", "--store", "/path/to/store"]}}}
+
+    It can ask for similar documents, sources of a text, comparisons, searches and clusters. Nothing is changed, unless
+    --write says so.
+    """
+    try:
+        from whorl.mcp import server_of
+    except ModuleNotFoundError as error:
+        raise ParameterError("for assistants install: pip install 'whorl[mcp]'") from error
+
+    with open_store(store, create=writes) as opened:
+        server_of(opened, writes=writes).run()
