@@ -6,7 +6,8 @@
 The documents of the corpus go into a folder, a Solr and an index of OpenSearch (started here where none is named). Then
 generated queries are asked of all three: FINGERPRINTs of any document with any numbers, words, phrases and patterns of
 its text and name, ranges, alone and in twos and threes with operators, the first page and one behind it; and
-`similar` by the metrics at 50 and 80 %. Prints what differs; the exit status is 1 when anything does.
+`similar` by the metrics at 50 and 80 %. Prints what differs; the exit status is 1 when anything does. A query that an
+engine refuses because it comes to more clauses than that takes is counted for itself.
 
 With `--folder` the engines and what was asked stay there, and a run that was stopped goes on from there.
 """
@@ -28,7 +29,7 @@ from typing import Any, TypeAlias
 
 from engine_solr import own_solr
 from similar import texts
-from whorl import Document, Store, open_store
+from whorl import Document, ParameterError, Store, open_store
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.fingerprint.words.tokenizer import tokens
@@ -115,10 +116,18 @@ def compare(stores: Mapping[str, Store], asked: Sequence[Question], log: Path) -
     began = time.perf_counter()
     with log.open("a", encoding="utf-8") as file:
         for number, (name, ask) in enumerate(asked[len(answers) :], start=len(answers) + 1):
-            told = {engine: ask(store) for engine, store in stores.items()}
+            told, refused = dict[str, tuple[int, object]](), dict[str, str]()
+            for engine, store in stores.items():
+                try:
+                    told[engine] = ask(store)
+                except ParameterError as error:
+                    if "clauses" not in str(error):
+                        raise
+                    refused[engine] = str(error)
             first = next(iter(told.values()))
             totals = {engine: total for engine, (total, _) in told.items()}
-            answers.append({"name": name, "totals": totals, "differs": any(each != first for each in told.values())})
+            differs = any(each != first for each in told.values())
+            answers.append({"name": name, "totals": totals, "differs": differs, "refused": refused})
             file.write(json.dumps(answers[-1]) + "\n")
             file.flush()
             if number % 100 == 0:
@@ -137,6 +146,12 @@ def told(answers: Sequence[Mapping[str, Any]], engines: Sequence[str], documents
         hits = sum(each["totals"][engines[0]] for each in some)
         lines.append(f"{len(some):,} {name}, {hits:,} hits: {sum(each['differs'] for each in some):,} differ")
     differing = [each for each in answers if each["differs"]]
+    counts = {engine: sum(engine in each["refused"] for each in answers) for engine in engines}
+    lines += [
+        f"{count:,} of these have too many clauses for {engine}, which said so; the others agree"
+        for engine, count in counts.items()
+        if count
+    ]
     return [*lines, *(f"differs: {each['name']}: {each['totals']}" for each in differing[:_SHOWN])]
 
 

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import unquote
 
 import pytest
@@ -16,10 +16,11 @@ from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import Access, IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.opensearch.fields import MAPPING, SourceNames, index_body
+from whorl.engine.opensearch.fields import MAPPING, OF_PASSAGES, SourceNames, index_body
 from whorl.engine.opensearch.setup import create, initialise
 from whorl.engine.opensearch.tokens import foreign_tokens
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Order
 from whorl.planning.build import (
     Bool,
@@ -28,6 +29,7 @@ from whorl.planning.build import (
     Chosen,
     MatchAll,
     Nothing,
+    PassageNumbers,
     SharedBands,
     SharedTokens,
     SketchTokens,
@@ -44,7 +46,8 @@ NODES: tuple[BoundLeaf, ...] = (
     InOrder((("a", Joker.ANY), ("b",)), 1, "f"), Equal("f", Kind.INTEGER, 1), Like("f", ("a", Joker.ONE)),
     Between("f", Kind.INTEGER, 1, 2), Present("f", Kind.TEXT), SharedTokens("a", TOKENS[:5], 2),
     SharedTokens("a", TOKENS, 2), SharedBands("a", ((1, 2), (3, 4))),
-    SketchTokens("a", SketchScheme(), (1, 2), 1, 1, 9), Chosen("a", ((1.0, ("x",)),)),
+    SketchTokens("a", SketchScheme(), (1, 2), 1, 1, 9), PassageNumbers("a", PassageScheme(), (1, 2)),
+    Chosen("a", ((1.0, ("x",)),)),
 )  # fmt: skip
 #: What a server answers, whatever it is asked.
 ANSWER: dict[str, Any] = {
@@ -52,7 +55,9 @@ ANSWER: dict[str, Any] = {
                        "sort": [1, "a"]}],
              "total": {"value": 1}},
     "_shards": {"failed": 0}, "_scroll_id": "s", "docs": [], "status": "green", "unassigned_shards": 0,
-    "version": {"number": "9.1.0"}, "aggregations": {"fields": {"buckets": []}},
+    "version": {"number": "9.1.0"}, "aggregations": {
+        "fields": {"buckets": []}, "numbers": {"buckets": {"n0": {"doc_count": 1}, "n1": {"doc_count": 0}}},
+    },
 }  # fmt: skip
 
 
@@ -87,7 +92,7 @@ def asking(mapping: dict[str, Any], settings: dict[str, Any]) -> tuple[Server, I
 def asked() -> list[tuple[str, str, dict[str, str], Any]]:
     """All kinds of requests that whorl makes."""
     names = SourceNames()
-    server, client = asking(index_body(names)["mappings"], {})
+    server, client = asking(index_body(names, passages=True)["mappings"], {})
     store = Store(OpenSearchEngine(client))
     create(client, names)
     store.index([Document("a", TEXT, properties={"n": 1})])
@@ -97,6 +102,7 @@ def asked() -> list[tuple[str, str, dict[str, str], Any]]:
         lambda: store.engine.sketches(["a"]), lambda: store.engine.sketched(["a"]), lambda: store.engine.texts(["a"]),
         lambda: next(iter(store.engine.scan("b"))), store.engine.fields, store.engine.largest_size,
         lambda: store.engine.documents(["a"]), lambda: list(check(client, names)), lambda: backfill(client, names),
+        lambda: store.engine.passage_scheme, lambda: store.engine.passage_counts([1, 2]),
         lambda: client.page({"query": {"match_all": {}}, "sort": [{"whorl_id": "asc"}]}, 10_000, 10),
     ):  # fmt: skip
         ask()
@@ -159,10 +165,30 @@ def test_kinds_of_queries(asked: list[tuple[str, str, dict[str, str], Any]]) -> 
     assert sorted(seen) == DOCUMENTED["queries"]
 
 
+def test_aggregations(asked: list[tuple[str, str, dict[str, str], Any]]) -> None:
+    """
+    Of these, too, no other kinds.
+    """
+    bodies = [body for *_, body in asked if isinstance(body, dict)]
+    seen = {kind for body in bodies for each in body.get("aggs", {}).values() for kind in each}
+    assert sorted(seen) == DOCUMENTED["aggregations"]
+
+
+def test_every_node_is_asked() -> None:
+    """
+    What a plan may have, and nothing is left out here.
+    """
+    assert {type(node) for node in NODES} == set(get_args(BoundLeaf))
+
+
 def test_types_of_fields() -> None:
     """
     Neither mapping nor analysis needs a plug-in.
     """
-    for field in (*MAPPING.values(), *index_body(SourceNames())["mappings"]["properties"].values()):
+    for field in (
+        *MAPPING.values(),
+        *OF_PASSAGES.values(),
+        *index_body(SourceNames())["mappings"]["properties"].values(),
+    ):
         assert set(field) - {"type"} <= set(DOCUMENTED["fields"][field["type"]])
         assert field.get("analyzer", "whitespace") == "whitespace"

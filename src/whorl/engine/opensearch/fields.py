@@ -41,11 +41,13 @@ OWN = "whorl_*"
 PROPERTIES = "properties"
 
 _WHOLE: Json = {"type": "keyword"}
-_TOKENS: Json = {"type": "keyword", "doc_values": False}
+#: Each token that a document has scores 1, so that many of them can be asked for in one query of words.
+_TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
+#: The one analyser of every server that leaves our terms as they are.
+WHITESPACE = "whitespace"
 MAPPING: Mapping[str, Json] = {
     ID: _WHOLE,
-    # The one analyser of every server that leaves our terms as they are.
-    WORDS: {"type": "text", "analyzer": "whitespace", "norms": False, "position_increment_gap": 100},
+    WORDS: {"type": "text", "analyzer": WHITESPACE, "norms": False, "position_increment_gap": 100},
     VALUES: _WHOLE,
     FIELDS: _WHOLE,
     HANDLE: _WHOLE,

@@ -17,12 +17,14 @@ import numpy as np
 from whorl.engine.clause_limit import evaluated_apart
 from whorl.engine.opensearch.clauses import clause, leaves
 from whorl.engine.opensearch.fields import (
+    BETWEEN_WORDS,
     ID,
     MINHASH,
     PASSAGES,
     SAMPLE,
     SCHEME,
     SIZE,
+    WHITESPACE,
     Json,
     scheme_name,
     spelled_minhash,
@@ -171,8 +173,7 @@ class _Translator:
                 if id(node) in self._apart:
                     counted = _terms_apart(self._minhash, terms)
                     return _weighed(_one_of(self._minhash, terms), counted, minimum, weight)
-                # A token counts as often as it stands there, for the minimum and for the score.
-                return _at_least([_constant(_term(self._minhash, each), weight) for each in terms], minimum)
+                return self._counted(self._minhash, terms, minimum, weight)
             case SharedBands(bands=bands, weight=weight):
                 rows = [[_term(self._minhash, each) for each in dict.fromkeys(self._terms(band))] for band in bands]
                 found = [{"bool": {"filter": row}} for row in rows]
@@ -183,8 +184,7 @@ class _Translator:
             case SketchTokens():
                 return self._sketched(node)
             case PassageNumbers(numbers=numbers, scheme=scheme):
-                wanted = spelled_numbers(numbers, scheme)
-                return _at_least([_constant(_term(PASSAGES, each), 1.0) for each in wanted], 1)
+                return self._counted(PASSAGES, spelled_numbers(numbers, scheme), 1, 1.0)
             case Chosen(groups=groups):
                 return _at_least(
                     [_constant(_one_of(id_field(self._tokens), ids), score) for score, ids in groups if ids], 1
@@ -214,8 +214,16 @@ class _Translator:
         if id(node) in self._apart:
             found = {"bool": {"filter": [*filters, _one_of(SAMPLE, terms)]}}
             return _weighed(found, _terms_apart(SAMPLE, terms), minimum, 1.0)
-        tokens = _at_least([_constant(_term(SAMPLE, each), 1.0) for each in terms], minimum)
-        return {"bool": {"must": [tokens], "filter": filters}}
+        return {"bool": {"must": [self._counted(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
+
+    def _counted(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
+        """Match documents with enough of some terms; a term counts as often as it stands there, and scores as often."""
+        if self._tokens:
+            return _at_least([_constant(_term(field, each), weight) for each in terms], minimum)
+        if not terms:
+            return _NO_DOCUMENT
+        words = {"query": BETWEEN_WORDS.join(terms), "analyzer": WHITESPACE, "minimum_should_match": minimum}
+        return {"match": {field: {**words, "boost": weight}}}
 
 
 def _term(field: str, value: str) -> Json:

@@ -10,7 +10,7 @@ from whorl.engine.opensearch.fields import MAPPING, OF_PASSAGES, OWN, PASSAGES, 
 from whorl.errors import EngineResponseError, SchemaError
 
 #: What a field has where a mapping does not say it; other things that a mapping leaves out are not looked at.
-_DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True}
+_DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
 
 def initialise(

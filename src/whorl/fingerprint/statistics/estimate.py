@@ -31,6 +31,8 @@ from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, upper_tai
 from whorl.fingerprint.statistics.metric import Shares
 
 CONFIDENCE = 0.95
+#: Overlaps that are tried at once to find the ends of intervals: so many for a row, and about so many for all.
+_MOST_STEPS, _AT_ONCE = 15, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +147,25 @@ def overlap_interval(
     total, drawn, shared, most = (np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, most))
     is_union = np.tile(is_union, 2).astype(np.bool_)
     is_lower = np.arange(total.size) < total.size // 2
-    low, high = shared.copy(), np.maximum(shared, most)
-    while (low < high).any():
-        # Rounded so that either end moves when two values are left.
-        middle = (low + high + ~is_lower) // 2
-        population = np.where(is_union, total - middle, total)
+    # From the end that is sought inwards, overlaps are impossible up to one, and possible from there on.
+    outer, inner = np.where(is_lower, shared, np.maximum(shared, most)), np.where(is_lower, most, shared)
+    inner = np.where(is_lower, np.maximum(inner, outer), inner)
+    inwards = np.where(is_lower, 1, -1)
+    # Several at once: of few rows it is the number of calls that takes the time.
+    steps = np.arange(1, 1 + min(_MOST_STEPS, max(1, _AT_ONCE // max(1, total.size))))
+    while (left := np.abs(inner - outer)).any():
+        tried = outer[:, None] + inwards[:, None] * (left[:, None] * steps // (steps.size + 1))
+        population = np.where(is_union[:, None], total[:, None] - tried, total[:, None])
         # At most so many good ones are at least so many of the others: both tails in one call.
-        good = np.where(is_lower, middle, population - middle)
-        is_possible = upper_tail(population, good, drawn, np.where(is_lower, shared, drawn - shared)) > tail
-        low = np.where(is_lower, np.where(is_possible, low, middle + 1), np.where(is_possible, middle, low))
-        high = np.where(is_lower, np.where(is_possible, middle, high), np.where(is_possible, high, middle - 1))
-        low = np.minimum(low, high)
-    least, largest = low[is_lower], low[~is_lower]
+        good = np.where(is_lower[:, None], tried, population - tried)
+        least_drawn = np.where(is_lower, shared, drawn - shared)[:, None]
+        is_possible = upper_tail(population, good, drawn[:, None], least_drawn) > tail
+        first = np.where(is_possible.any(axis=1), is_possible.argmax(axis=1), steps.size)
+        rows, is_any, is_none = np.arange(total.size), first < steps.size, first == 0
+        beyond = tried[rows, np.maximum(first, 1) - 1] + inwards
+        inner = np.where(is_any, tried[rows, np.minimum(first, steps.size - 1)], inner)
+        outer = np.where(is_none | (left == 0), outer, beyond)
+    least, largest = inner[is_lower], inner[~is_lower]
     return least, np.maximum(least, largest)
 
 
