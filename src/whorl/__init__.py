@@ -29,7 +29,7 @@ Duplicates:
 duplicates_in, duplicates_among   those of a store, or of documents that are in none, as Duplicates
 ask_pairs       the question; ask_common, what is taken for common
 superfluous     the members of clusters that could go; Keep, which one stays
-Pair, Cluster, Member             what is found
+Pair, Cluster, Member             what is found; Version, a member in the order of versions, with what is its Own
 
 Without a store:
 
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from whorl.duplicates.gathering import duplicates_among, duplicates_in
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.question import ask_pairs
-    from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, superfluous
+    from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version, superfluous
+    from whorl.duplicates.versions import Own
     from whorl.engine.solr.schema import FieldNames
     from whorl.errors import (
         DocumentError,
@@ -127,6 +128,7 @@ __all__ = [
     "NoSketchesError",
     "Operator",
     "Order",
+    "Own",
     "Page",
     "Pair",
     "ParameterError",
@@ -160,6 +162,7 @@ __all__ = [
     "TextSource",
     "UnknownDocumentError",
     "UnsupportedQueryError",
+    "Version",
     "WhorlError",
     "ask_common",
     "ask_pairs",
@@ -179,7 +182,8 @@ _NAMES = {
     "duplicates.keep": "Keep",
     "duplicates.common": "ask_common",
     "duplicates.question": "ask_pairs",
-    "duplicates.result": "Cluster Duplicates Member Pair superfluous",
+    "duplicates.result": "Cluster Duplicates Member Pair Version superfluous",
+    "duplicates.versions": "Own",
     "engine.solr.schema": "FieldNames",
     "fingerprint.minhash.codec": "Spelling",
     "fingerprint.minhash.signature": "Signature",

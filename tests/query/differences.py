@@ -115,8 +115,8 @@ NUMBERS = [
 ]
 
 DIFFERENCES = {
-    "Words that Alfresco takes apart, or puts together": SPLITS,
-    "Characters that begin no word there": CHARACTERS,
+    "Words that Alfresco splits or joins": SPLITS,
+    "Characters with which no word can begin in Alfresco": CHARACTERS,
     "Quotes and operators without a space": GLUED,
     "Tildes": TILDES,
     "Proximity": PROXIMITIES,

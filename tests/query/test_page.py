@@ -29,7 +29,7 @@ REFUSALS: list[Sequence[object]] = [
     *(test_templates.REFUSED, test_literals.MISTAKES),
 ]
 COUNTS = [
-    ("queries beside their trees, by hand", PAIRS + len(test_templates.TEMPLATES)),
+    ("queries with their trees, written by hand", PAIRS + len(test_templates.TEMPLATES)),
     ("refused queries with message, place and hint", sum(len(rows) for rows in REFUSALS)),
     ("differences, both readings of each", len(ALL)),
     ("inputs of `make fuzz`, each in both readings", sum(fuzz_queries.COUNTS.values())),
