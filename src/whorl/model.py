@@ -25,6 +25,9 @@ RESERVED_FIELDS = frozenset(
         *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch", "whorl_passages"),
     }
 )
+#: What a document says of the cluster that it is in, where that was written into it: the cluster's id, and whether it
+#: is the principal. It was found out about the document, and is no part of what that brings.
+CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
 #: A longer id would not fit a term of either engine in every script.
 MAX_ID_LENGTH = 1000
 _CONTROL = re.compile("[\0-\x1f\x7f]")
@@ -69,8 +72,9 @@ class Document:
 
     @cached_property
     def digest(self) -> str:
-        """Return a digest of everything in the document: equal digests need no second indexing."""
-        parts = json.dumps([self.id, self.name, self.properties, self.text], sort_keys=True)
+        """Return a digest of everything that the document brings: equal digests need no second indexing."""
+        own = {name: values for name, values in self.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
+        parts = json.dumps([self.id, self.name, own, self.text], sort_keys=True)
         return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
 
     def wholes(self) -> list[tuple[str, Kind, Value]]:

@@ -230,6 +230,21 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each["change"]["adds"]["share"] for each in rows_told[1:]] == [each["adds"]["share"] for each in changes]
 
 
+def test_clusters_are_written_into_a_store(tmp_path: Path) -> None:
+    """
+    Complete ones, with the one that is kept as their principal; a second run changes nothing.
+    """
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", PAGE), Document("b", f"{PAGE} more"), Document("c", OTHER)])
+    command = ("--store", tmp_path / "store", "--keep", "longest", "--write-ids")
+    told = "2 documents of 1 cluster say so in the store: {} changed, 0 that are in none any more cleared\n"
+    assert run(*command).stderr.endswith(told.format(2))
+    assert run(*command).stderr.endswith(told.format(0))
+    with open_store(tmp_path / "store") as store:
+        assert [hit.id for hit in store.search("whorl_is_principal:true").hits] == ["b"]
+        assert [hit.id for hit in store.search("=whorl_cluster:a", rows=5).hits] == ["a", "b"]
+
+
 def test_a_state_and_what_is_new(lines: Path, tmp_path: Path) -> None:
     """
     With a state a second file is compared with the first, and --new tells only what it brings.
@@ -280,6 +295,8 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         (["a.txt", "--engine", "spark", "-o", "out", "--within-column", "lang"], "--within-column"),
         (["a.txt", "--pairs", "--complete"], "--complete"),
         (["a.txt", "--pairs", "--versions"], "--versions"),
+        (["a.txt", "--write-ids"], "no PATHs"),
+        (["--store", "s", "--write-ids", "--state", "x", "--new"], "--new"),
         (["a.txt", "--threshold", "0"], "threshold"),
         (["a.txt", "--recall", "many"], "recall"),
         (["a.txt", "-o", "no/such/folder/x.csv"], "no/such/folder/x.csv"),

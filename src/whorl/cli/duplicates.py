@@ -140,6 +140,11 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     help="Words in a shingle; 1 compares sets of words.  [default: 5, or the store's; 9 characters]",
 )
 @click.option("--characters", is_flag=True, help="Shingles are made of characters, not of words.")
+@click.option(
+    "--write-ids",
+    is_flag=True,
+    help="Write into the store which complete cluster each document is in, for searches that show one of each.",
+)
 @click.option("--strict", is_flag=True, help="Fail if anything could not be read; else if more than 1 in 100.")
 @click.option("--workers", type=click.IntRange(1), help="Threads that read PATHs; more help little.  [default: 1]")
 @click.option(
@@ -167,6 +172,7 @@ def duplicates(
     annotated: Path | None,
     versions: bool,
     date_column: str | None,
+    write_ids: bool,
     reference: tuple[str, ...],
     text_column: str | None,
     id_column: str | None,
@@ -224,6 +230,8 @@ def duplicates(
     }.items():  # fmt: skip
         if value is not None and not paths:
             raise ParameterError(f"{option} is for PATHs; name some")
+    if write_ids and (paths or only_new):
+        raise ParameterError("--write-ids writes into a store; name no PATHs, and leave --new away")
     if reference and not paths:
         raise ParameterError("--reference is what PATHs are compared with; name these")
     if reference and state is not None:
@@ -269,7 +277,7 @@ def duplicates(
     if folders and keep is None:
         keep = Keep("first")
     # What is not kept has to be a duplicate of what is.
-    complete = complete or keep is not None
+    complete = complete or keep is not None or write_ids
     links_suffice = wants_clusters and not complete
     # What came before is the reference of what is new.
     only_new = only_new or bool(reference)
@@ -315,7 +323,18 @@ def duplicates(
             )
         else:
             kept = keep or Keep("first")
-            search = _in_store(store, question, state, kept, date_column, common, shingle, links_suffice, progress)
+            search = _in_store(
+                store,
+                question,
+                state,
+                kept,
+                date_column,
+                common,
+                shingle,
+                progress,
+                links_suffice=links_suffice,
+                marks=write_ids,
+            )
         try:
             with search as found:
                 progress("", 0)
@@ -333,6 +352,8 @@ def duplicates(
                     _list(found, keep, delete_list, only_new=only_new)
                 if keep is not None and folders:
                     _rewrite(found, reading, keep, folders, only_new=only_new)
+                if write_ids:
+                    _write_ids(found, store, keep)
         except (WhorlError, KeyboardInterrupt) as error:
             # What was asked wrongly, or a folder that is none of ours, is no better the next time.
             if state is not None and has_begun and not isinstance(error, ParameterError):
@@ -391,8 +412,10 @@ def _in_store(
     date_field: str | None,
     common: CommonQuestion | None,
     shingle: int | None,
-    links_suffice: bool,
     progress: Progress,
+    *,
+    links_suffice: bool,
+    marks: bool,
 ) -> Iterator[Duplicates]:
     from whorl.duplicates import duplicates_in
     from whorl.opening import open_store
@@ -407,6 +430,9 @@ def _in_store(
                 f"the store has shingles of {scheme.shingle_size} words ({scheme.name}), which --shingle {shingle} "
                 "cannot change; leave it out, or compare files"
             )
+        if marks:
+            # Before hours of work.
+            opened.engine.marks.prepare()
         with duplicates_in(
             opened.engine,
             question,
@@ -459,6 +485,20 @@ def _write(
                 count = write_pairs(pairs, form, out, with_rest=with_rest)
             told = counted(count, "pair")
     click.echo(f"{told}, of {counted(found.documents, 'document')} in all", err=True)
+
+
+def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> None:
+    from whorl.cli.render.console import progress_bar
+    from whorl.duplicates.marking import write_ids
+    from whorl.opening import open_store
+    from whorl.settings.settings import Settings
+    from whorl.wire.duplicates import marked_line
+
+    with open_store(store, Settings.load(), create=False) as opened, progress_bar("documents") as bar:
+        task = bar.add_task("writing clusters", total=None)
+        clusters = found.clusters(complete=True, keep=keep)
+        done = write_ids(opened.engine, clusters, lambda count: bar.update(task, completed=count))
+    click.echo(marked_line(done), err=True)
 
 
 def _list(found: Duplicates, keep: Keep, delete_list: Path, *, only_new: bool) -> None:

@@ -60,6 +60,46 @@ class Scanned:
     mark: str
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a document says of the cluster that it is in.
+
+    Args:
+        cluster: The cluster's id: that of its first document.
+        is_principal: Whether the document stands for it.
+    """
+
+    cluster: str
+    is_principal: bool
+
+
+class Marks(Protocol):
+    """What the documents of a store say of their clusters: the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
+
+    def prepare(self) -> None:
+        """See to it that marks can be written, and that the engine's own queries can collapse every document.
+
+        Raises:
+            SchemaError: They cannot; the message says why and what would work.
+        """
+        ...
+
+    def everything(self) -> Iterator[Mapping[str, Mark]]:
+        """Yield all marks there are by the ids of their documents, a portion at a time."""
+        ...
+
+    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
+        """Return the marks of documents, by id, of those that have one."""
+        ...
+
+    def write(self, changes: Mapping[str, Mark | None]) -> None:
+        """Give documents marks, or take them away (None); they are safe when this returns.
+
+        Nothing else of a document changes. Those that are gone, or that somebody changes meanwhile, are left alone.
+        """
+        ...
+
+
 class Engine(Protocol):
     """What whorl needs of a search engine.
 
@@ -189,6 +229,11 @@ class Engine(Protocol):
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return the request that `search` would run, as JSON values."""
+        ...
+
+    @property
+    def marks(self) -> Marks:
+        """What its documents say of their clusters."""
         ...
 
     def count(self) -> int:

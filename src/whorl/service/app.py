@@ -98,7 +98,7 @@ def create_app(
     app.include_router(text_routes(settings.file_limits))
     app.include_router(compare_routes(store))
     app.include_router(passages_routes(store))
-    app.include_router(duplicates_routes(store, jobs))
+    app.include_router(duplicates_routes(store, jobs, is_read_only=settings.is_read_only))
     app.include_router(page_routes())
     app.include_router(alfresco_routes(store, access))
     app.include_router(health_routes(store, metrics))

@@ -176,3 +176,9 @@ def _mistake(error: Mapping[str, Any]) -> str:
     name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"][1:]).lstrip(".")
     message = "there is no such part" if error["type"] == "extra_forbidden" else error["msg"]
     return f"{name or 'the body'}: {message.removeprefix('Value error, ')}"
+
+
+def require_writable(*, is_read_only: bool) -> None:
+    """Raise unless the service may change its store."""
+    if is_read_only:
+        raise HTTPException(403, "this service changes nothing: WHORL_READ_ONLY is set")

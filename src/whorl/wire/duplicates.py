@@ -11,6 +11,7 @@ from itertools import islice
 from typing import IO, Any
 
 from whorl.duplicates.common import Rest
+from whorl.duplicates.marking import Marked
 from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version
 from whorl.duplicates.versions import Own
 from whorl.fingerprint.statistics.metric import Shares
@@ -119,6 +120,12 @@ def common_line(rest: Rest) -> str:
     if rest.question.is_ignored and rest.bare:
         line += f"; nothing else is in {counted(rest.bare, 'document')}, duplicates of equal ones alone"
     return line
+
+
+def marked_line(done: Marked) -> str:
+    """Say what was written into a store."""
+    told = f"{counted(done.documents, 'document')} of {counted(done.clusters, 'cluster')} say so in the store"
+    return f"{told}: {done.written:,} changed, {done.cleared:,} that are in none any more cleared"
 
 
 def left_out(found: Duplicates) -> list[str]:

@@ -13,6 +13,7 @@ from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import (
     BETWEEN_WORDS,
     MAPPING,
+    OF_CLUSTERS,
     OWN,
     WORDS,
     SourceNames,
@@ -88,7 +89,7 @@ def test_a_new_index_keeps_nothing_twice() -> None:
     body = index_body(SourceNames(content="body"))
     assert body["settings"] == {}
     assert body["mappings"]["_source"] == {"excludes": [OWN]}
-    assert set(body["mappings"]["properties"]) == {*MAPPING, "name", "body", "properties"}
+    assert set(body["mappings"]["properties"]) == {*MAPPING, *OF_CLUSTERS, "name", "body", "properties"}
     assert index_body(SourceNames(), 2, 0)["settings"] == {"number_of_shards": 2, "number_of_replicas": 0}
 
 

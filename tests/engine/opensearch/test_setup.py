@@ -71,7 +71,7 @@ def test_an_index_that_is_there(other_url: str) -> None:
         with pytest.raises(SchemaError, match=r"lacks the fields whorl_digest, .*'whorl opensearch init opensearch\+"):
             store.index([Document("a", TEXT)])
         told = lines(client)
-        assert told[0].startswith("add the fields name, properties, whorl_digest")
+        assert told[0].startswith("add the fields name, properties, whorl_cluster, whorl_digest")
         assert OWN in told[1]
         assert told[2] == f"documents that are there are found after: whorl opensearch backfill {other_url}"
         there = client.mapping() or {}

@@ -158,5 +158,6 @@ def test_a_service_that_changes_nothing(embedded_contracts: Store) -> None:
         )
         refused = service.delete("/api/documents/lease")
         assert (refused.status_code, "WHORL_READ_ONLY" in refused.json()["error"]["message"]) == (403, True)
+        assert service.post("/api/duplicates", json={"write_ids": True}).status_code == 403
         assert service.get("/api/documents/lease").status_code == 200
         assert service.get("/api/store").json()["is_read_only"] is True

@@ -180,6 +180,25 @@ def test_versions(tmp_path: Path) -> None:
             assert [(row["id"], row["adds"]) for row in rows] == [("old", ""), ("new", "0.041666")]
 
 
+def test_clusters_are_written_into_the_store(tmp_path: Path) -> None:
+    """
+    Each time anew; what was changed is told.
+    """
+    text = " ".join(f"w{at}" for at in range(50))
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("a", text), Document("b", f"{text} more"), Document("c", "other words " * 9)])
+        with TestClient(create_app(store)) as client:
+            assert found(client)["written"] is None
+            asked = {"keep": "longest", "write_ids": True}
+            told = {"clusters": 1, "documents": 2, "written": 2, "cleared": 0}
+            assert found(client, **asked)["written"] == told
+            assert found(client, **asked)["written"] == {**told, "written": 0}
+            answer = client.get("/api/search", params={"q": "whorl_is_principal:true"}).json()
+            assert [hit["id"] for hit in answer["hits"]] == ["b"]
+            properties = client.get("/api/documents/a").json()["properties"]
+            assert properties == {"whorl_cluster": ["a"], "whorl_is_principal": [False]}
+
+
 def test_files_to_keep(client: TestClient) -> None:
     """
     JSON lines and CSV hold all clusters.

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,11 +25,14 @@ from whorl.engine.embedded.folder import (
     LOCK,
     RECORDS,
     IndexBrokenError,
+    busy,
+    index_failure,
     is_read_only,
     mirror,
     prepare_folder,
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
+from whorl.engine.embedded.marks import EmbeddedMarks
 from whorl.engine.embedded.preparation import Preparation, passages_there
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records, WriteLock
@@ -127,7 +131,7 @@ class EmbeddedEngine:
         if self._is_read_only:
             raise StoreError(self._not_writable())
         if not self._lock.acquire(self._wait_seconds):
-            raise StoreError(self._busy())
+            raise StoreError(busy(self.path, self._wait_seconds))
         # An index without them is none of this store from now on, and made again.
         with self._records.writing():
             self._records.keep_passages(wanted.name)
@@ -140,6 +144,10 @@ class EmbeddedEngine:
 
         Everything is held in memory until then, so a large collection comes in several calls.
         """
+        self._store(documents)
+
+    def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
+        """Store documents; again only in the place of those of the same digests, which nobody has changed meanwhile."""
         self._require_writable()
         # Before anybody has to wait: this is most of the work. Of one id twice, the last stands.
         prepared = self._preparation.prepared(list({document.id: document for document in documents}.values()))
@@ -147,10 +155,12 @@ class EmbeddedEngine:
             return
 
         def store(writer: IndexWriter) -> None:
+            there = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
             with self._records.writing():
                 self._records.forget_changes(writer.base)
-                numbers = [self._records.put(record) for record, _ in prepared]
-            entries = zip(numbers, prepared, strict=True)
+                kept = [each for each in prepared if not is_again or _is_in(each[0].document, there)]
+                numbers = [self._records.put(record) for record, _ in kept]
+            entries = zip(numbers, kept, strict=True)
             writer.replace([Change(number, record.document.id, entry) for number, (record, entry) in entries])
             if writer.pending >= COMMIT_EVERY:
                 self._commit(writer)
@@ -192,7 +202,7 @@ class EmbeddedEngine:
         with self._writing:
             writer = self._writer or self._begin(self._wait_seconds)
             if writer is None:
-                raise StoreError(self._busy())
+                raise StoreError(busy(self.path, self._wait_seconds))
             try:
                 work(writer)
             except IndexBrokenError as error:
@@ -215,7 +225,7 @@ class EmbeddedEngine:
                 self._writer = self._started_writer()
         except IndexBrokenError as error:
             self._let_go()
-            raise StoreError(self._index_failure(error)) from error
+            raise StoreError(index_failure(self.path, error)) from error
         except BaseException:
             self._let_go()
             raise
@@ -297,18 +307,18 @@ class EmbeddedEngine:
         with self._writing:
             self._let_go()
             if not self._lock.acquire(self._wait_seconds):
-                raise StoreError(self._busy())
+                raise StoreError(busy(self.path, self._wait_seconds))
             try:
                 self._require_same_passages()
                 self._build(cause)
             except IndexBrokenError as error:
-                raise StoreError(self._index_failure(error)) from error
+                raise StoreError(index_failure(self.path, error)) from error
             finally:
                 self._lock.release()
 
     def _build(self, cause: IndexBrokenError | None = None) -> None:
         if cause is not None and cause.is_full:
-            raise StoreError(self._index_failure(cause)) from cause
+            raise StoreError(index_failure(self.path, cause)) from cause
         self._merged.wait()
         number = self._records.last_change()
         self._index.build(self._preparation.changes(self._records.everything()), number)
@@ -323,28 +333,11 @@ class EmbeddedEngine:
             if self._begin(0.0 if has_index else self._wait_seconds):
                 self.refresh()
             elif not has_index:
-                raise StoreError(self._busy())
+                raise StoreError(busy(self.path, self._wait_seconds))
         except StoreError:
             # What is in the index can be searched all the same, on a full disk for one.
             if not has_index:
                 raise
-
-    def _busy(self) -> str:
-        return (
-            f"another process is writing to the store {self.path}; try again when it has finished "
-            f"(waited {self._wait_seconds:g} seconds)"
-        )
-
-    def _index_failure(self, error: IndexBrokenError) -> str:
-        if error.is_full:
-            return (
-                f"no room left on the disk for {self.path / INDEX} ({error}); free some: what was stored is safe, and "
-                f"becomes searchable when the store is opened or written to"
-            )
-        return (
-            f"the index {self.path / INDEX} cannot be written or made again ({error}); see whether the disk is full "
-            f"and who owns the folder: what was stored is safe, and becomes searchable when the store is opened"
-        )
 
     # Reading.
 
@@ -463,7 +456,7 @@ class EmbeddedEngine:
         try:
             return search()
         except IndexBrokenError as error:
-            raise StoreError(self._index_failure(error)) from error
+            raise StoreError(index_failure(self.path, error)) from error
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return what `search` would ask the index, with numbers of tokens in the place of tokens."""
@@ -478,6 +471,10 @@ class EmbeddedEngine:
             "rows": rows,
             "order": ["score descending", "id ascending"],
         }
+
+    @property
+    def marks(self) -> EmbeddedMarks:
+        return EmbeddedMarks(self._records, self.search, self.documents, partial(self._store, is_again=True))
 
     def count(self) -> int:
         """Return how many documents the store holds."""
@@ -522,3 +519,7 @@ class EmbeddedEngine:
         if os.getpid() != self._process:
             raise StoreError(f"the store {self.path} was opened in another process; open it in each that uses it")
         self._records.require_unchanged()
+
+
+def _is_in(document: Document, digests: Mapping[str, str]) -> bool:
+    return digests.get(document.id) == document.digest

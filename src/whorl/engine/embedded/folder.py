@@ -98,3 +98,24 @@ def _is_full(error: BaseException, folder: Path) -> bool:
         # tantivy's threads do not tell what they died of, so the room that is left has to.
         return shutil.disk_usage(folder.parent).free < HEAP_BYTES
     return False
+
+
+def busy(path: Path, wait_seconds: float) -> str:
+    """Return what is said where another process writes to a store for too long."""
+    return (
+        f"another process is writing to the store {path}; try again when it has finished "
+        f"(waited {wait_seconds:g} seconds)"
+    )
+
+
+def index_failure(path: Path, error: IndexBrokenError) -> str:
+    """Return what is said where the index of a store cannot be made again."""
+    if error.is_full:
+        return (
+            f"no room left on the disk for {path / INDEX} ({error}); free some: what was stored is safe, and "
+            f"becomes searchable when the store is opened or written to"
+        )
+    return (
+        f"the index {path / INDEX} cannot be written or made again ({error}); see whether the disk is full "
+        f"and who owns the folder: what was stored is safe, and becomes searchable when the store is opened"
+    )

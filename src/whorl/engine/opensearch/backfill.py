@@ -6,7 +6,7 @@ changes meanwhile is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -14,7 +14,7 @@ from whorl.engine.backfilled import Backfilled
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, text_in
 from whorl.engine.opensearch.fields import OWN, PASSAGES, SCHEME, Json, SourceNames, scheme_name
-from whorl.engine.opensearch.setup import require_fields
+from whorl.engine.opensearch.setup import Further, require_fields
 from whorl.errors import DocumentError, ParameterError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.scheme import Scheme
@@ -41,7 +41,7 @@ def prepare(client: IndexClient, names: SourceNames, *, again: bool = False) -> 
     there = client.mapping()
     if there is None:
         raise SchemaError(f"{client.url} is no index; 'whorl index --store {client.shown}' makes it, with all it needs")
-    passages = require_fields(client, names)
+    passages = require_fields(client, names).passages
     if reason := source_trap(there, names):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
     client.refresh()
@@ -99,21 +99,23 @@ def backfill(
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
     done = Backfilled(prepare(client, names, again=again))
-    passages = require_fields(client, names)
+    further = require_fields(client, names)
     progress(done)
     body: Json = {
-        "query": wanted(again=again, passages=passages), "size": batch, "seq_no_primary_term": True,
+        "query": wanted(again=again, passages=further.passages), "size": batch, "seq_no_primary_term": True,
         "_source": {"excludes": [OWN]},
     }  # fmt: skip
     for hits in client.scroll(body):
-        done = _filled(client, names, hits, done, PassageScheme() if passages else None)
+        done = _filled(client, names, hits, done, further)
         progress(done)
     client.refresh()
-    return replace(done, left=max(0, client.count(wanted(passages=passages)) - done.textless - len(done.refused)))
+    return replace(
+        done, left=max(0, client.count(wanted(passages=further.passages)) - done.textless - len(done.refused))
+    )
 
 
 def _filled(
-    client: IndexClient, names: SourceNames, hits: list[Json], done: Backfilled, passages: PassageScheme | None
+    client: IndexClient, names: SourceNames, hits: list[Json], done: Backfilled, further: Further
 ) -> Backfilled:
     documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
     for hit in hits:
@@ -126,12 +128,7 @@ def _filled(
             else:
                 documents.append((hit, document))
     textless = len(hits) - len(documents) - len(refused)
-    scheme, sketch_scheme = Scheme(), SketchScheme()
-    read = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
-    changes: list[tuple[Json, Json | None]] = [
-        (_update(hit), {"doc": own_fields(document, found, scheme, sketch_scheme, names, passages)})
-        for (hit, document), found in zip(documents, read, strict=True)
-    ]
+    changes = updates(documents, names, further)
     answered = client.bulk(changes)
     refused += [(document_id, reason) for document_id, status, reason in answered if status != _CONFLICT]
     return replace(
@@ -140,6 +137,28 @@ def _filled(
         textless=done.textless + textless,
         refused=(*done.refused, *refused),
     )
+
+
+def updates(
+    documents: Sequence[tuple[Json, Document]], names: SourceNames, further: Further
+) -> list[tuple[Json, Json | None]]:
+    """Return the partial updates that give documents our fields, if they are still what was read.
+
+    Args:
+        documents: Hits with their numbers of changes, each with the document that was read from it.
+        names: What an index calls the parts of a document.
+        further: Which further fields it has.
+    """
+    scheme, sketch_scheme = Scheme(), SketchScheme()
+    passages = PassageScheme() if further.passages else None
+    read = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
+    return [
+        (
+            _update(hit),
+            {"doc": own_fields(document, found, scheme, sketch_scheme, names, passages, clusters=further.clusters)},
+        )
+        for (hit, document), found in zip(documents, read, strict=True)
+    ]
 
 
 def _update(hit: Json) -> Json:

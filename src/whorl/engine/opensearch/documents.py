@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from whorl.engine.marks import mark_in
 from whorl.engine.opensearch.fields import (
     BETWEEN_WORDS,
     DIGEST,
@@ -40,7 +41,7 @@ from whorl.fingerprint.sketch.codec import encode
 from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.fingerprint.words.shingles import joined_words
-from whorl.model import Document, PropertyValue
+from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 
 
 def source(document: Document, names: SourceNames) -> Json:
@@ -62,6 +63,8 @@ def own_fields(
     sketch_scheme: SketchScheme,
     names: SourceNames,
     passages: PassageScheme | None,
+    *,
+    clusters: bool = False,
 ) -> Json:
     """Return the values of our own fields for a document.
 
@@ -72,6 +75,7 @@ def own_fields(
         sketch_scheme: Of its sketch.
         names: Which of its properties it can be named by.
         passages: What is kept of its passages; None where the index has no field for it.
+        clusters: Whether the index has the fields of clusters.
     """
     wholes, texts, sketch = document.wholes(), document.values(), found.sketch(sketch_scheme)
     named = [("name", document.name)] if document.name else []
@@ -95,7 +99,14 @@ def own_fields(
         SCHEME: scheme_name(scheme, sketch_scheme),
         DIGEST: document.digest,
         **({PASSAGES: passage_tokens(found.words, passages)} if passages else {}),
+        **(_cluster_fields(document) if clusters else {}),
     }
+
+
+def _cluster_fields(document: Document) -> Json:
+    mark = mark_in(document.properties)
+    # None takes away what a partial update finds.
+    return {CLUSTER: mark.cluster if mark else document.id, IS_PRINCIPAL: mark.is_principal if mark else None}
 
 
 def without_text(names: SourceNames) -> Json:
@@ -124,6 +135,9 @@ def properties_in(source: Json, names: SourceNames) -> dict[str, tuple[PropertyV
         _collect(own, "", found)
     rest = {name: value for name, value in source.items() if not (name == PROPERTIES and isinstance(value, dict))}
     _collect({name: value for name, value in rest.items() if not name.startswith(OWN[:-1])}, "", found)
+    if source.get(IS_PRINCIPAL) is not None:
+        # Of an index of others, whose sources hold our fields as well; a document in no cluster has its own id.
+        _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", found)
     return {name: tuple(values) for name, values in found.items() if name not in (names.content, names.name)}
 
 

@@ -27,6 +27,7 @@ from whorl.engine.opensearch.fields import (
     handle,
     scheme_name,
 )
+from whorl.engine.opensearch.marks import OpenSearchMarks
 from whorl.engine.opensearch.min_hash import TokenField
 from whorl.engine.opensearch.request import Translation, everything, id_field, sorted_by, translate
 from whorl.engine.opensearch.setup import described, require_fields
@@ -107,11 +108,14 @@ class OpenSearchEngine:
         if not batch:
             return
         # Each time: a cluster makes an index that is not there by itself, with fields as it likes.
-        passages = _PASSAGE_SCHEME if require_fields(self._client, self._names) else None
+        further = require_fields(self._client, self._names)
+        passages = _PASSAGE_SCHEME if further.passages else None
         changes: list[tuple[Json, Json]] = []
         read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
         for document, found in zip(batch, read, strict=True):
-            own = own_fields(document, found, self._scheme, self._sketch_scheme, self._names, passages)
+            own = own_fields(
+                document, found, self._scheme, self._sketch_scheme, self._names, passages, clusters=further.clusters
+            )
             changes.append(({"index": {"_id": document.id}}, {**source(document, self._names), **own}))
         for document_id, _, reason in self._client.bulk(changes):
             raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
@@ -329,6 +333,10 @@ class OpenSearchEngine:
     def _hits_of(self, translation: Translation, order: Sequence[Order] = ()) -> Json:
         shown = {"track_scores": True, "_source": [self._names.name]}
         return {"query": translation.query, "sort": sorted_by(order, self._token_field), **shown}
+
+    @property
+    def marks(self) -> OpenSearchMarks:
+        return OpenSearchMarks(self._client, self._names)
 
     def count(self) -> int:
         return self._client.count(everything(self._token_field))

@@ -13,6 +13,7 @@ kept in the source a second time; sketch, scheme and digest are read as stored f
     whorl_sample  the look-up tokens of the sketch, whorl_sketch the sketch, whorl_size its distinct shingles,
     whorl_scheme  what tokens and sketch depend on
     whorl_passages the numbers by which passages are found with certainty, behind their scheme; an index has it or not
+    whorl_cluster the cluster that it is in, else its own id, and whorl_is_principal whether it stands for the cluster
     whorl_digest  what the document looked like when it was indexed, so that it is not indexed twice
 """
 
@@ -29,6 +30,7 @@ import numpy.typing as npt
 
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.model import CLUSTER, IS_PRINCIPAL
 
 Json: TypeAlias = dict[str, Any]
 
@@ -60,6 +62,9 @@ MAPPING: Mapping[str, Json] = {
 }
 #: What an index has beside that which finds passages.
 OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
+#: What its documents say of their clusters. A document in none has its own id: the cluster's own `collapse` would else
+#: take all of these for one.
+OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,7 @@ def mapping(names: SourceNames, *, passages: bool = False) -> dict[str, Json]:
         names.content: {"type": "text", "index": False},
         PROPERTIES: {"type": "object", "enabled": False},
     }
-    return {**MAPPING, **(OF_PASSAGES if passages else {}), **source}
+    return {**MAPPING, **OF_CLUSTERS, **(OF_PASSAGES if passages else {}), **source}
 
 
 def index_body(

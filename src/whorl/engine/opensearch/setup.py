@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.fields import MAPPING, OF_PASSAGES, OWN, PASSAGES, Json, SourceNames, index_body, mapping
+from whorl.engine.opensearch.fields import (
+    MAPPING,
+    OF_CLUSTERS,
+    OF_PASSAGES,
+    OWN,
+    PASSAGES,
+    Json,
+    SourceNames,
+    index_body,
+    mapping,
+)
 from whorl.errors import EngineResponseError, SchemaError
 
 #: What a field has where a mapping does not say it; other things that a mapping leaves out are not looked at.
@@ -68,8 +79,21 @@ def create(
             raise
 
 
-def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = False) -> bool:
-    """See to it that an index has our fields: one that is not there is made. Return whether it finds passages.
+@dataclass(frozen=True, slots=True)
+class Further:
+    """What an index has beside the fields that each needs.
+
+    Args:
+        passages: Whether it finds passages.
+        clusters: Whether its documents can say which clusters they are in.
+    """
+
+    passages: bool
+    clusters: bool
+
+
+def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = False) -> Further:
+    """See to it that an index has our fields: one that is not there is made. Return what it has beside them.
 
     Args:
         client: Where the index is.
@@ -82,7 +106,7 @@ def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = 
     there = client.mapping(OWN)
     if there is None:
         create(client, names, passages=passages)
-        return passages
+        return Further(passages, clusters=True)
     require_alike(client, there)
     if missing := sorted(name for name in MAPPING if not described(there, name)):
         raise SchemaError(
@@ -92,7 +116,7 @@ def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = 
         raise SchemaError(
             f"{client.url} has no field for passages; 'whorl opensearch init {client.shown} --passages' adds it"
         )
-    return bool(described(there, PASSAGES))
+    return Further(bool(described(there, PASSAGES)), all(described(there, name) for name in OF_CLUSTERS))
 
 
 def require_alike(client: IndexClient, there: Json) -> None:
@@ -106,7 +130,7 @@ def require_alike(client: IndexClient, there: Json) -> None:
 
 def differences(there: Json) -> Iterator[str]:
     """Say where fields of our own are not what we would have made."""
-    for name, field in {**MAPPING, **OF_PASSAGES}.items():
+    for name, field in {**MAPPING, **OF_PASSAGES, **OF_CLUSTERS}.items():
         found = described(there, name)
         for key, value in field.items() if found else ():
             actual = found.get(key, _DEFAULTS.get(key, value))

@@ -145,10 +145,10 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Answer],
                 fields = sketch_fields(sketch, collection.scheme)
                 if passages:
                     fields[PASSAGES] = passage_tokens(found.words, passages)
-                made.append(_update(collection, document, fields))
+                made.append(update(collection, document, fields))
         elif is_empty and str(document[collection.names.key]) not in unread:
-            removed.append(_update(collection, document, dict.fromkeys([*NEEDED, *([PASSAGES] if passages else [])])))
-    refused = [_send(client, updates, collection.names.key) for updates in (made, removed)]
+            removed.append(update(collection, document, dict.fromkeys([*NEEDED, *([PASSAGES] if passages else [])])))
+    refused = [send_updates(client, updates, collection.names.key) for updates in (made, removed)]
     return replace(
         done,
         sent=done.sent + len(made) - len(refused[0]),
@@ -193,14 +193,15 @@ def _unread(client: SolrClient, collection: Collection, documents: Sequence[Answ
     return {str(each[key]) for each in found}
 
 
-def _update(collection: Collection, document: Answer, fields: Json) -> Json:
+def update(collection: Collection, document: Answer, fields: Json) -> Json:
+    """Return the atomic update that sets some fields of a document, if it is still what was read; None takes away."""
     key = collection.names.key
     # No tokens are no values, not an empty list of them.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
     return {key: document[key], "_version_": document.get("_version_", _ANY_VERSION), **changes}
 
 
-def _send(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
+def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
     """Send updates; return the ids of those that Solr refuses, with its reasons. Outdated ones are passed over."""
     if not updates:
         return []
@@ -216,7 +217,7 @@ def _send(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, 
             raise
         if len(updates) > 1:
             # Some of them have been taken: they have another version now, and are passed over.
-            return [refused for update in updates for refused in _send(client, [update], key)]
+            return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [(str(updates[0][key]), error.detail)]
     return []
 

@@ -19,6 +19,7 @@ from whorl.engine.shared import Remembered, SharedCommit
 from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
 from whorl.engine.solr.client import BEGINNING, SolrClient
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
+from whorl.engine.solr.marks import SolrMarks
 from whorl.engine.solr.passages import document_counts, without_passages
 from whorl.engine.solr.request import (
     EVERYTHING,
@@ -124,6 +125,10 @@ class SolrEngine:
         key = self.collection.names.key
         found = self._documents({key: [*ids]}, [key, DIGEST])
         return {str(each[key]): each[DIGEST] for each in found if DIGEST in each}
+
+    @property
+    def marks(self) -> SolrMarks:
+        return SolrMarks(self._client, self._collection)
 
     def count(self) -> int:
         return self._client.count(EVERYTHING)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from whorl.engine.solr.answer import Json
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.planning.clauses import Kind
 
 #: The four fields of a sketch: how many distinct shingles there are, the tokens to look up, the sketch to give back,
@@ -116,6 +117,11 @@ _TOKENS: Json = {
     "omitNorms": True,
     "omitTermFreqAndPositions": True,
 }
+#: What a document says of its cluster; `{!collapse field=…}` goes by the docValues.
+CLUSTER_FIELDS: tuple[Json, ...] = (
+    {"name": CLUSTER, "type": "string", "indexed": True, "stored": False, "docValues": True},
+    {"name": IS_PRINCIPAL, "type": "boolean", "indexed": True, "stored": False, "docValues": True},
+)
 PASSAGE_FIELD: Json = {"name": PASSAGES, **_TOKENS}
 FIELDS: tuple[Json, ...] = (
     {"name": "name", "type": "text_whorl", "indexed": True, "stored": True},
@@ -135,6 +141,7 @@ FIELDS: tuple[Json, ...] = (
     {"name": SAMPLE, **_TOKENS},
     {"name": SKETCH, "type": "binary", "indexed": False, "stored": True},
     {"name": SCHEME, "type": "string", "indexed": True, "stored": False, "docValues": True},
+    *CLUSTER_FIELDS,
 )
 
 #: What a collection needs beside these where no text is stored that a source's tokens could be made from.

@@ -16,7 +16,7 @@ from whorl.engine.solr.answer import Json
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import BESIDE
 from whorl.engine.solr.schema import Collection, FieldNames, Schema, names_in_use
-from whorl.model import PropertyValue
+from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
 from whorl.planning.clauses import Kind, Value
 from whorl.planning.dates import date_of, written
 from whorl.planning.fields import Fields, Places
@@ -147,7 +147,8 @@ def _sent(kind: Kind, value: Value) -> Value:
 
 
 def _is_hidden(name: str, collection: Collection) -> bool:
-    return name.startswith(("whorl_", "_")) or name == collection.names.minhash
+    is_ours = name.startswith(("whorl_", "_")) and name not in (CLUSTER, IS_PRINCIPAL)
+    return is_ours or name == collection.names.minhash
 
 
 def _beside(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:

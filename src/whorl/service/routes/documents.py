@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from whorl.errors import UnknownDocumentError
 from whorl.query import ast
 from whorl.query.ast import Joker, Wildcard
 from whorl.query.unparse import unparse
-from whorl.service.errors import Json, failure_of
+from whorl.service.errors import Json, failure_of, require_writable
 from whorl.service.paths import DOCUMENTS
 from whorl.service.uploads import BrokenOffError, Uploads
 from whorl.settings.settings import MAX_ROWS
@@ -44,10 +44,6 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         is_read_only: Whether what would change the store is refused.
     """
     router = APIRouter(tags=["whorl"], default_response_class=Json)
-
-    def require_writable() -> None:
-        if is_read_only:
-            raise HTTPException(403, "this service changes nothing: WHORL_READ_ONLY is set")
 
     @router.get(DOCUMENTS, summary="List documents")
     def documents(
@@ -85,7 +81,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         Documents of the same id are replaced, and those that are there unchanged are left alone, so sending all again
         completes what was interrupted. What the answer counts as stored is safe and searchable.
         """
-        require_writable()
+        require_writable(is_read_only=is_read_only)
         try:
             report = await uploads.take(request.stream())
         except BrokenOffError as stopped:
@@ -108,7 +104,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
     @router.delete(f"{DOCUMENTS}/{{document_id:path}}")
     def delete(document_id: str) -> dict[str, Any]:
         """Forget a document."""
-        require_writable()
+        require_writable(is_read_only=is_read_only)
         if not store.delete([document_id]):
             raise UnknownDocumentError(document_id)
         return {"deleted": 1}

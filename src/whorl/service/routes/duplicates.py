@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -14,10 +14,11 @@ from pydantic import ConfigDict, Field
 
 from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_in
 from whorl.duplicates.common import CommonQuestion
+from whorl.duplicates.marking import Marked, write_ids
 from whorl.duplicates.question import PairWord
 from whorl.duplicates.result import Cluster, with_words
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
-from whorl.service.errors import DEFECT, Json, status_of
+from whorl.service.errors import DEFECT, Json, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, Report
 from whorl.service.routes.asked import Commonness
 from whorl.store import Store
@@ -51,6 +52,8 @@ class DuplicatesRequest(Commonness):
     versions: bool = False
     #: The property of the dates that versions are ordered by; else that of `keep`.
     date: str | None = None
+    #: Whether to write into the documents which (complete) cluster each is in, for searches that show one of each.
+    write_ids: bool = False
     #: Whether what is not common alone makes duplicates.
     ignore_common: bool = False
 
@@ -77,6 +80,8 @@ class Found:
     warnings: tuple[str, ...]
     #: Reads what the texts of a cluster's versions tell.
     worded: Callable[[Cluster], Cluster]
+    #: What was written into the documents.
+    marked: Marked | None
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> dict[str, Any]:
         """Return some of the clusters as JSON values, with what is said of all; texts are read for these alone.
@@ -100,6 +105,7 @@ class Found:
             "total": len(chosen),
             "pairs": self.pairs,
             "warnings": list(self.warnings),
+            "written": None if self.marked is None else asdict(self.marked),
             "clusters": [
                 {**cluster_values(each), "pairs": [pair_values(pair) for pair in each.pairs]} for each in clusters
             ],
@@ -112,12 +118,13 @@ class Found:
         return [cluster for cluster in self.clusters if has(cluster)] if part else self.clusters
 
 
-def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
+def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = False) -> APIRouter:
     """Return the routes.
 
     Args:
         store: Whose documents are compared with each other.
         jobs: Where it is done.
+        is_read_only: Whether what would change the store is refused.
     """
     router = APIRouter(tags=["whorl"], default_response_class=Json)
     fresh: list[Found] = []
@@ -129,6 +136,8 @@ def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
         The answer's `id` is what to ask about at `/api/duplicates/{id}`, at least every minute. What was found for
         the same question a minute ago is found at once.
         """
+        if asked.write_ids:
+            require_writable(is_read_only=is_read_only)
         # What is asked wrongly is told at once.
         _require_comparable(store, needs_sketches=asked.common is None)
         if (keep := asked.choice) is not None and keep.is_by_value and not keep.column:
@@ -136,7 +145,8 @@ def duplicates_routes(store: Store, jobs: Jobs[Found]) -> APIRouter:
 
         def work(report: Report) -> Found:
             # One job at a time, so nobody else is here.
-            if not fresh or fresh[0].asked != asked or time.monotonic() - fresh[0].at > SECONDS_FRESH:
+            is_known = fresh and fresh[0].asked == asked and time.monotonic() - fresh[0].at <= SECONDS_FRESH
+            if not is_known or asked.write_ids:
                 fresh[:] = [_searched(store, asked, report)]
             return fresh[0]
 
@@ -207,7 +217,7 @@ def _require_comparable(store: Store, *, needs_sketches: bool) -> None:
 def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
     question = ask_pairs(asked.metric, str(asked.threshold), str(asked.recall))
     keep = asked.choice
-    is_complete = asked.complete or keep is not None
+    is_complete = asked.complete or keep is not None or asked.write_ids
     date = asked.date or (keep.column if keep is not None and keep.is_by_date else None)
     search = duplicates_in(
         store.engine,
@@ -232,7 +242,8 @@ def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
         pairs = there.count_pairs()
         worded = partial(with_words, read=there.read_texts, scheme=there.scheme)
         notes = [common_line(there.rest)] if there.rest else []
-        told = tuple(clusters), (*notes, *left_out(there)), worded
+        marked = write_ids(store.engine, clusters, partial(report, "writing")) if asked.write_ids else None
+        told = tuple(clusters), (*notes, *left_out(there)), worded, marked
         return Found(asked, time.monotonic(), there.documents, pairs, *told)
 
 

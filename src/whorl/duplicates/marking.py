@@ -1,0 +1,71 @@
+"""Clusters written into the documents of a store, so that its searches can show one of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from whorl.arrays import chunks
+from whorl.context import require_time
+from whorl.duplicates.result import Cluster
+from whorl.engine.protocol import Engine, Mark
+
+#: Documents changed between two words of progress.
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What a run did.
+
+    Args:
+        clusters: Clusters that there are.
+        documents: Documents in them.
+        written: Those that did not say so yet, or said something else.
+        cleared: Documents that said they were in one, and are in none.
+    """
+
+    clusters: int
+    documents: int
+    written: int
+    cleared: int
+
+
+def write_ids(
+    engine: Engine, clusters: Iterable[Cluster], progress: Callable[[int], None] = lambda count: None
+) -> Marked:
+    """Write into each document of a store which cluster it is in, and whether it is the principal.
+
+    Only what is not there already is changed, so a run that was stopped is completed by another one, and a run after
+    changes puts right what they made of the clusters. A document that somebody changes meanwhile is left to the next.
+
+    Args:
+        engine: The store that the clusters were found in.
+        clusters: All of them, complete ones, so that each document is a duplicate of the one that stands for it.
+        progress: Called with how many documents were changed so far.
+
+    Raises:
+        SchemaError: The store cannot hold them; nothing has been changed.
+    """
+    engine.marks.prepare()
+    changes: dict[str, Mark | None] = {}
+    count = 0
+    for count, cluster in enumerate(clusters, start=1):  # noqa: B007 - the last one is told
+        name = cluster.members[0].id
+        changes |= {each.id: Mark(name, each == cluster.principal) for each in cluster.members}
+    documents, cleared = len(changes), 0
+    for portion in engine.marks.everything():
+        for document_id, mark in portion.items():
+            if document_id not in changes:
+                changes[document_id] = None
+                cleared += 1
+            elif changes[document_id] == mark:
+                del changes[document_id]
+    done = 0
+    for some in chunks(sorted(changes), lambda each: 1, _AT_ONCE):
+        require_time()
+        engine.marks.write({each: changes[each] for each in some})
+        done += len(some)
+        progress(done)
+    engine.refresh()
+    return Marked(count, documents, len(changes) - cleared, cleared)

@@ -1,0 +1,59 @@
+"""Marks of clusters in an embedded store: properties of its documents, which are indexed as all others are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from whorl.arrays import chunks
+from whorl.engine.embedded.records import Records
+from whorl.engine.marks import mark_in, marked
+from whorl.engine.protocol import Mark
+from whorl.model import CLUSTER, Document, Page, Stored
+from whorl.planning.build import BoundPlan
+from whorl.planning.clauses import Kind, Present
+
+#: Documents stored again at once, each with its text.
+_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
+#: Documents looked at at once.
+_READ_AT_ONCE = 1000
+
+
+class EmbeddedMarks:
+    """What a store's documents say of their clusters.
+
+    Args:
+        records: The documents.
+        search: Runs a plan.
+        stored: Returns what is stored of documents beside their texts.
+        store_again: Stores documents in the place of those of the same digests.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        search: Callable[..., Page],
+        stored: Callable[[Collection[str]], Mapping[str, Stored]],
+        store_again: Callable[[Sequence[Document]], None],
+    ) -> None:
+        self._records, self._search, self._stored, self._store_again = records, search, stored, store_again
+
+    def prepare(self) -> None:
+        """Nothing has to be seen to."""
+
+    def everything(self) -> Iterator[Mapping[str, Mark]]:
+        """Yield all marks there are by the ids of their documents, a portion at a time."""
+        plan = BoundPlan(Present(CLUSTER, Kind.KEYWORD))
+        ids = [hit.id for hit in self._search(plan, start=0, rows=self._records.count()).hits]
+        for at in range(0, len(ids), _READ_AT_ONCE):
+            yield self.of(ids[at : at + _READ_AT_ONCE])
+
+    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
+        """Return the marks of documents, by id, of those that have one."""
+        marks = {each: mark_in(stored.properties) for each, stored in self._stored(ids).items()}
+        return {each: mark for each, mark in marks.items() if mark is not None}
+
+    def write(self, changes: Mapping[str, Mark | None]) -> None:
+        """Give documents marks, or take them away (None)."""
+        documents = (each.document for each in self._records.records(changes))
+        for some in chunks(documents, lambda each: len(each.text), _CHARACTERS_AT_ONCE, _AT_ONCE):
+            self._store_again([marked(each, changes[each.id]) for each in some])

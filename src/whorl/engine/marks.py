@@ -1,0 +1,29 @@
+"""How a document carries the mark of its cluster among its properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from whorl.engine.protocol import Mark
+from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
+
+
+def mark_in(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -> Mark | None:
+    """Return the mark among properties; None where they hold none, or a part of one."""
+    cluster, is_principal = _first(properties.get(CLUSTER)), _first(properties.get(IS_PRINCIPAL))
+    return Mark(cluster, is_principal) if isinstance(cluster, str) and isinstance(is_principal, bool) else None
+
+
+def marked(document: Document, mark: Mark | None) -> Document:
+    """Return a document with a mark among its properties, or with none."""
+    others = {name: values for name, values in document.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}
+    own: dict[str, PropertyValue] = {}
+    if mark is not None:
+        own = {CLUSTER: mark.cluster, IS_PRINCIPAL: mark.is_principal}
+    return replace(document, properties={**others, **own})
+
+
+def _first(value: PropertyValue | Sequence[PropertyValue] | None) -> object:
+    """Return a value, of several the first."""
+    return next(iter(value), None) if isinstance(value, tuple | list) else value

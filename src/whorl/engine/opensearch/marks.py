@@ -1,0 +1,99 @@
+"""Marks of clusters in an index: two fields of our own, which the cluster's own `collapse` goes by.
+
+A partial update makes the whole document again from its source. In an index of ours that holds none of our fields, so
+all of them are made again and sent along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+
+from whorl.arrays import chunks
+from whorl.engine.marks import mark_in, marked
+from whorl.engine.opensearch.backfill import updates
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.documents import name_in, properties_in, text_in
+from whorl.engine.opensearch.fields import OF_CLUSTERS, OWN, PROPERTIES, Json, SourceNames
+from whorl.engine.opensearch.setup import keeps_own, require_fields
+from whorl.engine.protocol import Mark
+from whorl.errors import DocumentError, EngineResponseError, SchemaError
+from whorl.model import CLUSTER, IS_PRINCIPAL, Document
+
+#: Documents changed in one request, with their texts, and looked at in one.
+_CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000
+_CONFLICT, _MISSING = 409, 404
+
+
+class OpenSearchMarks:
+    """What the documents of an index say of their clusters.
+
+    Args:
+        client: Where it is.
+        names: What it calls the parts of a document.
+    """
+
+    def __init__(self, client: IndexClient, names: SourceNames) -> None:
+        self._client, self._names = client, names
+
+    def prepare(self) -> None:
+        """Raise SchemaError unless the fields are there; give each document that has none its own id to collapse by."""
+        if not require_fields(self._client, self._names).clusters:
+            raise SchemaError(
+                f"{self._client.url} has no fields for clusters; 'whorl opensearch init {self._client.shown}' adds them"
+            )
+        self._client.refresh()
+        bare = {"bool": {"must_not": [{"exists": {"field": CLUSTER}}]}}
+        body = {"query": bare, "size": _CHANGED_AT_ONCE, "_source": {"excludes": [OWN]}, "seq_no_primary_term": True}
+        for hits in self._client.scroll(body):
+            self._change(hits, {})
+
+    def everything(self) -> Iterator[Mapping[str, Mark]]:
+        """Yield all marks there are by the ids of their documents, a portion at a time."""
+        body = {"query": {"exists": {"field": IS_PRINCIPAL}}, "size": _READ_AT_ONCE, **_MARKS}
+        self._client.refresh()
+        for hits in self._client.scroll(body):
+            yield _marks(hits)
+
+    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
+        """Return the marks of documents, by id, of those that have one."""
+        found = dict[str, Mark]()
+        for some in chunks(ids, lambda each: 1, _READ_AT_ONCE):
+            found |= _marks(self._client.hits({"query": {"ids": {"values": some}}, "size": len(some), **_MARKS}))
+        return found
+
+    def write(self, changes: Mapping[str, Mark | None]) -> None:
+        """Give documents marks, or take them away (None); found by all after the next refresh."""
+        for some in chunks(changes, lambda each: 1, _CHANGED_AT_ONCE):
+            hits = self._client.documents(some, {"excludes": [OWN]})
+            self._change(list(hits.values()), {each: changes[each] for each in some})
+
+    def _change(self, hits: list[Json], changes: Mapping[str, Mark | None]) -> None:
+        further = require_fields(self._client, self._names)
+        is_kept_in_source = keeps_own(self._client.mapping(OWN) or {})
+        documents = []
+        for hit in hits:
+            told = hit.get("_source", {})
+            # What cannot be read as a document of ours is in no cluster.
+            with suppress(DocumentError):
+                text, name = text_in(told, self._names), name_in(told, self._names)
+                document = Document(hit["_id"], text, name, properties_in(told, self._names))
+                documents.append((hit, marked(document, changes.get(document.id))))
+        sent = updates(documents, self._names, further)
+        if not is_kept_in_source:
+            for (_, body), (_, document) in zip(sent, documents, strict=True):
+                mark = mark_in(document.properties)
+                own = {CLUSTER: [mark.cluster], IS_PRINCIPAL: [mark.is_principal]} if mark else _NO_MARK
+                (body or {})["doc"][PROPERTIES] = own
+        for document_id, status, reason in self._client.bulk(sent):
+            if status not in (_CONFLICT, _MISSING):
+                raise EngineResponseError(f"{self._client.url} refuses the cluster of {document_id!r}: {reason}")
+
+
+_MARKS: Json = {"_source": False, "docvalue_fields": list(OF_CLUSTERS)}
+_NO_MARK: Json = {CLUSTER: [], IS_PRINCIPAL: []}
+
+
+def _marks(hits: list[Json]) -> dict[str, Mark]:
+    marks = {hit["_id"]: mark_in(hit.get("fields", {})) for hit in hits}
+    return {document_id: mark for document_id, mark in marks.items() if mark is not None}

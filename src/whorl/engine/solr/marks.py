@@ -1,0 +1,115 @@
+"""Marks of clusters in a Solr collection: two fields with docValues, set by atomic updates.
+
+Solr makes the whole document again at such an update, from what it can read back. The tokens of the sketch and of the
+passages are not among that, so they are sent along, made from the sketch and the text that are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from whorl.arrays import chunks
+from whorl.engine.marks import mark_in
+from whorl.engine.passages import passage_tokens
+from whorl.engine.protocol import Mark
+from whorl.engine.solr.answer import Answer, Json, whole_text
+from whorl.engine.solr.atomic_updates import require_safe
+from whorl.engine.solr.backfill import send_updates, update
+from whorl.engine.solr.clauses import exists
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.fields import CLUSTER_FIELDS, PASSAGES, SCHEME, SKETCH
+from whorl.engine.solr.request import contents_request, listed
+from whorl.engine.solr.schema import Collection as SolrCollection
+from whorl.engine.solr.sketches import read_sketch, sketch_fields
+from whorl.errors import EngineResponseError, SchemaError
+from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.winnow import PassageScheme
+from whorl.model import CLUSTER, IS_PRINCIPAL
+
+#: Documents changed in one request, and looked at in one.
+_CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000
+
+
+class SolrMarks:
+    """What the documents of a collection say of their clusters.
+
+    Args:
+        client: Where it is.
+        collection: Tells what it offers.
+    """
+
+    def __init__(self, client: SolrClient, collection: Callable[[], SolrCollection]) -> None:
+        self._client, self._collection = client, collection
+
+    def prepare(self) -> None:
+        """Raise SchemaError unless the fields are there, and an atomic update loses nothing."""
+        collection, url = self._collection(), self._client.url
+        for field in CLUSTER_FIELDS:
+            found = collection.schema.fields.get(field["name"])
+            if found is None:
+                raise SchemaError(f"{url} has no field {field['name']!r} for clusters; 'whorl solr init {url}' adds it")
+            if found.get("type") != field["type"] or not found.get("docValues") or found.get("multiValued"):
+                raise SchemaError(f"{url} has a field {field['name']!r} of another kind, by which nothing collapses")
+        if collection.has_passages and collection.content is None:
+            raise SchemaError(
+                f"a change of documents in part would lose what {url} has in {PASSAGES!r}, which is made from texts "
+                "that are not stored"
+            )
+        require_safe(self._client, collection)
+
+    def everything(self) -> Iterator[Mapping[str, Mark]]:
+        """Yield all marks there are by the ids of their documents, a portion at a time."""
+        collection = self._collection()
+        if CLUSTER not in collection.schema.fields:
+            return
+        key = collection.names.key
+        fields = listed([key, CLUSTER, IS_PRINCIPAL])
+        for documents, _ in self._client.pages(exists(CLUSTER), key, fields, _READ_AT_ONCE):
+            yield _marks(documents, key)
+
+    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
+        """Return the marks of documents, by id, of those that have one."""
+        key, found = self._collection().names.key, dict[str, Mark]()
+        for some in chunks(ids, lambda each: 1, _READ_AT_ONCE):
+            asked = contents_request(key, some, [CLUSTER, IS_PRINCIPAL])
+            found |= _marks(self._client.select(asked).documents, key)
+        return found
+
+    def write(self, changes: Mapping[str, Mark | None]) -> None:
+        """Give documents marks, or take them away (None); found by all after the next commit."""
+        collection = self._collection()
+        key = collection.names.key
+        kept = [SKETCH, SCHEME, "_version_"]
+        if collection.has_passages:
+            kept.append(str(collection.content))
+        for some in chunks(changes, lambda each: 1, _CHANGED_AT_ONCE):
+            documents = self._client.select(contents_request(key, some, kept)).documents
+            sent = [
+                update(collection, document, {**_mark_fields(changes[str(document[key])]), **fields})
+                for document, fields in zip(documents, _lost(documents, collection), strict=True)
+                if str(document[key]) in changes
+            ]
+            for document_id, reason in send_updates(self._client, sent, key):
+                raise EngineResponseError(f"{self._client.url} refuses the cluster of {document_id!r}: {reason}")
+
+
+def _marks(documents: list[Answer], key: str) -> dict[str, Mark]:
+    marks = {str(each[key]): mark_in(each) for each in documents}
+    return {document_id: mark for document_id, mark in marks.items() if mark is not None}
+
+
+def _mark_fields(mark: Mark | None) -> Json:
+    return {CLUSTER: mark and mark.cluster, IS_PRINCIPAL: mark and mark.is_principal}
+
+
+def _lost(documents: list[Answer], collection: SolrCollection) -> Iterator[Json]:
+    """Yield the fields of each document that Solr cannot read back, and that whorl makes."""
+    if collection.has_passages:
+        texts = (whole_text(each.get(str(collection.content))) for each in documents)
+        words = (found.words for found in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
+        passages = [passage_tokens(each, PassageScheme()) for each in words]
+    for at, document in enumerate(documents):
+        sketch = read_sketch(document, collection.scheme, SketchScheme())
+        fields = {} if sketch is None else sketch_fields(sketch, collection.scheme)
+        yield {**fields, PASSAGES: passages[at]} if collection.has_passages else fields

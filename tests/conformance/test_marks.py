@@ -1,0 +1,124 @@
+"""Clusters written into the documents of every engine: what is there, what a second run puts right, what stays."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import opensearch_runtime, solr_runtime
+from whorl import Document, Store, open_store
+from whorl.duplicates import Keep, ask_pairs, duplicates_in
+from whorl.duplicates.marking import Marked, write_ids
+from whorl.engine.protocol import Mark
+from whorl.model import Indexed
+
+PAGE, OTHER, THIRD = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wxy")
+DOCUMENTS = [
+    Document("a 1", PAGE, "First", {"n": 1, "made": "2020-05-01"}),
+    Document("a 2", f"{PAGE} more", properties={"n": 3}),
+    Document('a "3"', f"{PAGE} and more", properties={"n": 2}),
+    Document("b1", OTHER, properties={"n": 1}),
+    Document("b2", OTHER, properties={"n": 0}),
+    Document("c", THIRD),
+    Document("short", "a few words"),
+]
+
+
+@pytest.fixture(
+    params=[
+        "embedded",
+        pytest.param("standalone", marks=pytest.mark.solr),
+        pytest.param("cloud", marks=pytest.mark.cloud),
+        pytest.param("opensearch", marks=pytest.mark.opensearch),
+    ]
+)
+def own_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A store of each engine that the test may change."""
+    match request.param:
+        case "embedded":
+            with open_store(tmp_path / "store") as store:
+                yield store
+        case "opensearch":
+            with (
+                opensearch_runtime.own_index(request.getfixturevalue("opensearch_url")) as url,
+                open_store(url) as store,
+            ):
+                yield store
+        case kind:
+            base_url = request.getfixturevalue(f"solr_{kind}_url").rpartition("/")[0]
+            name = f"whorl_marks_{uuid.uuid4().hex[:8]}"
+            with open_store(solr_runtime.make_collection(base_url, name)) as store:
+                yield store
+            solr_runtime.drop(base_url, name)
+
+
+def written(store: Store, keep: str = "first") -> Marked:
+    with duplicates_in(store.engine, ask_pairs("jaccard", 80, 100), keep=Keep.named(keep)) as found:
+        return write_ids(store.engine, found.clusters(complete=True, keep=Keep.named(keep)))
+
+
+def marks(store: Store) -> dict[str, tuple[str, bool]]:
+    everything: dict[str, Mark] = {}
+    for portion in store.engine.marks.everything():
+        everything |= portion
+    assert store.engine.marks.of([*(each.id for each in DOCUMENTS), "d"]) == everything
+    return {document_id: (mark.cluster, mark.is_principal) for document_id, mark in everything.items()}
+
+
+def test_clusters_are_written(own_store: Store) -> None:
+    """
+    Each document in a cluster says so, and no other; it can be asked, and everything else of it is as it was.
+    """
+    store = own_store
+    store.index(DOCUMENTS)
+    ids = [each.id for each in DOCUMENTS]
+    before = store.engine.digests(ids), store.engine.sketches(ids), store.engine.texts(ids), store.documents(ids)
+    assert written(store) == Marked(2, 5, 5, 0)
+    told = {
+        'a "3"': ('a "3"', True), "a 1": ('a "3"', False), "a 2": ('a "3"', False),
+        "b1": ("b1", True), "b2": ("b1", False),
+    }  # fmt: skip
+    assert marks(store) == told
+    assert {hit.id for hit in store.search("whorl_is_principal:true").hits} == {'a "3"', "b1"}
+    assert {hit.id for hit in store.search("=whorl_cluster:b1").hits} == {"b1", "b2"}
+    assert store.engine.digests(ids) == before[0]
+    assert store.engine.sketches(ids) == before[1]
+    assert store.engine.texts(ids) == before[2]
+    others = {
+        each: {name: own for name, own in stored.properties.items() if not name.startswith("whorl_")}
+        for each, stored in store.documents(ids).items()
+    }
+    assert others == {each: dict(stored.properties) for each, stored in before[3].items()}
+    assert {each.hit.id for each in store.similar("a 1", threshold=80).found} == {"a 2", 'a "3"'}
+    assert store.search("FINGERPRINT:b1").total == 2
+    # A second run finds nothing to do, and what is indexed unchanged keeps its mark.
+    assert written(store) == Marked(2, 5, 0, 0)
+    assert store.index(DOCUMENTS) == Indexed(0, len(DOCUMENTS))
+    assert marks(store) == told
+
+
+def test_a_second_run_puts_right_what_changed(own_store: Store) -> None:
+    """
+    Another principal, a document that is in a cluster now, one that is in none any more; at last nothing is marked.
+    """
+    store = own_store
+    store.index(DOCUMENTS)
+    written(store)
+    assert written(store, "largest:n") == Marked(2, 5, 2, 0)
+    store.delete(["b1"])
+    store.index([Document("d", THIRD)])
+    assert written(store, "longest") == Marked(2, 5, 4, 1)
+    assert marks(store) == {
+        'a "3"': ('a "3"', True), "a 1": ('a "3"', False), "a 2": ('a "3"', False),
+        "c": ("c", True), "d": ("c", False),
+    }  # fmt: skip
+    store.index([Document("a 2", "quite another text by now"), Document("d", "and so is this one, of a few words")])
+    assert written(store) == Marked(1, 2, 0, 1)
+    assert marks(store).keys() == {"a 1", 'a "3"'}
+    store.delete(["a 1"])
+    assert written(store) == Marked(0, 0, 0, 1)
+    assert marks(store) == {}
+    assert list(store.engine.marks.everything()) in ([], [{}])

@@ -1,0 +1,59 @@
+"""What a run writes, against an engine that only remembers; the engines themselves are in tests/conformance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from whorl.duplicates import marking
+from whorl.duplicates.marking import Marked, write_ids
+from whorl.duplicates.result import Cluster, Member, Pair
+from whorl.engine.protocol import Mark
+
+
+class Remembering:
+    """Marks in memory."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, Mark] = {}
+        self.sent: list[list[str]] = []
+        self.marks = self
+
+    def prepare(self) -> None: ...
+
+    def refresh(self) -> None: ...
+
+    def everything(self) -> Iterator[Mapping[str, Mark]]:
+        yield dict(self.there)
+
+    def write(self, changes: Mapping[str, Mark | None]) -> None:
+        self.sent.append(list(changes))
+        self.there |= {each: mark for each, mark in changes.items() if mark}
+        for each in [each for each, mark in changes.items() if mark is None]:
+            del self.there[each]
+
+
+def cluster(*ids: str, principal: str) -> Cluster:
+    members = {each: Member(each, "", 10) for each in ids}
+    return Cluster(tuple(Pair.of_counts(members[principal], members[each], 10, 10, 10) for each in ids))
+
+
+def test_only_what_differs_is_written(monkeypatch: Any) -> None:
+    """
+    In portions, in the order of the ids; a run that was stopped in between is completed by the next.
+    """
+    monkeypatch.setattr(marking, "_AT_ONCE", 2)
+    engine: Any = Remembering()
+    engine.there = {"x": Mark("y", is_principal=False)}
+    clusters = [cluster("a", "b", "c", principal="b"), cluster("d", "e", principal="d")]
+    engine.write({"b": Mark("a", is_principal=True)})
+    engine.sent.clear()
+    progress: list[int] = []
+    assert write_ids(engine, clusters, progress.append) == Marked(2, 5, 4, 1)
+    assert (engine.sent, progress) == ([["a", "c"], ["d", "e"], ["x"]], [2, 4, 5])
+    assert engine.there == {
+        **{each: Mark("a", is_principal=each == "b") for each in "abc"},
+        **{each: Mark("d", is_principal=each == "d") for each in "de"},
+    }
+    assert write_ids(engine, clusters) == Marked(2, 5, 0, 0)
+    assert len(engine.sent) == 3

@@ -1,0 +1,42 @@
+"""Marks in an embedded store: what is changed meanwhile is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from whorl import Document
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.embedded.records import Records
+from whorl.engine.protocol import Mark
+
+MARK = Mark("a", is_principal=True)
+
+
+def test_what_is_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Between reading a document and storing it with its mark, another one took its place, and another was deleted.
+    """
+    with EmbeddedEngine(tmp_path) as engine:
+        engine.index([Document(each, f"the text of {each} is a few words long") for each in "abc"])
+        engine.refresh()
+        read = Records.records
+
+        def reading(records: Records, ids: list[str]) -> object:
+            found = list(read(records, ids))
+            engine.index([Document("b", "another text")])
+            engine.delete(["c"])
+            return iter(found)
+
+        monkeypatch.setattr(Records, "records", reading)
+        engine.marks.write(dict.fromkeys("abc", MARK))
+        monkeypatch.undo()
+        engine.refresh()
+        assert list(engine.marks.everything()) == [{"a": MARK}]
+        assert engine.texts("abc") == {"a": "the text of a is a few words long", "b": "another text"}
+    with EmbeddedEngine(tmp_path) as engine:
+        assert engine.marks.of("abc") == {"a": MARK}
+        engine.marks.write({"a": None, "gone": MARK})
+        engine.refresh()
+        assert list(engine.marks.everything()) == []

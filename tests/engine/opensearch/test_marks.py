@@ -1,0 +1,84 @@
+"""Marks in a real cluster: its own `collapse` goes by them, in an index of ours and in one of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from whorl import Document, Store, open_store
+from whorl.duplicates import Keep, ask_pairs, duplicates_in
+from whorl.duplicates.marking import Marked, write_ids
+from whorl.engine.opensearch.backfill import backfill
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.fields import OF_CLUSTERS, SourceNames, index_body
+from whorl.engine.opensearch.setup import initialise
+from whorl.errors import SchemaError
+
+PAGE, OTHER = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wx")
+TEXTS = {"a": PAGE, "b": f"{PAGE} more", "c": PAGE, "d": f"w1 {OTHER}", "e": f"w1 {OTHER[::-1]}"}
+
+
+def written(store: Store) -> Marked:
+    with duplicates_in(store.engine, ask_pairs("jaccard", 80, 100)) as found:
+        return write_ids(store.engine, found.clusters(complete=True, keep=Keep("longest")))
+
+
+def collapsed(client: IndexClient) -> dict[str, list[str]]:
+    """The hits of the query of docs/opensearch.md, each with the documents behind it."""
+    inner = {"name": "copies", "size": 10, "_source": False, "sort": ["whorl_id"]}
+    found: Any = client.search(
+        {
+            "query": {"match_all": {}},
+            "collapse": {"field": "whorl_cluster", "inner_hits": inner},
+            "sort": [{"whorl_is_principal": {"order": "desc", "missing": "_last"}}, "whorl_id"],
+            "_source": False,
+        }
+    )
+    return {
+        hit["_id"]: [each["_id"] for each in hit["inner_hits"]["copies"]["hits"]["hits"]]
+        for hit in found["hits"]["hits"]
+    }
+
+
+@pytest.mark.opensearch
+def test_the_cluster_collapses_by_them(url: str, client: IndexClient) -> None:
+    """
+    Documents in no cluster are hits of their own, whether they have just been indexed or have lost their mark.
+    """
+    with open_store(url) as store:
+        store.index(Document(each, text) for each, text in TEXTS.items())
+        assert written(store) == Marked(1, 3, 3, 0)
+        assert collapsed(client) == {"b": ["a", "b", "c"], "d": ["d"], "e": ["e"]}
+        store.delete(["b", "c"])
+        assert written(store) == Marked(0, 0, 0, 1)
+        assert collapsed(client) == {"a": ["a"], "d": ["d"], "e": ["e"]}
+
+
+@pytest.mark.opensearch
+def test_an_index_of_before_gets_the_fields(opensearch_url: str, url: str, client: IndexClient) -> None:
+    """
+    One that others fill, whose sources hold our fields, too: `init` adds them, the first run gives each its own id.
+    """
+    made: Any = index_body(SourceNames())
+    fields = {name: field for name, field in made["mappings"]["properties"].items() if name not in OF_CLUSTERS}
+    client.send("DELETE", client._path())
+    client.create({"mappings": {"properties": fields}})
+    for name, text in TEXTS.items():
+        client.send("PUT", client._path("_doc", name), {"content": text, "kept": {"as": "it is"}})
+    backfill(client, SourceNames())
+    with open_store(url) as store:
+        with pytest.raises(SchemaError, match="has no fields for clusters; 'whorl opensearch init"):
+            written(store)
+        added, *_ = initialise(client, SourceNames())
+        assert added == "add the fields whorl_cluster, whorl_is_principal"
+        assert written(store) == Marked(1, 3, 3, 0)
+        assert collapsed(client) == {"b": ["a", "b", "c"], "d": ["d"], "e": ["e"]}
+        assert written(store) == Marked(1, 3, 0, 0)
+        assert {hit.id for hit in store.search("whorl_is_principal:true").hits} == {"b"}
+        store.delete(["b", "c"])
+        assert written(store) == Marked(0, 0, 0, 1)
+        assert collapsed(client) == {"a": ["a"], "d": ["d"], "e": ["e"]}
+        (told,) = client.documents(["a"], True).values()
+        assert told["_source"]["kept"] == {"as": "it is"}
+        assert list(store.engine.marks.everything()) == []

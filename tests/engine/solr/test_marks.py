@@ -1,0 +1,79 @@
+"""Marks in a real Solr: its own queries collapse by them, and an update in part loses nothing of whorl's."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests import solr_runtime
+from whorl import Document, open_store
+from whorl.cli.main import main
+from whorl.engine.protocol import Mark
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.fields import CLUSTER_FIELDS
+from whorl.engine.solr.schema import FieldNames
+from whorl.engine.solr.setup import initialise
+from whorl.errors import SchemaError
+
+PAGE, OTHER = (" ".join(f"{letter}{at}" for at in range(60)) for letter in "wx")
+DOCUMENTS = [Document("a", PAGE), Document("b", f"{PAGE} more"), Document("c", PAGE), Document("d", f"w1 {OTHER}")]
+
+
+@pytest.fixture
+def url(solr_standalone_url: str) -> Iterator[str]:
+    base_url, name = solr_standalone_url.rpartition("/")[0], f"whorl_marks_{uuid.uuid4().hex[:8]}"
+    yield solr_runtime.make_collection(base_url, name)
+    solr_runtime.drop(base_url, name)
+
+
+@pytest.mark.solr
+def test_solr_collapses_by_them(url: str) -> None:
+    """
+    The query of docs/solr.md: one document of each cluster, the principal, with the others on demand; passages stay.
+    """
+    client = SolrClient(url)
+    initialise(client, FieldNames(), passages=True)
+    with open_store(url, passages=True) as store:
+        store.index(DOCUMENTS)
+        numbers = store.engine.passage_counts([])
+        assert numbers == []
+    done = CliRunner().invoke(main, ["duplicates", "--store", url, "--keep", "longest", "--write-ids"])
+    assert done.exit_code == 0, done.output
+    assert "3 documents of 1 cluster say so in the store: 3 changed" in done.stderr
+    collapse = "{!collapse field=whorl_cluster nullPolicy=expand sort='whorl_is_principal desc'}"
+    asked: dict[str, Any] = {"query": "content:w1", "filter": collapse, "sort": "id asc", "fields": ["id"]}
+    expand = {"expand": "true", "expand.rows": "10"}
+    found = client.select({**asked, "params": expand})
+    assert (found.total, [each["id"] for each in found.documents]) == (2, ["b", "d"])
+    expanded = found.answer.object("expanded").object("a")
+    assert sorted(each["id"] for each in expanded.objects("docs")) == ["a", "c"]
+    with open_store(url) as store:
+        assert store.engine.passage_scheme is not None
+        assert [each.id for each in store.sources("a").sources] == ["b"]
+        assert {each.hit.id for each in store.similar("a", threshold=80).found} == {"b", "c"}
+
+
+@pytest.mark.solr
+def test_fields_that_are_missing_are_told(url: str) -> None:
+    """
+    Before anything is compared, with the command that adds them; it adds them where there are documents.
+    """
+    client = SolrClient(url)
+    with open_store(url) as store:
+        store.index(DOCUMENTS)
+    for field in CLUSTER_FIELDS:
+        client.change("schema", {"delete-field": {"name": field["name"]}})
+    with open_store(url) as store:
+        with pytest.raises(SchemaError, match="has no field 'whorl_cluster' for clusters; 'whorl solr init"):
+            store.engine.marks.prepare()
+        assert list(store.engine.marks.everything()) == []
+    initialise(client, FieldNames())
+    with open_store(url) as store:
+        store.engine.marks.prepare()
+        store.engine.marks.write({"a": Mark("a", is_principal=True), "gone": Mark("a", is_principal=False)})
+        store.engine.refresh()
+        assert store.engine.marks.of(["a", "b", "gone"]) == {"a": Mark("a", is_principal=True)}
