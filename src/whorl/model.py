@@ -137,12 +137,16 @@ class Hit:
         name: What people know it by, or "".
         score: The matching tokens (or bands), see `whorl.planning.build`.
         shared_tokens: Tokens shared with the query's only source, repeats counted, where that was asked for.
+        copies: Further hits of its cluster that it stands for, where hits are collapsed.
+        cluster: The cluster that they are in; None for a document in none.
     """
 
     id: str
     name: str
     score: float
     shared_tokens: int | None = None
+    copies: int | None = None
+    cluster: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +185,13 @@ class Page:
     """One page of hits: best score first, equal scores in the order of their ids (by code point).
 
     Args:
-        total: Documents that match.
+        total: Documents that match; where hits are collapsed, those that stand for themselves or for a cluster.
         hits: Those on this page.
         warnings: What the user should know beside them.
         source_tokens: The tokens of the query's only source, where the hits' shared tokens were counted.
         is_total_exact: False where there may be more hits than the total says, since not every candidate of a
             FINGERPRINT was verified.
+        matches: Where hits are collapsed, documents that match in all.
     """
 
     total: int
@@ -194,6 +199,7 @@ class Page:
     warnings: tuple[str, ...] = ()
     source_tokens: int | None = None
     is_total_exact: bool = True
+    matches: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TypeAlias, TypedDict
 
 from whorl.boilerplate import commons
+from whorl.collapse import collapsed_page
 from whorl.context import trace
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
@@ -188,7 +189,15 @@ class PreparedQuery:
         bound = self._bind(self._plan)
         return replace(bound, warnings=tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
-    def search(self, *, start: int = 0, rows: int = 10, order: Sequence[Order] = (), with_shared: bool = False) -> Page:
+    def search(
+        self,
+        *,
+        start: int = 0,
+        rows: int = 10,
+        order: Sequence[Order] = (),
+        with_shared: bool = False,
+        collapsed: bool = False,
+    ) -> Page:
         """Return one page of the documents that match.
 
         Args:
@@ -196,13 +205,18 @@ class PreparedQuery:
             rows: Hits on the page.
             order: What the hits are sorted by, instead of their scores.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
+            collapsed: Whether of each cluster that was written into the store the best hit comes alone.
 
         Raises:
-            ParameterError: There is no such page, or no such field to sort by.
+            ParameterError: There is no such page, or no such field to sort by; or no document says which cluster it is
+                in.
         """
         self._reader.require_page(start, rows)
         keys = [self._reader.sortable(key) for key in order]
-        page = self._engine.search(self.bound, start=start, rows=rows, order=keys)
+        if collapsed:
+            page = collapsed_page(self._engine, self.bound, start=start, rows=rows, order=keys)
+        else:
+            page = self._engine.search(self.bound, start=start, rows=rows, order=keys)
         trace().answered(kinds(self.bound.root), self._length, page.total)
         page = replace(page, is_total_exact=self._is_whole)
         return self._with_shared(page) if with_shared and page.hits and self._metric is None else page

@@ -114,6 +114,7 @@ class Store:
         start: int = 0,
         rows: int = 10,
         with_shared: bool = False,
+        collapsed: bool = False,
         order: Sequence[Order] = (),
         **reading: Unpack[Reading],
     ) -> Page:
@@ -124,6 +125,7 @@ class Store:
             start: Hits to leave out before the page, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
+            collapsed: Whether of each cluster that `whorl duplicates --write-ids` wrote the best hit comes alone.
             order: What the hits are sorted by, instead of their scores.
             reading: The other arguments of `prepare`.
 
@@ -131,7 +133,8 @@ class Store:
             QueryError: The query cannot be run; the message shows the place.
             ParameterError: There is no such field to sort by.
         """
-        return self.prepare(query, **reading).search(start=start, rows=rows, order=order, with_shared=with_shared)
+        prepared = self.prepare(query, **reading)
+        return prepared.search(start=start, rows=rows, order=order, with_shared=with_shared, collapsed=collapsed)
 
     def explain(self, query: str, *, start: int = 0, rows: int = 10, **reading: Unpack[Reading]) -> Explanation:
         """Return what `search` does with the same arguments; nothing is searched."""

@@ -72,6 +72,28 @@ def test_pages(notes: Path) -> None:
     assert "3 documents, none shown" in whorl("search", "--store", "store", "--start", "9", "*").stdout
 
 
+def test_one_of_each_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The best hit of each, and how many near-copies it stands for; without written clusters it is told how to have them.
+    """
+    monkeypatch.chdir(tmp_path)
+    text = " ".join(f"w{at}" for at in range(40))
+    with open_store("store") as store:
+        store.index([Document("a", text), Document("b", f"{text} more"), Document("c", "w1 and something else")])
+    refused = whorl("search", "--store", "store", "--collapse", "w1")
+    assert (refused.exit_code, "whorl duplicates --store STORE --write-ids" in refused.stderr) == (2, True)
+    assert whorl("duplicates", "--store", "store", "--write-ids").exit_code == 0
+    told = asked("w1", "--collapse")
+    assert (told["total"], told["matches"]) == (2, 3)
+    assert [(hit["id"], hit["copies"], hit["cluster"]) for hit in told["hits"]] == [("a", 1, "a"), ("c", 0, None)]
+    head, first, second, last = whorl("search", "--store", "store", "--collapse", "w1").stdout.splitlines()
+    assert (head.split(), first.split(), second.split()) == (
+        ["id", "name", "score", "near-copies"], ["a", "1", "1"], ["c", "1"],
+    )  # fmt: skip
+    assert last == "2 documents and 1 near-copy"
+    assert "matches" not in asked("w1")
+
+
 def test_explain(notes: Path) -> None:
     """
     The plan in numbers and the request as JSON, without searching; --explain shows the same beside the hits.

@@ -23,6 +23,9 @@ from whorl.wire.text import counted, printable
 @SOURCE
 @PLAN
 @AFTS
+@click.option(
+    "--collapse", is_flag=True, help="Of each cluster that 'whorl duplicates --write-ids' wrote only the best hit."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: query, total, warnings, hits.")
 @ROWS
 @START
@@ -33,6 +36,7 @@ def search(
     source_file: str | None,
     plan: str,
     afts: str,
+    collapse: bool,
     as_json: bool,
     rows: int,
     start: int,
@@ -51,7 +55,7 @@ def search(
     """  # noqa: D301 - click wants the control character
     with open_store(store, create=False) as opened:
         prepared = _prepared(opened, query, source_file, plan, afts)
-        show_page(query, prepared, start=start, rows=rows, as_json=as_json, explained=explained)
+        show_page(query, prepared, start=start, rows=rows, as_json=as_json, explained=explained, collapsed=collapse)
 
 
 @click.command()
@@ -90,12 +94,21 @@ def _prepared(opened: Store, query: str, source_file: str | None, plan: str, aft
     )
 
 
-def show_page(query: str, prepared: PreparedQuery, *, start: int, rows: int, as_json: bool, explained: bool) -> None:
+def show_page(
+    query: str,
+    prepared: PreparedQuery,
+    *,
+    start: int,
+    rows: int,
+    as_json: bool,
+    explained: bool,
+    collapsed: bool = False,
+) -> None:
     """Print a page of a query's hits, and what it does before that if so wanted."""
     if explained:
         told = prepared.explain(start=start, rows=rows)
         click.echo(_told(told), err=as_json)
-    page = prepared.search(start=start, rows=rows, with_shared=True)
+    page = prepared.search(start=start, rows=rows, with_shared=True, collapsed=collapsed)
     if as_json:
         click.echo(json_text(page_values(query, page)))
         return
@@ -107,4 +120,7 @@ def show_page(query: str, prepared: PreparedQuery, *, start: int, rows: int, as_
     shown = (
         "" if until - start == page.total else f", {start + 1:,} to {until:,} shown" if page.hits else ", none shown"
     )
-    click.echo(f"{'' if page.is_total_exact else 'at least '}{counted(page.total, 'document')}{shown}")
+    found = counted(page.total, "document")
+    if page.matches is not None:
+        found += f" and {counted(page.matches - page.total, 'near-copy', 'near-copies')}"
+    click.echo(f"{'' if page.is_total_exact else 'at least '}{found}{shown}")

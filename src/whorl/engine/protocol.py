@@ -92,6 +92,10 @@ class Marks(Protocol):
         """Return the marks of documents, by id, of those that have one."""
         ...
 
+    def counts(self, plan: BoundPlan) -> Mapping[str, int]:
+        """Return how many documents of each cluster match a plan, of those that have any; exact wherever they lie."""
+        ...
+
     def write(self, changes: Mapping[str, Mark | None]) -> None:
         """Give documents marks, or take them away (None); they are safe when this returns.
 

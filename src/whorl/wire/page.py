@@ -12,10 +12,11 @@ from whorl.wire.similar import estimate_values
 
 
 def page_values(query: str, page: Page) -> dict[str, object]:
-    """Return a page as JSON values; hits have `shared_tokens` where these were counted."""
+    """Return a page as JSON values; hits have `shared_tokens` where these were counted, `copies` where collapsed."""
     return {
         "query": query,
         "total": page.total,
+        **({} if page.matches is None else {"matches": page.matches}),
         "total_is_exact": page.is_total_exact,
         "warnings": list(page.warnings),
         "hits": [_hit(hit) for hit in page.hits],
@@ -51,7 +52,9 @@ def explanation_values(query: str, explained: Explanation) -> dict[str, object]:
 
 def _hit(hit: Hit) -> dict[str, object]:
     values: dict[str, object] = {"id": hit.id, "name": hit.name, "score": hit.score}
-    return values if hit.shared_tokens is None else {**values, "shared_tokens": hit.shared_tokens}
+    if hit.shared_tokens is not None:
+        values["shared_tokens"] = hit.shared_tokens
+    return values if hit.copies is None else {**values, "copies": hit.copies, "cluster": hit.cluster}
 
 
 def _measured(measured: Measured | None) -> dict[str, object]:

@@ -18,9 +18,9 @@ def as_json(values: object) -> str:
     return _UNESCAPED_CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 document`, `2,000 documents`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def counted(number: int, noun: str, several: str = "") -> str:
+    """Return a number with its noun: `1 document`, `2,000 documents`, or the word for several of them."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {several or f'{noun}s'}"
 
 
 def printable(text: str) -> str:

@@ -195,6 +195,10 @@ def test_clusters_are_written_into_the_store(tmp_path: Path) -> None:
             assert found(client, **asked)["written"] == {**told, "written": 0}
             answer = client.get("/api/search", params={"q": "whorl_is_principal:true"}).json()
             assert [hit["id"] for hit in answer["hits"]] == ["b"]
+            collapsed = client.post("/api/search", json={"query": "w1", "collapse": True}).json()
+            assert (collapsed["total"], collapsed["matches"]) == (1, 2)
+            assert [(hit["id"], hit["copies"]) for hit in collapsed["hits"]] == [("a", 1)]
+            assert client.get("/api/search", params={"q": "w1", "collapse": "true"}).json() == collapsed
             properties = client.get("/api/documents/a").json()["properties"]
             assert properties == {"whorl_cluster": ["a"], "whorl_is_principal": [False]}
 

@@ -43,6 +43,8 @@ def page_table(page: Page) -> Table:
         table.add_column("overlap", no_wrap=True)
     else:
         table.add_column("score", justify="right")
+    if page.matches is not None:
+        table.add_column("near-copies", justify="right")
     for hit in page.hits:
         # Text objects: brackets in ids and names are not markup.
         row = [Text(printable(hit.id)), Text(printable(hit.name))]
@@ -53,6 +55,8 @@ def page_table(page: Page) -> Table:
             ]
         else:
             row.append(Text(f"{hit.score:g}"))
+        if page.matches is not None:
+            row.append(Text(f"{hit.copies:,}" if hit.copies else ""))
         table.add_row(*row)
     return table
 

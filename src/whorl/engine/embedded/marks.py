@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from whorl.arrays import chunks
@@ -9,13 +10,14 @@ from whorl.engine.embedded.records import Records
 from whorl.engine.marks import mark_in, marked
 from whorl.engine.protocol import Mark
 from whorl.model import CLUSTER, Document, Page, Stored
-from whorl.planning.build import BoundPlan
+from whorl.planning.build import Bool, BoundPlan
 from whorl.planning.clauses import Kind, Present
 
 #: Documents stored again at once, each with its text.
 _AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Documents looked at at once.
 _READ_AT_ONCE = 1000
+_MARKED = Present(CLUSTER, Kind.KEYWORD)
 
 
 class EmbeddedMarks:
@@ -42,7 +44,7 @@ class EmbeddedMarks:
 
     def everything(self) -> Iterator[Mapping[str, Mark]]:
         """Yield all marks there are by the ids of their documents, a portion at a time."""
-        plan = BoundPlan(Present(CLUSTER, Kind.KEYWORD))
+        plan = BoundPlan(_MARKED)
         ids = [hit.id for hit in self._search(plan, start=0, rows=self._records.count()).hits]
         for at in range(0, len(ids), _READ_AT_ONCE):
             yield self.of(ids[at : at + _READ_AT_ONCE])
@@ -51,6 +53,12 @@ class EmbeddedMarks:
         """Return the marks of documents, by id, of those that have one."""
         marks = {each: mark_in(stored.properties) for each, stored in self._stored(ids).items()}
         return {each: mark for each, mark in marks.items() if mark is not None}
+
+    def counts(self, plan: BoundPlan) -> Mapping[str, int]:
+        """Return how many documents of each cluster match a plan, of those that have any."""
+        both = BoundPlan(Bool(must=(plan.root, _MARKED)))
+        ids = [hit.id for hit in self._search(both, start=0, rows=self._records.count()).hits]
+        return Counter(mark.cluster for mark in self.of(ids).values())
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
         """Give documents marks, or take them away (None)."""

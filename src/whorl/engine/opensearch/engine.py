@@ -336,7 +336,7 @@ class OpenSearchEngine:
 
     @property
     def marks(self) -> OpenSearchMarks:
-        return OpenSearchMarks(self._client, self._names)
+        return OpenSearchMarks(self._client, self._names, lambda plan: self._translated(plan).query)
 
     def count(self) -> int:
         return self._client.count(everything(self._token_field))

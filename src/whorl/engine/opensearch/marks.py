@@ -6,7 +6,7 @@ all of them are made again and sent along.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 
 from whorl.arrays import chunks
@@ -16,12 +16,16 @@ from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import name_in, properties_in, text_in
 from whorl.engine.opensearch.fields import OF_CLUSTERS, OWN, PROPERTIES, Json, SourceNames
 from whorl.engine.opensearch.setup import keeps_own, require_fields
+from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import Mark
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
+from whorl.planning.build import BoundPlan
 
 #: Documents changed in one request, with their texts, and looked at in one.
 _CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000
+#: Clusters counted in one request.
+_COUNTED_AT_ONCE = 10_000
 _CONFLICT, _MISSING = 409, 404
 
 
@@ -31,10 +35,11 @@ class OpenSearchMarks:
     Args:
         client: Where it is.
         names: What it calls the parts of a document.
+        query: Returns a plan as a query.
     """
 
-    def __init__(self, client: IndexClient, names: SourceNames) -> None:
-        self._client, self._names = client, names
+    def __init__(self, client: IndexClient, names: SourceNames, query: Callable[[BoundPlan], Json]) -> None:
+        self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
         """Raise SchemaError unless the fields are there; give each document that has none its own id to collapse by."""
@@ -61,6 +66,23 @@ class OpenSearchMarks:
         for some in chunks(ids, lambda each: 1, _READ_AT_ONCE):
             found |= _marks(self._client.hits({"query": {"ids": {"values": some}}, "size": len(some), **_MARKS}))
         return found
+
+    def counts(self, plan: BoundPlan) -> Mapping[str, int]:
+        """Return how many documents of each cluster match a plan, of those that have any."""
+        clusters: Json = {"size": _COUNTED_AT_ONCE, "sources": [{"id": {"terms": {"field": CLUSTER}}}]}
+        query = {"bool": {"filter": [self._query(plan), {"exists": {"field": IS_PRINCIPAL}}]}}
+        counts = dict[str, int]()
+        while True:
+            with refusals_explained(plan):
+                found = self._client.search({"size": 0, "query": query, "aggs": {"clusters": {"composite": clusters}}})
+            try:
+                told = found["aggregations"]["clusters"]
+                counts |= {each["key"]["id"]: int(each["doc_count"]) for each in told["buckets"]}
+            except (KeyError, TypeError) as error:
+                raise EngineResponseError(f"{self._client.url} tells no counts: {error}") from error
+            if len(told["buckets"]) < _COUNTED_AT_ONCE:
+                return counts
+            clusters = {**clusters, "after": told["after_key"]}
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
         """Give documents marks, or take them away (None); found by all after the next refresh."""

@@ -128,7 +128,10 @@ class SolrEngine:
 
     @property
     def marks(self) -> SolrMarks:
-        return SolrMarks(self._client, self._collection)
+        def request(plan: BoundPlan) -> Json:
+            return search_request(self._prepared(plan), self.collection.names, start=0, rows=0)
+
+        return SolrMarks(self._client, self._collection, request)
 
     def count(self) -> int:
         return self._client.count(EVERYTHING)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from whorl.arrays import chunks
 from whorl.engine.marks import mark_in
 from whorl.engine.passages import passage_tokens
+from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import Mark
 from whorl.engine.solr.answer import Answer, Json, whole_text
 from whorl.engine.solr.atomic_updates import require_safe
@@ -26,6 +27,7 @@ from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
+from whorl.planning.build import BoundPlan
 
 #: Documents changed in one request, and looked at in one.
 _CHANGED_AT_ONCE, _READ_AT_ONCE = 100, 1000
@@ -37,10 +39,13 @@ class SolrMarks:
     Args:
         client: Where it is.
         collection: Tells what it offers.
+        request: Returns the request for the hits of a plan, without a hit.
     """
 
-    def __init__(self, client: SolrClient, collection: Callable[[], SolrCollection]) -> None:
-        self._client, self._collection = client, collection
+    def __init__(
+        self, client: SolrClient, collection: Callable[[], SolrCollection], request: Callable[[BoundPlan], Json]
+    ) -> None:
+        self._client, self._collection, self._request = client, collection, request
 
     def prepare(self) -> None:
         """Raise SchemaError unless the fields are there, and an atomic update loses nothing."""
@@ -75,6 +80,17 @@ class SolrMarks:
             asked = contents_request(key, some, [CLUSTER, IS_PRINCIPAL])
             found |= _marks(self._client.select(asked).documents, key)
         return found
+
+    def counts(self, plan: BoundPlan) -> Mapping[str, int]:
+        """Return how many documents of each cluster match a plan, of those that have any."""
+        if CLUSTER not in self._collection().schema.fields:
+            return {}
+        facet = {"clusters": {"type": "terms", "field": CLUSTER, "limit": -1}}
+        with refusals_explained(plan):
+            found = self._client.select({**self._request(plan), "facet": facet}).answer
+        # An empty collection has no facets.
+        told = found.object("facets", is_optional=True).object("clusters", is_optional=True)
+        return {str(each["val"]): each.count("count") for each in told.objects("buckets", is_optional=True)}
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
         """Give documents marks, or take them away (None); found by all after the next commit."""

@@ -27,6 +27,8 @@ class QueryRequest(BaseModel):
     metric: SimilarWord = "jaccard"
     start: int = Field(0, ge=0, le=1_000_000)
     rows: int = Field(10, ge=0, le=MAX_ROWS)
+    #: Whether of each cluster that was written into the store the best hit comes alone.
+    collapse: bool = False
 
     @property
     def is_calibrated(self) -> bool:
@@ -58,10 +60,11 @@ def search_routes(store: Store) -> APIRouter:
         """One page of the documents that a query matches, each with what it shares with the query's only source.
 
         `shared_tokens` counts tokens. `measured` has the three shares, and where they are estimates the ends of their
-        95 % intervals. Both are null where the query has no FINGERPRINT, or those of several documents.
+        95 % intervals. Both are null where the query has no FINGERPRINT, or those of several documents. With `collapse`
+        a hit has its `cluster` and in `copies` how many further hits it stands for; `matches` counts all of them.
         """
         prepared = store.prepare(asked.query, source=asked.source, calibrated=asked.is_calibrated, metric=asked.metric)
-        page = prepared.search(start=asked.start, rows=asked.rows)
+        page = prepared.search(start=asked.start, rows=asked.rows, collapsed=asked.collapse)
         measured = prepared.measured([hit.id for hit in page.hits])
         return measured_page_values(asked.query, page, prepared.references, measured)
 

@@ -1,0 +1,58 @@
+"""Hits collapsed by clusters on every engine: against plain Python over the hits that are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.test_marks import own_store, written  # noqa: F401 - a fixture
+from whorl import Document, Store
+from whorl.errors import ParameterError
+from whorl.model import Hit, Order
+
+FAMILIES = {name: " ".join(f"{name}{at}" for at in range(40)) for name in "uvwx"}
+DOCUMENTS = [
+    Document(f"{name}{copy}", f"{text}{' common' * (copy + 1)}", properties={"rank": (7 * copy + ord(name)) % 10})
+    for name, text in FAMILIES.items()
+    for copy in range({"u": 5, "v": 3, "w": 2, "x": 1}[name])
+]
+
+
+def plain(hits: list[Hit], marks: dict[str, str]) -> list[tuple[str, int]]:
+    """Each first hit of a cluster, or of a document in none, with how many more there are."""
+    seen: dict[str, list[str]] = {}
+    for hit in hits:
+        seen.setdefault(marks.get(hit.id, f"\0{hit.id}"), []).append(hit.id)
+    return [(ids[0], len(ids) - 1) for ids in seen.values()]
+
+
+def test_one_row_for_each_cluster(own_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """
+    Its best hit, in any order, with how many it stands for; pages fit together and totals are those of all rows.
+    """
+    store = own_store
+    store.index(DOCUMENTS)
+    with pytest.raises(ParameterError, match="'whorl duplicates --store STORE --write-ids' writes it"):
+        store.search("*", collapsed=True)
+    assert written(store).documents == 10
+    everything = [each for portion in store.engine.marks.everything() for each in portion.items()]
+    marks = {document_id: mark.cluster for document_id, mark in everything}
+    monkeypatch.setattr("whorl.collapse._FEWEST", 3)
+    for query, order in (
+        ("common", ()),
+        ("*", (Order("rank"),)),
+        ("*", (Order("rank", is_ascending=True),)),
+        ("u1 OR v1 OR FINGERPRINT:x0", ()),
+        ("NOT =whorl_is_principal:true", (Order("id"),)),
+        ("nothing", ()),
+    ):
+        found = store.search(query, rows=100, order=order)
+        rows = plain(list(found.hits), marks)
+        whole = store.search(query, rows=100, order=order, collapsed=True)
+        assert [(hit.id, hit.copies) for hit in whole.hits] == rows
+        assert (whole.total, whole.matches) == (len(rows), found.total)
+        assert {hit.id: hit.cluster for hit in whole.hits} == {each: marks.get(each) for each, _ in rows}
+        for start in range(len(rows) + 1):
+            page = store.search(query, start=start, rows=2, order=order, collapsed=True)
+            assert [(hit.id, hit.copies) for hit in page.hits] == rows[start : start + 2]
+            assert (page.total, page.matches) == (len(rows), found.total)
+        assert store.search(query, rows=0, order=order, collapsed=True).total == len(rows)
