@@ -1,0 +1,79 @@
+"""The recipes under examples/ do what they say; tests/test_documentation.py runs the others."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import WHORL
+from tests.service.served import serving
+from whorl import Document, open_store
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+CONTRACTS = EXAMPLES / "contracts"
+
+
+def test_the_notebook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    Its cells run one after the other, and it is stored without output.
+    """
+    monkeypatch.chdir(EXAMPLES)
+    notebook = json.loads((EXAMPLES / "near_copies.ipynb").read_text("utf-8"))
+    names: dict[str, object] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+            exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["lease-2023.txt", "9.0%", "alike,", "27.8%", "of", "the", "minutes", "is", "in", "it"]
+    assert any(line.startswith("The landlord keeps the structure") for line in lines)
+    assert lines[-1] == "[['lease-2023.txt', 'lease_2024.txt']] ['lease-2023.txt', 'minutes.txt', 'recipe.txt']"
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_the_nightly_job(tmp_path: Path) -> None:
+    """
+    The second night tells of what came on that day alone.
+    """
+    documents, reports = tmp_path / "documents", tmp_path / "reports"
+    documents.mkdir()
+    for name in ("lease-2023.txt", "lease_2024.txt", "recipe.txt"):
+        (documents / name).write_text((CONTRACTS / name).read_text("utf-8"))
+    environment = {**os.environ, "PATH": f"{WHORL.parent}{os.pathsep}{os.environ['PATH']}"}
+
+    def night() -> str:
+        job = [str(EXAMPLES / "nightly_duplicates.sh"), str(tmp_path / "store"), str(documents), str(reports)]
+        return subprocess.run(job, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert "documents that repeat others: 1," in night()
+    (documents / "copy.txt").write_text((CONTRACTS / "recipe.txt").read_text("utf-8"))
+    assert "documents that repeat others: 1," in night()
+    (report,) = reports.glob("*.csv")
+    with report.open(newline="", encoding="utf-8") as lines:
+        assert {Path(row["id"]).name for row in csv.DictReader(lines)} == {"recipe.txt", "copy.txt"}
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_the_client_of_alfresco(tmp_path: Path) -> None:
+    """
+    It logs in, and prints the shares of what it found.
+    """
+    with open_store(tmp_path / "store") as store:
+        store.index(Document(path.stem, path.read_text("utf-8"), name=path.name) for path in CONTRACTS.glob("*.txt"))
+    with serving(tmp_path / "store", user="ann", password="secret") as served:
+        command = [sys.executable, str(EXAMPLES / "alfresco_client.py"), served.url, "ann", "secret", "lease-2023"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "3 documents share content with lease-2023",
+        "lease-2023.txt: score 512, 100% of lease-2023 is in it",
+        "lease_2024.txt: score 452, 91% of lease-2023 is in it",
+        "minutes.txt: score 58, 12% of lease-2023 is in it",
+    ]
