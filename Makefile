@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Processes that tests are shared out to: units to two, the whole suite to three, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 3
-.PHONY: help demo quick quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-million bench-opensearch bench-passages fuzz prove-identity prove-engines screenshots docs clean
+.PHONY: help demo quick quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages fuzz prove-identity prove-engines screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -114,6 +114,10 @@ bench-uploads: .venv/developing ## Uploads and deletes of one document each, int
 
 bench-indexing: .venv/developing benchmarks/data/main.jsonl ## Time and bytes that an embedded store takes of a document (about a minute)
 	$(BIN)/python benchmarks/indexing.py
+
+bench-queries: .venv/developing benchmarks/data/main.jsonl ## Processor time of questions to an embedded store of 200,000 and a million (hours)
+	test -f benchmarks/data/million/documents.jsonl || $(BIN)/python benchmarks/million_texts.py
+	$(BIN)/python benchmarks/queries.py
 
 bench-million: .venv/developing ## A million documents of real text in every engine, with faults (hours; goes on where it was stopped)
 	$(BIN)/python benchmarks/million.py

@@ -156,7 +156,7 @@ class EmbeddedEngine:
 
         def store(writer: IndexWriter) -> None:
             there = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
-            with self._records.writing():
+            with self._records.writing(record.document.text for record, _ in prepared):
                 self._records.forget_changes(writer.base)
                 kept = [each for each in prepared if not is_again or _is_in(each[0].document, there)]
                 numbers = [self._records.put(record) for record, _ in kept]

@@ -23,6 +23,7 @@ import zstandard
 from whorl.context import require_time
 from whorl.engine.embedded.folder import is_read_only as may_only_be_read
 from whorl.engine.embedded.former import FORMER_FORMAT
+from whorl.engine.embedded.texts import TextCodec
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.scheme import Scheme
@@ -32,7 +33,9 @@ from whorl.model import Document
 from whorl.planning.clauses import Kind
 
 #: Of the tables below; a change to them is a new number.
-FORMAT = "6"
+FORMAT = "7"
+#: Stores of format 6 are the same without a dictionary for their texts; with the first one they become those of this.
+READABLE = ("6", FORMAT)
 #: Properties that a document can be named by, beside its id.
 HANDLES = ("DBID", "LID")
 
@@ -56,8 +59,6 @@ _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
 # Of a row a part always shares a page with others, and what is left over there is less the smaller a page is.
 _PAGE_BYTES = 1024
-#: Of zstd, for texts: nearly as small as zlib makes them, in a fifth of its time.
-_LEVEL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class Records:
     ) -> None:
         self._path, self._reading, self._sketch_scheme = path, threading.Lock(), sketch_scheme
         self._opened_as = _state(path) if is_read_only else None
-        self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
+        self._texts = TextCodec(self._dictionary)
         connect = _connect_read_only if is_read_only else _connect
         with _failures(path):
             self._writer = connect(path, wait_seconds)
@@ -145,7 +146,7 @@ class Records:
         if not tables:
             self._writer.execute(f"PRAGMA page_size={_PAGE_BYTES}")
             self._writer.execute("PRAGMA journal_mode=WAL")
-            with self.writing():
+            with self._transaction():
                 for statement in _TABLES.split(";"):
                     self._writer.execute(statement)
                 parts = {
@@ -160,8 +161,8 @@ class Records:
             raise StoreError(
                 f"{self._path} is an SQLite file of something else, not a whorl store; name another folder"
             )
-        meta = dict(self._writer.execute("SELECT key, value FROM meta"))
-        if (found := meta.get("format")) != FORMAT:
+        meta = dict(self._writer.execute("SELECT key, value FROM meta WHERE key != 'dictionary'"))
+        if (found := meta.get("format")) not in READABLE:
             way = "use the version that made it, or index into a new folder"
             if found == FORMER_FORMAT:
                 way = f"bring it up to date: whorl upgrade {self._path.parent}"
@@ -207,9 +208,30 @@ class Records:
             self._reader.close()
             self._writer.close()
 
+    def _dictionary(self) -> bytes | None:
+        """Return what texts are compressed by, None where the store has none yet."""
+        rows = self._read("SELECT value FROM meta WHERE key = 'dictionary'")
+        return self._opened("dictionary", rows[0][0]) if rows else None
+
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the file for writing; at the end commit, so that it survives a power cut, or take all back."""
+    def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
+        """Hold the file for writing; at the end commit, so that it survives a power cut, or take all back.
+
+        Args:
+            texts: Those of the documents to be stored, to know what they have in common.
+        """
+        try:
+            with self._transaction():
+                if made := self._texts.begin(texts):
+                    self._writer.execute("INSERT INTO meta VALUES ('dictionary', ?)", (_sealed("dictionary", made),))
+                    self._writer.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
+                yield
+        except BaseException:
+            self._texts.forget()
+            raise
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
         with _failures(self._path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
@@ -231,7 +253,7 @@ class Records:
         blobs = {
             "head": json.dumps([document.name, document.properties, document.digest], ensure_ascii=False).encode(),
             "sketch": encode(record.sketch),
-            "content": self._compressor.compress(document.text.encode()),
+            "content": self._texts.compressed(document.text),
         }
         sealed = [_sealed(_label(part, number, document.id), blob) for part, blob in blobs.items()]
         self._writer.execute(
@@ -324,7 +346,12 @@ class Records:
         return decode(self._opened(_label("sketch", number, document_id), sketch), self._sketch_scheme)
 
     def _text(self, number: int, document_id: str, content: object) -> str:
-        return zstandard.decompress(self._opened(_label("content", number, document_id), content)).decode()
+        label = _label("content", number, document_id)
+        compressed = self._opened(label, content)
+        try:
+            return self._texts.text(compressed)
+        except zstandard.ZstdError as error:
+            self.refuse(f"{label}: {error}")
 
     def count(self) -> int:
         """Return how many documents there are."""

@@ -1,0 +1,89 @@
+"""What questions cost an embedded store of many documents, in processor time.
+
+    python benchmarks/queries.py [CORPUS.jsonl] [PARAGRAPHS.jsonl] [--sizes 200000,1000000] [--queries N]
+        [--folder FOLDER] [--label TEXT] [--csv FILE]
+
+A store begins with the first 1,500 documents of the corpus, 13 KB each, and grows by the paragraphs that
+`million_texts.py` writes, 0.4 KB each. At each size documents of the corpus and paragraphs are asked about, one after
+the other, each for the first time, and the median of the processor times is printed; beside them the median of the best
+of seven rounds, in which what a plan may keep is forgotten before each: it tells what the questions take where other
+processes leave them the processor's caches. The store stays in the folder, and one that is there grows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gc
+import platform
+import statistics
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+
+from indexing import COLUMNS, HERE, QUERIES, cpu_ms
+from similar import texts
+from whorl import Document, Store, open_store
+from whorl.similar import by_sketch
+
+WHOLE, ROUNDS = 1_500, 7
+
+
+def documents(corpus: Path, paragraphs: Path) -> Iterator[Document]:
+    """Yield texts of the corpus, and then paragraphs."""
+    return (Document(*each) for each in chain(islice(texts(corpus), WHOLE), texts(paragraphs)))
+
+
+def asked(store: Store, names: Sequence[str]) -> Iterator[tuple[str, float, float]]:
+    """Yield of each kind of question the median of the first times, and that of the best times."""
+    for what, ask in QUERIES.items():
+        for name in names[:3]:
+            ask(store, name)
+        rounds = []
+        for _ in range(1 + ROUNDS):
+            by_sketch._plan.cache_clear()
+            gc.collect()
+            rounds.append([cpu_ms(partial(ask, store, name)) for name in names])
+        yield what, statistics.median(rounds[0]), statistics.median(map(min, *rounds[1:]))
+
+
+def main() -> None:
+    """Grow the store, measure, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
+    parser.add_argument("paragraphs", nargs="?", type=Path, default=HERE / "data" / "million" / "documents.jsonl")
+    parser.add_argument("--sizes", default="200000,1000000")
+    parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--folder", type=Path, default=HERE / "data" / "queries.whorl")
+    parser.add_argument("--label", default="")
+    parser.add_argument("--csv", type=Path)
+    options = parser.parse_args()
+    with open_store(options.folder) as store:
+        for size in map(int, options.sizes.split(",")):
+            if (there := store.engine.count()) < size:
+                taken = cpu_ms(
+                    partial(
+                        store.index, islice(documents(options.corpus, options.paragraphs), there, size), batch=2_000
+                    )
+                )
+                print(f"{size - there:,} documents in {taken / 1000:.0f} s of processor time")
+            everything = [each.id for each in islice(documents(options.corpus, options.paragraphs), size)]
+            rows = []
+            for kind, ids in (("13 KB", everything[:WHOLE]), ("paragraph", everything[WHOLE:])):
+                some = ids[:: max(1, len(ids) // options.queries)][: options.queries]
+                names = [each.replace("_", "\\_") for each in some]
+                for what, first, best in asked(store, names):
+                    for told, value in (("first", first), ("best", best)):
+                        rows.append([options.label, size, f"{what}, {kind}, {told}", f"{value:.3f}", "ms CPU"])
+            for row in rows:
+                print(f"{row[1]:>9,} {row[2]:44} {row[3]:>9} {row[4]}", flush=True)
+            if options.csv:
+                is_new = not options.csv.exists()
+                with options.csv.open("a", newline="") as file:
+                    lines = [[*row, platform.python_version()] for row in rows]
+                    csv.writer(file).writerows([COLUMNS, *lines] if is_new else lines)
+
+
+if __name__ == "__main__":
+    main()
