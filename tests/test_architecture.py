@@ -15,7 +15,8 @@ ROOMS = (
     *("errors", "context", "arrays", "exports"),
     *("fingerprint", "hamming", "query", "planning", "model"),
     *("engine", "ingest.extraction", "settings", "ingest"),
-    *("boilerplate", "similar", "sources", "duplicates", "collapse", "prepared", "store", "opening"),
+    *("boilerplate", "similar", "sources", "duplicates", "collapse", "prepared", "store"),
+    *("repeats", "opening"),
     *("wire", "service", "mcp", "cli"),
 )
 #: Rooms that must not know of each other, although one stands below.

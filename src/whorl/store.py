@@ -60,6 +60,7 @@ class Store:
         again: bool = False,
         progress: Callable[[Indexed], None] | None = None,
         on_refused: Callable[[Document, DocumentError], None] | None = None,
+        on_stored: Callable[[Document], None] | None = None,
     ) -> Indexed:
         """Store documents, replacing those of the same id and leaving alone those that are there unchanged.
 
@@ -71,11 +72,12 @@ class Store:
             progress: Called after every batch with what is safe by then.
             on_refused: Called with a document that the engine cannot store, and why; without it such a document ends
                 the run.
+            on_stored: Called with each document that is stored, once it is safe.
 
         Returns:
             What was done; everything in it is searchable.
         """
-        return index_documents(self.engine, documents, batch, again, progress, on_refused)
+        return index_documents(self.engine, documents, batch, again, progress, on_refused, on_stored)
 
     def prepare(
         self,

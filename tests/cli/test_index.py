@@ -42,6 +42,30 @@ def test_unreadable_files_are_told_at_the_end(folder: Path) -> None:
     assert [line[:2] for line in result.stderr.splitlines()] == ["2 ", "  ", "  "]
 
 
+def test_what_is_repeated_is_told(folder: Path) -> None:
+    """
+    Of what was stored now, against what was there or came before; the threshold is read before anything is stored.
+    """
+    text = " ".join(f"w{at}" for at in range(40))
+    for name, more in (("a", ""), ("b", " more"), ("c", " and more")):
+        (folder / f"{name}.txt").write_text(f"{text}{more}")
+    result = whorl("index", "--store", "store", "--warn", "8000", "a.txt")
+    assert (result.exit_code, "warn" in result.stderr or "threshold" in result.stderr) == (2, True)
+    result = whorl("index", "--store", "store", "--warn", "80", "a.txt")
+    told = "1 document stored.\n0 of 1 document stored repeat others by 80.0% or more.\n"
+    assert (result.exit_code, result.stdout) == (0, told)
+    result = whorl("index", "--store", "store", "--warn", "0.8", "a.txt", "b.txt", "c.txt")
+    assert result.stdout.splitlines() == [
+        "2 documents stored, 1 unchanged and left alone.",
+        "b.txt repeats", "     97.2%  a.txt",
+        "c.txt repeats", "     94.7%  a.txt", "     92.3%  b.txt",
+        "2 of 2 documents stored repeat others by 80.0% or more.",
+    ]  # fmt: skip
+    (folder / "d.txt").write_text(" ".join(f"w{at}" for at in range(20)))
+    result = whorl("index", "--store", "store", "--warn", "80", "--metric", "contains", "d.txt")
+    assert "    100.0%  a.txt" in result.stdout.splitlines()
+
+
 def test_passages(notes: Path) -> None:
     """
     A store is told once to keep them, with its first documents or later.

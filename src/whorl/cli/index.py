@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 
 import click
 
 from whorl.cli.options import ID_COLUMN, STORE, TEXT_COLUMN
 from whorl.cli.render.console import problem_lines, progress_bar
 from whorl.errors import DocumentError, WhorlError
+from whorl.fingerprint.statistics.metric import Metric, fraction_of, metric_named
 from whorl.ingest.files import Problem, documents_in
 from whorl.ingest.places import places
 from whorl.ingest.rows.columns import Columns
 from whorl.model import Document, Indexed
 from whorl.opening import open_store
+from whorl.repeats import RepeatSearch
+from whorl.similar.question import METRICS
+from whorl.wire.numbers import percent
+from whorl.wire.repeats import repeats_lines
 from whorl.wire.text import counted
 
 
@@ -29,6 +35,20 @@ from whorl.wire.text import counted
     is_flag=True,
     help="Have the store find every passage of 20 words, from now on (see 'whorl sources'). It takes some more room.",
 )
+@click.option(
+    "--warn",
+    metavar="PERCENT",
+    help="Tell which of the documents stored repeat others that were there, or came before, by so much; up to 1 a "
+    "fraction.",
+)
+@click.option(
+    "--metric",
+    type=click.Choice(["jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]),
+    default="jaccard",
+    show_default=True,
+    help="What --warn is a share of: both texts (jaccard), the new one (a_in_b or contains), the other (b_in_a or "
+    "within).",
+)
 def index(
     paths: tuple[str, ...],
     store: str | None,
@@ -37,6 +57,8 @@ def index(
     batch: int,
     again: bool,
     passages: bool,
+    warn: str | None,
+    metric: str,
 ) -> None:
     """Put files and folders into a store.
 
@@ -52,6 +74,12 @@ def index(
     columns = Columns(text_column or "text", id_column)
     with open_store(store, passages=passages) as opened:
         done = Indexed()
+        # What is asked wrongly is told before anything is stored.
+        repeats = None if warn is None else RepeatSearch(opened, warn, metric)
+        stored: dict[str, None] = {}
+
+        def keep(document: Document) -> None:
+            stored[document.id] = None
 
         def note(so_far: Indexed) -> None:
             nonlocal done
@@ -69,18 +97,34 @@ def index(
                     for file in read
                     for document in documents_in(file, problems.append, columns, tables_are_text=text_column is None)
                 )
-                opened.index(documents, batch=batch, again=again, progress=note, on_refused=refused)
+                kept = keep if repeats else None
+                opened.index(documents, batch=batch, again=again, progress=note, on_refused=refused, on_stored=kept)
         except (WhorlError, KeyboardInterrupt):
             click.echo(f"stopped: {_told(done)}. Run the same command again to complete it.")
             raise
         else:
             click.echo(f"{_told(done)}.")
+            if repeats is not None:
+                _warn(repeats, stored, warn or "", metric_named(metric, METRICS))
         finally:
             for line in problem_lines(problems, "could not be stored"):
                 click.echo(line, err=True)
     is_empty = problems and not (done.stored or done.unchanged)
     if is_empty or any(each.documents is None for each in problems):
         sys.exit(1)
+
+
+def _warn(repeats: RepeatSearch, stored: Collection[str], threshold: str, metric: Metric) -> None:
+    """Print which of the documents that were stored repeat others."""
+    count = 0
+    with progress_bar("documents") as bar:
+        task = bar.add_task("comparing", total=len(stored))
+        for found in repeats.of_stored(stored, lambda done: bar.update(task, completed=done)):
+            count += 1
+            for line in repeats_lines(found, metric):
+                click.echo(line)
+    about = percent(float(fraction_of("warn", threshold)))
+    click.echo(f"{count:,} of {counted(len(stored), 'document')} stored repeat others by {about} or more.")
 
 
 def _told(done: Indexed) -> str:

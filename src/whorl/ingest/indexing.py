@@ -24,6 +24,7 @@ def index_documents(
     again: bool = False,
     progress: Callable[[Indexed], None] | None = None,
     on_refused: Callable[[Document, DocumentError], None] | None = None,
+    on_stored: Callable[[Document], None] | None = None,
 ) -> Indexed:
     """Store documents, as `Store.index` says.
 
@@ -41,9 +42,12 @@ def index_documents(
             there = {} if again else engine.digests(group)
             sent = [document for document in group.values() if there.get(document.id) != document.digest]
             stored = _stored(engine, sent, on_refused)
-            done = Indexed(done.stored + stored, done.unchanged + len(group) - len(sent))
-            trace().stored += stored
+            done = Indexed(done.stored + len(stored), done.unchanged + len(group) - len(sent))
+            trace().stored += len(stored)
             sent = []
+            if on_stored:
+                for document in stored:
+                    on_stored(document)
             if progress:
                 progress(done)
     except BaseException:
@@ -52,10 +56,10 @@ def index_documents(
             with suppress(WhorlError):
                 engine.refresh()
                 # Documents that are sent again were there before, as far as anybody can tell.
-                stored = 0 if again else _there(engine, sent)
-                trace().stored += stored
-                if progress and stored:
-                    progress(Indexed(done.stored + stored, done.unchanged))
+                count = 0 if again else _there(engine, sent)
+                trace().stored += count
+                if progress and count:
+                    progress(Indexed(done.stored + count, done.unchanged))
         raise
     if done.stored:
         engine.refresh()
@@ -64,18 +68,18 @@ def index_documents(
 
 def _stored(
     engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
-) -> int:
-    """Store documents and return how many; where one is refused, the others are stored one by one."""
+) -> list[Document]:
+    """Store documents and return those that are; where one is refused, the others are stored one by one."""
     try:
         engine.index(documents)
     except DocumentError as error:
         if on_refused is None:
             raise
         if len(documents) > 1:
-            return sum(_stored(engine, [document], on_refused) for document in documents)
+            return [each for document in documents for each in _stored(engine, [document], on_refused)]
         on_refused(documents[0], error)
-        return 0
-    return len(documents)
+        return []
+    return documents
 
 
 def _there(engine: Engine, documents: list[Document]) -> int:

@@ -7,8 +7,9 @@ of one part.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from anyio import to_thread
@@ -17,10 +18,12 @@ from starlette.exceptions import HTTPException
 from whorl.errors import DocumentError, WhorlError
 from whorl.ingest.rows.lines import json_document
 from whorl.model import Document, Indexed
+from whorl.repeats import Repeats, RepeatSearch
 from whorl.service.middleware.admission import Room
 from whorl.service.middleware.bodies import BodyMemory
 from whorl.settings.settings import Settings
 from whorl.store import Store
+from whorl.wire.repeats import repeats_values
 
 #: The number of a line, from 1, and its bytes; None where there are too many of them.
 Line: TypeAlias = tuple[int, bytes | None]
@@ -40,6 +43,9 @@ class Report:
         refused: Lines that gave no document or one that cannot be stored.
         errors: The first of these, by line.
         lines: Lines read.
+        checked: Documents that were looked at for what they repeat.
+        repeating: Those of them that repeat others.
+        repeats: What the first of these repeat; None where nobody asked.
     """
 
     stored: int = 0
@@ -47,6 +53,15 @@ class Report:
     refused: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
     lines: int = 0
+    checked: int = 0
+    repeating: int = 0
+    repeats: list[dict[str, Any]] | None = None
+
+    def repeat(self, line: int, found: Repeats) -> None:
+        """Note a document that repeats others."""
+        self.repeating += 1
+        if self.repeats is not None and len(self.repeats) < MOST_TOLD:
+            self.repeats.append({"line": line, **repeats_values(found)})
 
     def refuse(self, line: int, reason: str) -> None:
         """Note a line that gave no document."""
@@ -62,6 +77,11 @@ class Report:
             "unchanged": self.unchanged,
             "refused": self.refused,
             "errors": sorted(self.errors, key=lambda each: int(each["line"])),
+            **(
+                {}
+                if self.repeats is None
+                else {"checked": self.checked, "repeating": self.repeating, "repeats": self.repeats}
+            ),
         }
 
 
@@ -121,17 +141,25 @@ class Uploads:
     def __init__(self, store: Store, settings: Settings, room: Room, memory: BodyMemory) -> None:
         self._store, self._settings, self._room, self._memory = store, settings, room, memory
 
-    async def take(self, chunks: AsyncIterator[bytes]) -> Report:
+    async def take(
+        self, chunks: AsyncIterator[bytes], repeats: RepeatSearch | None = None, *, is_stored: bool = True
+    ) -> Report:
         """Store the documents of one request.
 
         Args:
             chunks: Its body, of which a part is read whenever there is room.
+            repeats: Tells what they repeat, where that is asked.
+            is_stored: Whether they are stored; else they are only looked at.
 
         Raises:
             BrokenOffError: The store failed, the client was too slow, or there was no room.
             ClientDisconnect: The client has gone.
         """
-        report, lines = Report(), Lines(self._settings.max_line_bytes)
+        report, lines = Report(repeats=None if repeats is None else []), Lines(self._settings.max_line_bytes)
+        if repeats is None or is_stored:
+            work = partial(self._store_part, report=report, repeats=repeats)
+        else:
+            work = partial(self._check_part, report=report, repeats=repeats)
         part, size, counted = list[Line](), 0, 0
         try:
             async for chunk in chunks:
@@ -141,37 +169,49 @@ class Uploads:
                 self._memory.take(size + lines.kept - counted)
                 counted = size + lines.kept
                 if size >= PART_BYTES or len(part) >= PART_LINES:
-                    await self._store_in_place(part, report)
+                    await self._in_place(part, work)
                     part, size = [], 0
-            await self._store_in_place([*part, *lines.rest()], report)
+            await self._in_place([*part, *lines.rest()], work)
         except (WhorlError, HTTPException) as error:
             raise BrokenOffError(report, error) from error
         finally:
             self._memory.give(counted)
         return report
 
-    async def _store_in_place(self, part: list[Line], report: Report) -> None:
+    async def _in_place(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:
         if part:
             async with self._room.place(self._settings.request_timeout_seconds):
-                await to_thread.run_sync(self._store_part, part, report)
+                await to_thread.run_sync(work, part)
 
-    def _store_part(self, part: Iterable[Line], report: Report) -> None:
+    def _documents(self, part: Iterable[Line], report: Report) -> Iterator[tuple[int, Document]]:
+        """Yield the documents of some lines with the lines' numbers, and note the lines that give none."""
+        most = self._settings.max_line_bytes
+        for number, line in part:
+            report.lines = number
+            try:
+                if line is None:
+                    raise DocumentError(f"a line has at most {most:,} bytes")
+                if line.strip():
+                    yield number, json_document(line)
+            except DocumentError as error:
+                report.refuse(number, str(error))
+
+    def _check_part(self, part: Iterable[Line], report: Report, repeats: RepeatSearch) -> None:
+        for number, document in self._documents(part, report):
+            found = repeats.of_new(document)
+            report.checked += 1
+            if found is not None:
+                report.repeat(number, found)
+
+    def _store_part(self, part: Iterable[Line], report: Report, repeats: RepeatSearch | None) -> None:
         numbers: dict[str, int] = {}
+        stored: dict[str, None] = {}
         before = Indexed(report.stored, report.unchanged)
 
         def documents() -> Iterator[Document]:
-            most = self._settings.max_line_bytes
-            for number, line in part:
-                report.lines = number
-                try:
-                    if line is None:
-                        raise DocumentError(f"a line has at most {most:,} bytes")
-                    if line.strip():
-                        document = json_document(line)
-                        numbers[document.id] = number
-                        yield document
-                except DocumentError as error:
-                    report.refuse(number, str(error))
+            for number, document in self._documents(part, report):
+                numbers[document.id] = number
+                yield document
 
         def note(done: Indexed) -> None:
             report.stored, report.unchanged = before.stored + done.stored, before.unchanged + done.unchanged
@@ -179,4 +219,11 @@ class Uploads:
         def refused(document: Document, error: DocumentError) -> None:
             report.refuse(numbers[document.id], str(error))
 
-        self._store.index(documents(), progress=note, on_refused=refused)
+        def keep(document: Document) -> None:
+            stored[document.id] = None
+
+        self._store.index(documents(), progress=note, on_refused=refused, on_stored=keep if repeats else None)
+        if repeats is not None:
+            for found in repeats.of_stored(stored):
+                report.repeat(numbers[found.id], found)
+            report.checked += len(stored)

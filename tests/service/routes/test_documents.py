@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from tests.service.limited import sent
-from whorl import Store, open_store
+from whorl import Document, Store, open_store
 from whorl.service.app import create_app
 from whorl.settings.settings import Settings
 
@@ -148,6 +150,38 @@ def test_some_of_the_list(embedded_service: TestClient) -> None:
     assert embedded_service.get("/api/documents", params={"rows": -1}).status_code == 400
 
 
+def test_what_documents_repeat(tmp_path: Path) -> None:
+    """
+    Before they are stored, where nothing is; or as they are, against what came before them as well.
+    """
+    text = " ".join(f"w{at}" for at in range(40))
+    with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as service:
+
+        def post(documents: list[dict[str, Any]], **asked: Any) -> Any:
+            answer = service.post("/api/documents", params=asked, content=sent(documents), headers=LINES)
+            return answer.status_code, answer.json()
+
+        store.index([Document("old", text, "Old")])
+        new = [{"id": "a", "text": f"{text} more"}, {"id": "b", "text": f"{text} more"}, {"id": "c", "text": "else"}]
+        status, told = post([*new, {"id": ""}], check=80)
+        assert (status, told["stored"], told["checked"], told["refused"], store.count()) == (200, 0, 3, 1, 1)
+        assert told["repeating"] == 2
+        assert [(each["line"], each["id"], [hit["id"] for hit in each["hits"]]) for each in told["repeats"]] == [
+            (1, "a", ["old"]), (2, "b", ["old"]),
+        ]  # fmt: skip
+        assert told["repeats"][0]["hits"][0].items() >= {"name": "Old", "a_in_b": 0.972972, "b_in_a": 1.0}.items()
+        status, told = post(new, warn=80)
+        assert (status, told["stored"], told["checked"]) == (200, 3, 3)
+        assert [(each["id"], {hit["id"] for hit in each["hits"]}) for each in told["repeats"]] == [
+            ("a", {"old"}), ("b", {"a", "old"}),
+        ]  # fmt: skip
+        status, told = post(new, warn=80, metric="within")
+        assert (told["unchanged"], told["checked"], told["repeats"]) == (3, 0, [])
+        assert "repeats" not in post(new)[1]
+        assert post(new, warn=80, check=80)[0] == 400
+        assert post(new, check=800)[0] == 400
+
+
 def test_a_service_that_changes_nothing(embedded_contracts: Store) -> None:
     """
     Where it is set so, storing and deleting are refused, and what the store is says so.
@@ -159,5 +193,7 @@ def test_a_service_that_changes_nothing(embedded_contracts: Store) -> None:
         refused = service.delete("/api/documents/lease")
         assert (refused.status_code, "WHORL_READ_ONLY" in refused.json()["error"]["message"]) == (403, True)
         assert service.post("/api/duplicates", json={"write_ids": True}).status_code == 403
+        checked = service.post("/api/documents?check=80", content=sent([{"id": "x", "text": "y"}]), headers=LINES)
+        assert (checked.status_code, checked.json()["checked"]) == (200, 1)
         assert service.get("/api/documents/lease").status_code == 200
         assert service.get("/api/store").json()["is_read_only"] is True

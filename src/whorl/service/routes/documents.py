@@ -7,14 +7,16 @@ from typing import Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from whorl.errors import UnknownDocumentError
+from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.query import ast
 from whorl.query.ast import Joker, Wildcard
 from whorl.query.unparse import unparse
+from whorl.repeats import RepeatSearch
 from whorl.service.errors import Json, failure_of, require_writable
 from whorl.service.paths import DOCUMENTS
 from whorl.service.uploads import BrokenOffError, Uploads
 from whorl.settings.settings import MAX_ROWS
+from whorl.similar.question import SimilarWord
 from whorl.store import Store
 
 #: Pieces of a name that are looked for; what is typed behind them counts for nothing.
@@ -75,19 +77,33 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         }
 
     @router.post(DOCUMENTS, openapi_extra=_BULK_DESCRIPTION)
-    async def store_documents(request: Request) -> Response:
+    async def store_documents(
+        request: Request,
+        check: float | None = Query(None, gt=0, le=100),
+        warn: float | None = Query(None, gt=0, le=100),
+        metric: SimilarWord = "jaccard",
+    ) -> Response:
         """Store documents, one JSON object a line, in any number.
 
         Documents of the same id are replaced, and those that are there unchanged are left alone, so sending all again
         completes what was interrupted. What the answer counts as stored is safe and searchable.
+
+        With `check` nothing is stored: `repeats` tells of each document which of the store it repeats, by so many
+        percent of the `metric` or more; A is what was sent. With `warn` that is told of those that are stored, which
+        may also repeat what came before them in the same request.
         """
-        require_writable(is_read_only=is_read_only)
+        if check is not None and warn is not None:
+            raise ParameterError("check stores nothing, and warn tells of what is stored; ask for one of them")
+        if check is None:
+            require_writable(is_read_only=is_read_only)
+        threshold = check if warn is None else warn
+        repeats = None if threshold is None else RepeatSearch(store, str(threshold), metric)
         try:
-            report = await uploads.take(request.stream())
+            report = await uploads.take(request.stream(), repeats, is_stored=check is None)
         except BrokenOffError as stopped:
             return failure_of(DOCUMENTS, stopped.cause, {"so_far": stopped.report.values()})
         # All was wrong with it, so the request as a whole is.
-        is_refused = report.refused and not (report.stored or report.unchanged)
+        is_refused = report.refused and not (report.stored or report.unchanged or report.checked)
         return Json(report.values(), 400 if is_refused else 200)
 
     @router.get(f"{DOCUMENTS}/{{document_id:path}}")

@@ -1,0 +1,29 @@
+"""What documents repeat, as JSON and for people, by hand."""
+
+from __future__ import annotations
+
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.model import Hit
+from whorl.repeats import Repeats
+from whorl.similar.hits import Found, exact_estimate
+from whorl.wire.repeats import repeats_lines, repeats_values
+
+REPEATS = Repeats("new\x1b", (Found(Hit("old", "Old", 75.0), exact_estimate(20, 30, 15)),))
+
+
+def test_as_json() -> None:
+    """
+    The shares of `similar`, the new document being A.
+    """
+    values = repeats_values(REPEATS)
+    assert values["id"] == "new\x1b"
+    (hit,) = values["hits"]  # type: ignore[misc, attr-defined]
+    assert hit.items() >= {"id": "old", "name": "Old", "a_in_b": 0.75, "b_in_a": 0.5, "exact": True}.items()  # type: ignore[has-type]
+
+
+def test_for_people() -> None:
+    """
+    The share that was asked for; nothing that a terminal acts on.
+    """
+    assert list(repeats_lines(REPEATS, Metric.A_IN_B)) == ["new\ufffd repeats", "     75.0%  old  Old"]
+    assert list(repeats_lines(REPEATS, Metric.B_IN_A))[1] == "     50.0%  old  Old"
