@@ -1,4 +1,27 @@
-"""What the tests look for in a page so that everybody can use it: a part of what axe-core checks, by hand."""
+"""What the tests look for in a page so that everybody can use it: what axe-core checks, and some more by hand."""
+
+from __future__ import annotations
+
+from tests.service.alfresco_clients import node_environment
+
+#: It needs no other package.
+AXE_CORE = ("axe-core@4.14.1",)
+#: Returns what axe-core complains of, one line each; all of its rules but those that it calls experimental.
+COMPLAINTS = """async () => {
+    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+    return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target}: ${node.failureSummary}`));
+}"""
+
+
+def axe_core() -> str:
+    """Return the script of axe-core, which makes `axe`.
+
+    Raises:
+        NoClientError: There is no Node, or the registry does not answer.
+    """
+    _, folder = node_environment("axe-core", AXE_CORE)
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
 
 #: Returns what is wrong with names, references, headings and landmarks, one line each.
 PROBLEMS = """() => {

@@ -70,24 +70,28 @@ class NoClientError(Exception):
     """A client cannot be had here; the message says in one line why."""
 
 
-def node_environment() -> tuple[str, Path]:
-    """Return Node, and a folder whose `node_modules` hold js-api.
+def node_environment(name: str = "js-api", pins: Sequence[str] = JS_API) -> tuple[str, Path]:
+    """Return Node, and a folder whose `node_modules` hold packages of npm.
+
+    Args:
+        name: What the folder is called.
+        pins: The packages with their versions, and all that they need.
 
     Raises:
         NoClientError: There is no Node, or the registry does not answer.
     """
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
-        raise NoClientError("js-api needs Node and npm, and they are not here")
+        raise NoClientError(f"{name} needs Node and npm, and they are not here")
     version = _run([node, "--version"]).stdout.strip()
     if int(version.removeprefix("v").partition(".")[0]) < _OLDEST_NODE:
-        raise NoClientError(f"js-api needs Node {_OLDEST_NODE}, and this is {version}")
+        raise NoClientError(f"{name} needs Node {_OLDEST_NODE}, and this is {version}")
 
     def install(folder: Path) -> None:
         (folder / "package.json").write_text('{"private": true}')
-        _run([npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", *JS_API], folder)
+        _run([npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", *pins], folder)
 
-    return node, _environment("js-api", JS_API, install)
+    return node, _environment(name, pins, install)
 
 
 def python_environment(name: str, pins: Sequence[str]) -> Path:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -19,13 +19,20 @@ if os.environ.get("WHORL_REQUIRE_BROWSER") != "1":
 
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from tests.service.accessibility import CONTRAST, PROBLEMS
+from tests.service.accessibility import COMPLAINTS, CONTRAST, PROBLEMS, axe_core
+from tests.service.alfresco_clients import REQUIRED as CLIENTS_REQUIRED
+from tests.service.alfresco_clients import NoClientError
 from tests.service.browser import SCREENSHOTS
 from tests.service.contracts import CONTRACTS, documents
-from tests.service.served import serving
-from whorl import Document, open_store
+from tests.service.served import listening, serving
+from whorl import Document, Store, open_store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.winnow import PassageScheme
 from whorl.query.ast import Fingerprint
 from whorl.query.parser import parse
+from whorl.service.app import create_app
+from whorl.service.credentials import Credentials
+from whorl.settings.settings import Settings
 
 #: How long a browser may take for a step: how fast it is depends on what else the machine does.
 PATIENCE_MILLISECONDS = 30_000
@@ -43,6 +50,7 @@ PARAGRAPHS = 2_600
 #: Documents of the store.
 COUNT = 65
 PHONES = [(390, 844), (320, 640)]
+SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 #: Each with something that is to be seen when all of it is.
 VIEWS = {
     "#documents": "#documents tr",
@@ -52,7 +60,7 @@ VIEWS = {
     "#search?q=FINGERPRINT:lease_5_95": "#hits blockquote",
     "#search?q=(": "#query-error .caret",
     "#compare?a=lease&b=renewal": "#passages button",
-    "#duplicates?threshold=60&named=draft": "#clusters .members",
+    "#duplicates?threshold=60&named=draft&versions=1": "#clusters .members",
 }
 
 
@@ -137,6 +145,7 @@ def page(tab: Page, url: str) -> Iterator[Page]:
     tab.evaluate("sessionStorage.clear()")
     tab.goto("about:blank")
     tab.set_viewport_size({"width": 1280, "height": 720})
+    tab.emulate_media(color_scheme="light", reduced_motion="reduce")
     tab.goto(url)
     yield tab
     tab.unroute_all(behavior="ignoreErrors")
@@ -153,6 +162,12 @@ def look_at(page: Page, url: str, view: str) -> None:
     """Go to a view, and wait until it is there."""
     page.goto(url + view)
     expect(page.locator(VIEWS[view]).first).to_be_visible()
+
+
+def shoot(page: Page, path: Path) -> None:
+    """Keep a picture of the whole page, if pictures are to be kept."""
+    if SCREENSHOTS in os.environ:
+        page.screenshot(path=path, full_page=True)
 
 
 def hits(page: Page) -> Locator:
@@ -184,7 +199,7 @@ def test_search(page: Page, shots: Path) -> None:
     hit.locator(".formula summary").click()
     expect(hit.locator(".formula")).to_contain_text("79 of minutes.txt, 187 of this document, 22 in both")
     expect(hit.locator(".formula")).to_contain_text("Of the 244 that either has, 9.0% are in both (Jaccard)")
-    page.screenshot(path=shots / "search.png")
+    shoot(page, shots / "search.png")
     hit.get_by_role("link", name="Compare with lease.txt").click()
     expect(page.locator("#name-b")).to_have_text("lease.txt")
 
@@ -323,7 +338,7 @@ def test_a_mistake_has_a_caret(page: Page, shots: Path, query: str, wrong: str, 
         expect(marked).to_contain_text(wrong)
     left = [each.evaluate("each => each.getBoundingClientRect().left") for each in (marked, caret)]
     assert left[0] == pytest.approx(left[1], abs=1)
-    page.screenshot(path=shots / "mistake.png")
+    shoot(page, shots / "mistake.png")
     ask(page, "rent")
     expect(alert).to_be_empty()
 
@@ -351,15 +366,15 @@ def test_a_total_that_is_none_is_told(page: Page) -> None:
     expect(page.locator("#found-told")).to_have_text(re.compile(r"^At least \d+ documents$"))
 
 
-def drop(page: Page, name: str, text: str) -> None:
-    """Drop a file on the page."""
+def drop(page: Page, name: str, text: str, **others: str) -> None:
+    """Drop a file on the page, or several."""
     transfer = page.evaluate_handle(
-        """([name, text]) => {
+        """files => {
             const transfer = new DataTransfer();
-            transfer.items.add(new File([text], name, { type: "text/plain" }));
+            for (const [name, text] of files) transfer.items.add(new File([text], name, { type: "text/plain" }));
             return transfer;
         }""",
-        [name, text],
+        [[name, text], *others.items()],
     )
     for event in ("dragenter", "dragover", "drop"):
         page.dispatch_event("body", event, {"dataTransfer": transfer})
@@ -373,7 +388,7 @@ def test_a_dropped_file_gets_its_sources(page: Page, shots: Path) -> None:
     drop(page, "clause.txt", " ".join(LEASE.split()[:60]))
     expect(page.get_by_role("heading", name="Your text (clause.txt)")).to_be_visible()
     expect(page.locator("#sources-told")).to_have_text("100.0% of your text is in 1 document")
-    page.screenshot(path=shots / "dropped.png")
+    shoot(page, shots / "dropped.png")
     page.get_by_role("link", name="Compare with lease.txt").click()
     expect(page.locator("#name-a")).to_have_text("Your text (clause.txt)")
     expect(page.locator("#shares .big").first).to_have_text("100.0%")
@@ -426,7 +441,7 @@ def test_a_pasted_text_gets_its_sources(page: Page, url: str) -> None:
     assert mark.inner_text().startswith("fry an onion")
     page.reload()
     expect(page.locator("#sources-told")).to_have_text("61.2% of your text is in 3 documents")
-    page.get_by_role("button", name="Show the passages of lease.txt").click()
+    page.get_by_role("button", name="Show passages of lease.txt").click()
     expect(page.locator("#sources-text mark.on")).to_have_count(3)
     expect(page.locator("#sources > li.on")).to_contain_text("lease.txt")
     page.get_by_role("link", name="Find similar documents").click()
@@ -521,7 +536,7 @@ def test_compare(page: Page, url: str, shots: Path) -> None:
     expect(page.locator("mark.on")).to_have_count(2)
     expect(page.locator("#step-told")).to_have_text("Passage 1 of 1, 26 words")
     expect(page.get_by_role("button", name=re.compile("The landlord keeps"))).to_have_attribute("aria-current", "true")
-    page.screenshot(path=shots / "compare.png")
+    shoot(page, shots / "compare.png")
 
 
 def test_marks_stand_where_they_belong_behind_emoji(page: Page, url: str) -> None:
@@ -636,7 +651,7 @@ def test_duplicates(clustered: Page, shots: Path) -> None:
     drafts.get_by_text("All pairs").click()
     expect(drafts.locator(".matrix tr").nth(1).locator("td")).to_have_text(["", "84", "71", "60"])
     expect(drafts.locator(".mono").first).to_have_text("<i>draft</i>/0")
-    page.screenshot(path=shots / "duplicates.png", full_page=True)
+    shoot(page, shots / "duplicates.png")
     page.get_by_role("button", name=re.compile(r"^Show more \(4 left\)$")).click()
     expect(shown).to_have_count(14)
     # The keyboard goes on where the new ones begin.
@@ -661,6 +676,22 @@ def test_duplicates_are_chosen_and_ordered(clustered: Page) -> None:
     clustered.reload()
     expect(shown.get_by_role("heading")).to_have_text(["2 documents: lease.txt"])
     expect(clustered.get_by_label("First", exact=True)).to_have_value("unlike")
+
+
+def test_versions(page: Page, url: str) -> None:
+    """
+    A group by the document that is to stay, and what each of its versions adds to the one before.
+    """
+    page.goto(f"{url}#duplicates?threshold=60&named=lease&keep=longest&versions=1")
+    shown = page.locator("#clusters > li")
+    expect(shown.get_by_role("heading")).to_have_text(["2 documents: renewal.txt"])
+    expect(shown.locator(".versions li")).to_have_text(
+        [re.compile("^lease.txt 2018-01-02$|^lease.txt"), re.compile("renewal.txt.*adds 5 words.*1,520.*loses 4 words")]
+    )
+    page.get_by_label("Each group by").select_option("newest:cm:created")
+    page.get_by_role("button", name="Find duplicates").click()
+    page.wait_for_url("**keep=newest%3Acm%3Acreated**")
+    expect(page.locator("#clusters-error")).to_contain_text("nobody knows which is the newest of 'note 0' and 30 more")
 
 
 def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
@@ -731,8 +762,8 @@ def test_duplicates_are_downloaded(clustered: Page, form: str) -> None:
 @pytest.fixture(scope="module")
 def guarded_url(browser: Browser, folder: Path) -> Iterator[str]:
     """The address of a service that asks who it is."""
-    with serving(folder, user=USER, password=PASSWORD, api_key=KEY) as served:
-        yield f"{served.url}/"
+    with open_store(folder) as store, listening(create_app(store, Credentials((KEY,), (USER, PASSWORD)))) as address:
+        yield f"{address}/"
 
 
 def test_signing_in(browser: Browser, guarded_url: str, shots: Path) -> None:
@@ -745,7 +776,7 @@ def test_signing_in(browser: Browser, guarded_url: str, shots: Path) -> None:
         dialog.get_by_label("Password", exact=True).fill("wrong")
         page.keyboard.press("Enter")
         expect(dialog.get_by_role("alert")).to_contain_text("does not know")
-        page.screenshot(path=shots / "sign-in.png")
+        shoot(page, shots / "sign-in.png")
         dialog.get_by_label("Password", exact=True).fill(PASSWORD)
         page.keyboard.press("Enter")
         expect(dialog).to_be_hidden()
@@ -834,43 +865,48 @@ def test_without_a_mouse(page: Page) -> None:
     expect(page.locator("#step-told")).to_have_text(re.compile(r"^Passage 4 of 4"))
 
 
-def test_what_a_screen_reader_is_told(page: Page, url: str) -> None:
-    """
-    Every control has a name, every reference leads somewhere, headings go down one by one, and there is one main part.
-    """
-    for view in VIEWS:
-        look_at(page, url, view)
-        assert page.evaluate(PROBLEMS) == [], view
+@pytest.fixture(scope="module")
+def axe() -> str | None:
+    """The script of axe-core; None where it cannot be had."""
+    try:
+        return axe_core()
+    except NoClientError as error:
+        if os.environ.get(CLIENTS_REQUIRED) == "1":
+            pytest.fail(f"{error} ({CLIENTS_REQUIRED}=1 asks for it)", pytrace=False)
+        return None
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_contrast(browser: Browser, url: str, shots: Path, scheme: Any) -> None:
+@pytest.mark.parametrize("view", VIEWS)
+def test_everybody_can_use_it(page: Page, url: str, shots: Path, axe: str | None, view: str) -> None:
     """
-    4.5 to 1 between every text and what is behind it, by day and by night (WCAG 2.1, 1.4.3).
+    Every control has a name, every reference leads somewhere, headings go down one by one, there is one main part, and
+    axe-core finds nothing; by day and by night, on a desk and on phones.
+
+    Between every text and what is behind it are 4.5 to 1 (WCAG 2.1, 1.4.3), no view is wider than the screen, and
+    nothing to touch is smaller than 24 pixels (WCAG 2.2, 2.5.8).
     """
-    with opened(browser, url, color_scheme=scheme) as page:
-        for number, view in enumerate(VIEWS):
-            look_at(page, url, view)
-            assert page.evaluate(CONTRAST) == [], view
-            page.screenshot(path=shots / f"{scheme}-{number}.png")
+    look_at(page, url, view)
+    assert page.evaluate(PROBLEMS) == []
+    name = re.sub(r"\W+", "-", view)
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate(CONTRAST) == [], scheme
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 3 * 128) == (scheme == "dark")
-
-
-@pytest.mark.parametrize(("width", "height"), PHONES)
-def test_on_a_phone(browser: Browser, url: str, shots: Path, width: int, height: int) -> None:
-    """
-    No view is wider than the screen, and nothing to touch is smaller than 24 pixels (WCAG 2.2, 2.5.8).
-    """
-    with opened(browser, url, viewport={"width": width, "height": height}, has_touch=True) as page:
-        for number, view in enumerate(VIEWS):
-            look_at(page, url, view)
-            assert page.evaluate("document.documentElement.scrollWidth") == width, view
-            small = page.locator("button:visible, select:visible, nav a:visible").evaluate_all(
-                "all => all.filter((each) => each.getBoundingClientRect().height < 24).map((each) => each.outerHTML)"
-            )
-            assert small == []
-            page.screenshot(path=shots / f"phone-{width}-{number}.png", full_page=True)
+        if axe is not None:
+            page.evaluate(axe)
+            assert page.evaluate(COMPLAINTS) == [], scheme
+        shoot(page, shots / f"{scheme}{name}.png")
+    for width, height in PHONES:
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        small = page.locator("button:visible, select:visible, nav a:visible").evaluate_all(
+            "all => all.filter((each) => each.getBoundingClientRect().height < 24).map((each) => each.outerHTML)"
+        )
+        assert small == []
+        shoot(page, shots / f"phone-{width}{name}.png")
+    if axe is not None:
+        assert page.evaluate(COMPLAINTS) == [], "on a phone"
 
 
 def test_clusters_on_a_phone(clustered: Page) -> None:
@@ -881,3 +917,208 @@ def test_clusters_on_a_phone(clustered: Page) -> None:
     clustered.get_by_text("All pairs").click()
     expect(clustered.locator(".matrix").first).to_be_visible()
     assert clustered.evaluate("document.documentElement.scrollWidth") == 320
+
+
+def test_the_documents(page: Page, url: str) -> None:
+    """
+    Some at a time, chosen by parts of their names as one types, with sizes and dates; back leads to as many, and there.
+    """
+    rows = page.locator("#documents tr")
+    expect(rows).to_have_count(50)
+    expect(page.locator("#documents-told")).to_have_text(f"{COUNT} documents")
+    page.get_by_role("button", name=f"Show more ({COUNT - 50} left)").click()
+    expect(rows).to_have_count(COUNT)
+    page.wait_for_url(f"**#documents?rows={COUNT}")
+    rows.last.get_by_role("link").first.click()
+    expect(page.locator("#document-id")).not_to_be_empty()
+    page.go_back()
+    expect(rows).to_have_count(COUNT)
+    expect(rows.last).to_be_in_viewport()
+    page.get_by_label("Filter by name").first.fill("LEA")
+    expect(rows).to_have_count(1)
+    expect(rows.locator("th")).to_contain_text("lease.txt")
+    expect(rows.locator("td")).to_have_text(["191 words", "2018-01-02", re.compile("Find similar.*Sources.*Compare")])
+    page.reload()
+    expect(page.locator("#documents-told")).to_have_text(f"1 of {COUNT} documents")
+
+
+def test_two_clicks_to_a_hit(page: Page, url: str) -> None:
+    """
+    From the first visit to what is shared, counted exactly: one to the documents like one, one to the passage in both.
+    """
+    page.get_by_role("link", name="Find similar: lease.txt").click()
+    hit = page.locator("#document-hits > li").first
+    expect(hit.locator(".say").first).to_have_text("91.4% of lease.txt is in this document")
+    expect(hit.locator("blockquote")).to_contain_text("Rent that is not paid within ten days")
+    hit.get_by_role("link", name="Compare").click()
+    expect(page.locator("#text-b mark").first).to_be_visible()
+
+
+def test_a_document(page: Page, url: str) -> None:
+    """
+    What shares content with it by either share, its text and its properties; one that there is not is told.
+    """
+    page.goto(f"{url}#document?id=minutes")
+    expect(page.locator("#document-similar")).to_have_text("2 documents share content with it")
+    expect(page.locator("#document-text")).to_contain_text("Minutes of the meeting")
+    expect(page.locator("#document-properties")).to_have_text("TYPEcm:folder")
+    page.get_by_role("slider", name="At least").fill("30")
+    expect(page.locator("#document-similar")).to_have_text("No document shares 30% with it")
+    page.wait_for_url("**#document?id=minutes&least=30")
+    page.reload()
+    expect(page.locator("#document-similar")).to_have_text("No document shares 30% with it")
+    page.goto(f"{url}#document?id=gone")
+    expect(page.locator("#document-problem")).to_contain_text("'gone'")
+    expect(page.locator("#document-all")).to_be_hidden()
+
+
+@pytest.mark.parametrize("typed", ["<b>id</b>", "pair 3/a", "note 7"])
+def test_an_id_as_it_is(page: Page, typed: str) -> None:
+    """
+    Finds its document, whatever it means as a query.
+    """
+    ask(page, typed)
+    expect(hits(page).first.get_by_role("heading")).to_be_visible()
+    ids = hits(page).evaluate_all("rows => rows.map((row) => row.dataset.id)")
+    assert typed in ids
+    expect(page.locator("#query-error")).to_be_empty()
+
+
+def test_words(page: Page) -> None:
+    """
+    Hits say how many of the words they have, those with the most first; conditions are made of fields and values.
+    """
+    ask(page, "landlord roof onion")
+    expect(hits(page).first.locator(".points")).to_have_text("2 of 3 words")
+    page.get_by_text("Fields, thresholds").click()
+    page.get_by_label("Field", exact=True).select_option("pages")
+    page.get_by_label("Condition", exact=True).select_option("is at least")
+    page.get_by_label("Value", exact=True).fill("2")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#query")).to_have_value("landlord roof onion AND pages:[2 TO MAX]")
+    expect(page.locator("#query-error")).to_be_empty()
+
+
+def test_examples_find_something(page: Page) -> None:
+    """
+    They are made of a document that there is.
+    """
+    page.get_by_role("navigation").get_by_role("link", name="Search").click()
+    examples = page.locator("#examples button")
+    expect(examples).to_have_count(3)
+    for number in range(3):
+        examples.nth(number).click()
+        expect(page.locator("#found-told")).to_have_text(re.compile(r"^\d+ documents?$"))
+        page.get_by_role("navigation").get_by_role("link", name="Search").click()
+        expect(examples.first).to_be_visible()
+
+
+def test_the_next_passage_on_a_phone(page: Page, url: str) -> None:
+    """
+    Is in sight in both texts, and so is the button for the one behind it.
+    """
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{url}#compare?a=lease&b=renewal")
+    for _ in range(2):
+        page.get_by_role("button", name="Next").click()
+        for side in "ab":
+            wait_in_sight(page, f"#text-{side} mark.on")
+            expect(page.locator(f"#text-{side} mark.on").first).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Next")).to_be_in_viewport()
+
+
+def test_past_the_links(page: Page) -> None:
+    """
+    The way past the links changes no address, so that a reload shows what was there.
+    """
+    ask(page, "rent")
+    expect(page.locator("#found-told")).to_contain_text("documents")
+    before = page.url
+    page.locator("#skip").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    assert page.url == before
+
+
+@pytest.fixture
+def own_store(tmp_path: Path) -> Iterator[Store]:
+    """A store for one test to fill, which keeps passages."""
+    with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as made:
+        yield made
+
+
+def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store) -> None:
+    """
+    With files that are dropped; what is alike is marked, the list downloaded, and after a question deleted.
+    """
+    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+        expect(page.get_by_role("heading", name="No documents yet")).to_be_visible()
+        drop(page, "a.txt", LEASE, **{"b.txt": LEASE, "c.txt": RECIPE, "d.bin": "\0\1\2" * 50})
+        expect(page.locator("#adding-told")).to_have_text("3 documents stored, 1 problem")
+        expect(page.locator("#documents th")).to_have_text(["a.txt", "b.txt", "c.txt"])
+        expect(page.locator("#documents time")).to_have_count(3)
+        expect(page.locator("#state")).to_have_text("3 documents")
+        # Another text of the same name takes no document's place.
+        page.locator("#add-files").set_input_files([{"name": "a.txt", "mimeType": "", "buffer": b"another text"}])
+        expect(page.locator("#adding-problems")).to_contain_text("a.txt: a document of this name is there already")
+        assert own_store.text("a.txt") == LEASE
+        page.get_by_role("navigation").get_by_role("link", name="Duplicates").click()
+        page.get_by_role("button", name="Find duplicates").click()
+        expect(page.locator("#clusters > li")).to_have_count(1)
+        expect(page.get_by_role("link", name="Compare a.txt with b.txt, 100.0%")).to_have_text("same words")
+        page.get_by_role("button", name="Mark all but the first of each group").click()
+        expect(page.get_by_role("checkbox", name="Delete b.txt")).to_be_checked()
+        with page.expect_download() as expected:
+            page.get_by_role("button", name="Download the list").click()
+        assert Path(expected.value.path()).read_text(encoding="utf-8") == "b.txt\n"
+        page.get_by_role("button", name="Delete 1 …").click()
+        page.get_by_role("button", name="Cancel").last.click()
+        assert own_store.count() == 3
+        page.get_by_role("button", name="Delete 1 …").click()
+        page.get_by_role("button", name="Delete 1 document").click()
+        expect(page.locator("#clusters-done")).to_have_text("1 document deleted.")
+        assert [hit.id for hit in own_store.search("*").hits] == ["a.txt", "c.txt"]
+        # What was found a moment ago is not told again.
+        page.get_by_role("button", name="Find duplicates").click()
+        expect(page.locator("#clusters-told")).to_contain_text("No two documents belong together among 2 documents")
+        page.get_by_role("navigation").get_by_role("link", name="Documents").click()
+        page.get_by_role("button", name="Delete c.txt").click()
+        page.get_by_role("button", name="Delete", exact=True).last.click()
+        expect(page.locator("#documents th")).to_have_text(["a.txt"])
+
+
+def test_what_may_not_be_changed(browser: Browser, embedded_contracts: Store) -> None:
+    """
+    Is not offered to be: no files are taken, nothing is deleted; a list can be made all the same.
+    """
+    app = create_app(embedded_contracts, settings=Settings(is_read_only=True))
+    with listening(app) as address, opened(browser, f"{address}/#duplicates?threshold=50") as page:
+        page.get_by_role("button", name="Mark all but the first of each group").click()
+        expect(page.get_by_role("button", name="Download the list")).to_be_visible()
+        expect(page.locator("#cleaning-delete")).to_be_hidden()
+        page.get_by_role("navigation").get_by_role("link", name="Documents").click()
+        expect(page.locator("#documents tr")).to_have_count(4)
+        expect(page.locator("#add-files, #documents button")).to_have_count(1)
+        expect(page.locator("#add")).to_be_hidden()
+        page.get_by_role("link", name="Find similar: lease.txt").click()
+        expect(page.locator("#document-hits blockquote").first).to_be_visible()
+        expect(page.locator("#document-delete")).to_be_hidden()
+
+
+def test_common_text_is_told_apart(browser: Browser, own_store: Store) -> None:
+    """
+    Where the store keeps passages: shares without it beside the others, on hits and comparisons, and grey in texts.
+    """
+    form = " ".join(f"form{number}" for number in range(100))
+    own = [" ".join(f"own{letter}{number}" for number in range(30)) for letter in "abcdefghijkl"]
+    own_store.index(
+        Document(f"doc {letter}", f"{form} {text}") for letter, text in zip("abcdefghijkl", own, strict=True)
+    )
+    with listening(create_app(own_store)) as address, opened(browser, f"{address}/#document?id=doc+a") as page:
+        say = page.locator("#document-hits > li").first.locator(".say").first
+        # 96 of the 126 runs of five words are the form's; four more begin in it.
+        expect(say).to_have_text("76.1% of doc a is in this document, without common text 0.0%")
+        page.get_by_role("link", name="Compare with doc b").click()
+        expect(page.locator("#text-a mark.common")).to_have_text([form])
+        expect(page.locator("#shares .rest").first).to_have_text("without common text 0.0%")
+        expect(page.locator("#common-told")).to_contain_text("100 words of A, 100 words of B")

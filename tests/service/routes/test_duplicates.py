@@ -377,3 +377,36 @@ def test_wrong_parameters(client: TestClient, wrong: dict[str, object]) -> None:
     answer = client.post(PATH, json=wrong)
     assert answer.status_code == 400
     assert next(iter(wrong)) in answer.text
+
+
+def test_what_is_gone_is_not_told_again(tmp_path: Path) -> None:
+    """
+    Documents that were deleted a moment ago are in no answer.
+    """
+    with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as client:
+        store.index(Document(name, "one text that is the same three times") for name in "abc")
+        assert [each["documents"] for each in found(client)["clusters"]] == [3]
+        store.delete(["c"])
+        assert [each["documents"] for each in found(client)["clusters"]] == [2]
+
+
+def test_clusters_are_chosen_and_ordered(client: TestClient) -> None:
+    """
+    By how alike their members are, and by a part of a name or an id; the total is of those that are chosen.
+    """
+    address = started(client)
+    every = over(client, address, rows=1000)["result"]
+
+    def least(cluster: Any) -> float:
+        return min(member["jaccard"] for member in cluster["members"])
+
+    for order, is_descending in (("alike", True), ("unlike", False)):
+        told = over(client, address, rows=1000, order=order)["result"]["clusters"]
+        assert [each["cluster"] for each in told] != [each["cluster"] for each in every["clusters"]]
+        assert list(map(least, told)) == sorted(map(least, told), reverse=is_descending)
+        assert sorted(each["cluster"] for each in told) == sorted(each["cluster"] for each in every["clusters"])
+    name = every["clusters"][-1]["members"][-1]["id"]
+    (told,) = over(client, address, rows=1, named=name.upper())["result"]["clusters"]
+    assert name in [member["id"] for member in told["members"]]
+    assert over(client, address, named="no such name")["result"]["total"] == 0
+    assert client.get(address, params={"order": "best"}).status_code == 400

@@ -46,6 +46,10 @@ async function route() {
   going = 0;
 }
 
+function notePlace() {
+  if (!going) history.replaceState({ ...history.state, top: Math.round(scrollY) }, "");
+}
+
 async function count() {
   try {
     const { documents: number } = await (await fetch("/readyz", { credentials: "omit", cache: "no-store" })).json();
@@ -59,9 +63,9 @@ async function count() {
 }
 
 history.scrollRestoration = "manual";
-addEventListener("scroll", settled(PAUSE, () => {
-  if (!going) history.replaceState({ ...history.state, top: Math.round(scrollY) }, "");
-}), { passive: true });
+addEventListener("scroll", settled(PAUSE, notePlace), { passive: true });
+// Whoever follows a link may have scrolled just before.
+addEventListener("click", notePlace, { capture: true });
 for (const view of Object.values(VIEWS)) view.start();
 watchTexts();
 byId("skip").addEventListener("click", (event) => {

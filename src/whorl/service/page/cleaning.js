@@ -59,7 +59,7 @@ export class Cleaning {
     try {
       const lines = await (await request(`${this.job()}?format=json`)).text();
       const clusters = lines.trim() ? lines.trim().split("\n").map((line) => JSON.parse(line)) : [];
-      this.markAll(clusters.flatMap(({ members }) => members.slice(1)));
+      this.markAll(clusters.flatMap(({ members }) => members.filter((each) => !each.is_principal)));
     } catch (error) {
       showProblem(byId("clusters-error"), error);
     } finally {

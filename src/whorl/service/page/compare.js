@@ -6,7 +6,7 @@ import { bar, counted, percent, whole } from "./format.js";
 import { NameField } from "./names.js";
 import { toUnits } from "./offsets.js";
 import { showProblem } from "./problem.js";
-import { commonText, pathOf } from "./store.js";
+import { commonText, documentLink, pathOf } from "./store.js";
 import { TextPane } from "./text-pane.js";
 import { NOT_HERE, calledOf, lastMark, textOf } from "./texts.js";
 
@@ -171,7 +171,9 @@ function showCompared(told) {
   for (const side of SIDES) {
     const { name, text, words: length, coverage } = told[side];
     places[side] = toUnits(text, told.passages.map((passage) => passage[side]));
-    byId(`name-${side}`).textContent = marks[side] === null ? name : calledOf(textOf(marks[side]));
+    fill(byId(`name-${side}`), marks[side] === null
+      ? element("a", { href: documentLink(fields[side].ids.get(byId(`side-${side}`).value) ?? name) }, name)
+      : calledOf(textOf(marks[side])));
     byId(`covered-${side}`).textContent = `${counted(length, "word")}, ${percent(coverage)} of them in shared passages`;
     panes[side].show(text, places[side], rest ? toUnits(text, rest[side].common) : []);
     showStrip(side);

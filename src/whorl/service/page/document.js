@@ -50,7 +50,7 @@ export async function show(parameters) {
   byId("document-found").hidden = byId("document-all").hidden = true;
   byId("document-id").textContent = "";
   try {
-    const [told, { is_read_only: isReadOnly }] = await Promise.all([ask(`${pathOf(id)}?text=true`), about()]);
+    const [told, { is_read_only: isReadOnly }] = await Promise.all([withText(id), about()]);
     if (shown !== wanted) return;
     current = told;
     showDocument(isReadOnly);
@@ -60,6 +60,16 @@ export async function show(parameters) {
     return;
   }
   await findSimilar();
+}
+
+/** Return a document with its text, "" where the store keeps none. */
+async function withText(id) {
+  try {
+    return await ask(`${pathOf(id)}?text=true`);
+  } catch (error) {
+    if (error.status !== 409) throw error;
+    return { ...await ask(pathOf(id)), text: "" };
+  }
 }
 
 const address = (id, least) => `#document?${new URLSearchParams(least === LEAST ? { id } : { id, least })}`;

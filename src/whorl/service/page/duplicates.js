@@ -7,7 +7,7 @@ import { counted, percent, whole } from "./format.js";
 import { sizeOf } from "./documents.js";
 import { showProblem } from "./problem.js";
 import { written } from "./query.js";
-import { compareLink, documentLink, nameOf } from "./store.js";
+import { about, compareLink, documentLink, nameOf } from "./store.js";
 
 const CLUSTERS = 10;
 /** Members of a cluster whose pairs can be shown as a matrix, and with numbers in it. */
@@ -15,8 +15,11 @@ const DRAWN = 30, NUMBERED = 8;
 const MEMBERS = 12;
 /** Members with the same words that are folded, at least. */
 const FOLDED = 3;
+/** Passages that are shown of what a version adds or loses. */
+const PASSAGES = 3;
 const ASK_AGAIN = 300, PAUSE = 200;
-const DEFAULTS = { metric: "jaccard", threshold: "80", recall: "95", order: "size", named: "" };
+const DEFAULTS = { metric: "jaccard", threshold: "80", recall: "95", keep: "", order: "size", named: "" };
+const FLAGS = ["complete", "versions"];
 const PROGRESS = {
   waiting: () => "Others are first.",
   reading: (count) => `${counted(count, "document")} read`,
@@ -31,7 +34,7 @@ let cleaning;
 
 /** Make the view work; once. */
 export function start() {
-  for (const part of ["threshold", "recall", "metric", "complete", "order", "named"]) parts[part] = byId(`cluster-${part}`);
+  for (const part of [...Object.keys(DEFAULTS), ...FLAGS]) parts[part] = byId(`cluster-${part}`);
   for (const part of ["threshold", "recall"]) {
     const tell = () => showValue(parts[part], byId(`cluster-${part}-told`));
     parts[part].addEventListener("input", tell);
@@ -75,20 +78,33 @@ export function start() {
 
 /** Show the clusters that the address asks for; they are looked for when the address or somebody says so. */
 export async function show(parameters) {
+  await offerDates();
   if (!parameters.size || location.hash === shown) return;
   for (const [part, value] of Object.entries(DEFAULTS)) {
     parts[part].value = parameters.get(part) ?? value;
     if (!parts[part].value && value) parts[part].value = value;
   }
-  parts.complete.checked = parameters.has("complete");
+  for (const flag of FLAGS) parts[flag].checked = parameters.has(flag);
   for (const part of ["threshold", "recall"]) showValue(parts[part], byId(`cluster-${part}-told`));
   await run();
 }
 
+/** Offer the fields with dates, by which the newest document of a group can stand for it. */
+async function offerDates() {
+  if (parts.isOffered) return;
+  const told = await about().catch(() => null);
+  if (!told || parts.isOffered) return;
+  parts.isOffered = true;
+  const dates = told.fields.filter(({ types }) => types.includes("dates")).map(({ name }) => name);
+  parts.keep.append(...dates.map((name) => element("option", { value: `newest:${name}` }, `its newest document (${name})`)));
+}
+
 function address() {
   const told = new URLSearchParams({ threshold: parts.threshold.value });
-  for (const part of ["metric", "recall", "order", "named"]) if (parts[part].value !== DEFAULTS[part]) told.set(part, parts[part].value);
-  if (parts.complete.checked) told.set("complete", "1");
+  for (const [part, value] of Object.entries(DEFAULTS)) {
+    if (part !== "threshold" && parts[part].value !== value) told.set(part, parts[part].value);
+  }
+  for (const flag of FLAGS) if (parts[flag].checked) told.set(flag, "1");
   return `#duplicates?${told}`;
 }
 
@@ -104,6 +120,8 @@ function question() {
     metric: parts.metric.value,
     recall: Number(written(parts.recall.value)),
     complete: parts.complete.checked,
+    versions: parts.versions.checked,
+    ...(parts.keep.value ? { keep: parts.keep.value } : {}),
   };
 }
 
@@ -225,14 +243,14 @@ async function download(format, button) {
   }
 }
 
-/** A cluster: its members as rows, those that say the same as the first folded, and all pairs where they differ. */
-function drawCluster({ documents, members, pairs }, at) {
-  const [first, ...others] = members;
+/** A cluster: the document that stands for it and the others as rows, of which equal ones are folded, and all pairs where they differ. */
+function drawCluster({ documents, members, pairs, versions = [] }, at) {
+  const first = members.find((member) => member.is_principal), others = members.filter((member) => member !== first);
   const alike = others.filter(isSame), same = alike.length < FOLDED ? [] : alike;
   const different = others.filter((member) => !same.includes(member));
   const title = element("h3", { id: `cluster-${at}` }, `${counted(documents, "document")}: ${nameOf(first)}`);
   const keep = element("button.plain", { type: "button", onclick: () => cleaning.markAll(others) }, "Keep only the first");
-  keep.setAttribute("aria-label", `Keep only ${nameOf(first)} of its group`);
+  keep.setAttribute("aria-label", `Keep only the first, ${nameOf(first)}`);
   return element(
     "li.card.cluster", { "aria-labelledby": `cluster-${at}` },
     element("header", {}, title, element("p.quiet", {}, spread(others)), keep),
@@ -240,6 +258,7 @@ function drawCluster({ documents, members, pairs }, at) {
     same.length ? element(
       "details", {}, element("summary", {}, `${whole(same.length)} with exactly the same words`), drawMembers(first, same, "same"),
     ) : null,
+    versions.length ? drawVersions(versions) : null,
     pairs.some((pair) => pair.jaccard < 1) && members.length > 2 && members.length <= DRAWN
       ? element("details", {}, element("summary", {}, "All pairs"), drawMatrix(members, pairs)) : null,
   );
@@ -254,7 +273,7 @@ function spread(others) {
   return `alike by ${least === most ? percent(least) : `${percent(least)} to ${percent(most)}`}`;
 }
 
-/** Members, each with what it has in common with the first, and a box that marks it for the list. */
+/** Members, each with what it has in common with the one that stands for them, and a box that marks it for the list. */
 function drawMembers(first, members, kind) {
   function row(member) {
     const isFirst = member === first, label = nameOf(member);
@@ -275,6 +294,22 @@ function drawMembers(first, members, kind) {
   const body = element("tbody"), more = element("button.center", { type: "button" });
   inSteps(body, more, MEMBERS)(members, row);
   return element("div", {}, element(`table.members.${kind}`, {}, element("thead", {}, element("tr", {}, ...head)), body), more);
+}
+
+/** Members in the order in which they came, each with what it adds to the one before and what it loses. */
+function drawVersions(versions) {
+  const own = (sign, { share, words, passages }) => (share || words ? element(
+    `p.${sign === "+" ? "adds" : "loses"}`, {},
+    `${sign === "+" ? "adds" : "loses"} ${words === null ? percent(share) : counted(words, "word")}`,
+    ...(passages ?? []).slice(0, PASSAGES).flatMap(({ text }) => [" ", element(sign === "+" ? "ins" : "del", {}, text.replace(/\s+/gu, " "))]),
+  ) : null);
+  return element("details", { open: true }, element("summary", {}, "Versions"), element(
+    "ol.versions", {}, ...versions.map((version) => element(
+      "li", {}, element("p", {}, element("a", { href: documentLink(version.id) }, nameOf(version)),
+        version.date ? ` ${version.date.slice(0, 10)}` : "", version.change?.jaccard === 1 ? ", the same words" : ""),
+      ...(version.change ? [own("+", version.change.adds), own("−", version.change.loses)] : []).filter(Boolean),
+    )),
+  ));
 }
 
 const keyOf = (a, b) => (a < b ? JSON.stringify([a, b]) : JSON.stringify([b, a]));

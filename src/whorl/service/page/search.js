@@ -7,7 +7,7 @@ import { counted, whole } from "./format.js";
 import { fillPassages, hitRow, ownSource, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";
 import { SOURCE, quoted, read, withNumbers } from "./query.js";
-import { nameOf, pathOf } from "./store.js";
+import { pathOf } from "./store.js";
 import { NOT_HERE, calledOf, textOf } from "./texts.js";
 
 const ROWS = 25, MOST = 1000;
@@ -109,10 +109,10 @@ async function showExamples() {
   }
   if (!found) return;
   parts.examples = true;
-  const [word] = nameOf(found).match(/[\p{L}\p{N}]{3,}/u) ?? ["*"];
+  const [word] = found.name.match(/[\p{L}\p{N}]{3,}/u) ?? [null];
   const id = quoted(found.id);
   parts.query.placeholder = `Words, or a query such as FINGERPRINT:${id}_20`;
-  const examples = [word, `name:*${word}*`, `FINGERPRINT:${id}_20_95`, `FINGERPRINT:${id}_5 AND NOT name:*${word}*`];
+  const examples = [...(word === null ? [`ID:${id}`] : [word, `name:*${word}*`]), `FINGERPRINT:${id}_20_95`];
   fill(byId("examples"), ...examples.map((query) => element("li", {}, element("button", {
     type: "button", onclick: () => {
       setQuery(query);

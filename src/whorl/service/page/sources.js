@@ -160,7 +160,7 @@ function row(each, group, told) {
     element("p.quiet", {}, `${counted(each.passages.length, "passage")}, the longest has ${counted(longest?.words ?? 0, "word")}`),
     element(
       "p.links", {},
-      element("button.plain", { type: "button", "aria-label": `Show the passages of ${label}`, onclick: () => step(group) }, "Show passages"),
+      element("button.plain", { type: "button", "aria-label": `Show passages of ${label}`, onclick: () => step(group) }, "Show passages"),
       element("a", { href: besideLink(source, each.id), "aria-label": `Compare with ${label}` }, "Compare"),
     ),
   );

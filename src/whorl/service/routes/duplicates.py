@@ -74,6 +74,8 @@ class Found:
 
     asked: DuplicatesRequest
     at: float
+    #: Documents of the store then, and those of them that were compared.
+    count: int
     documents: int
     pairs: int
     clusters: tuple[Cluster, ...]
@@ -82,6 +84,10 @@ class Found:
     worded: Callable[[Cluster], Cluster]
     #: What was written into the documents.
     marked: Marked | None
+
+    def answers(self, asked: DuplicatesRequest, count: int) -> bool:
+        """Say whether this does for a question now: it is not old, and the store has not got smaller."""
+        return self.asked == asked and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> dict[str, Any]:
         """Return some of the clusters as JSON values, with what is said of all; texts are read for these alone.
@@ -134,7 +140,7 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         """Start a job, which looks for documents that belong together as soon as those before it are done.
 
         The answer's `id` is what to ask about at `/api/duplicates/{id}`, at least every minute. What was found for
-        the same question a minute ago is found at once.
+        the same question a minute ago is found at once, unless documents were deleted.
         """
         if asked.write_ids:
             require_writable(is_read_only=is_read_only)
@@ -145,8 +151,7 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
 
         def work(report: Report) -> Found:
             # One job at a time, so nobody else is here.
-            is_known = fresh and fresh[0].asked == asked and time.monotonic() - fresh[0].at <= SECONDS_FRESH
-            if not is_known or asked.write_ids:
+            if not fresh or not fresh[0].answers(asked, store.count()) or asked.write_ids:
                 fresh[:] = [_searched(store, asked, report)]
             return fresh[0]
 
@@ -215,6 +220,7 @@ def _require_comparable(store: Store, *, needs_sketches: bool) -> None:
 
 
 def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
+    count = store.count()
     question = ask_pairs(asked.metric, str(asked.threshold), str(asked.recall))
     keep = asked.choice
     is_complete = asked.complete or keep is not None or asked.write_ids
@@ -244,7 +250,7 @@ def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:
         notes = [common_line(there.rest)] if there.rest else []
         marked = write_ids(store.engine, clusters, partial(report, "writing")) if asked.write_ids else None
         told = tuple(clusters), (*notes, *left_out(there)), worded, marked
-        return Found(asked, time.monotonic(), there.documents, pairs, *told)
+        return Found(asked, time.monotonic(), count, there.documents, pairs, *told)
 
 
 def _file(found: Found, form: str) -> Response:
