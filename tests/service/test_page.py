@@ -1059,7 +1059,7 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
         expect(page.locator("#documents time")).to_have_count(3)
         expect(page.locator("#state")).to_have_text("3 documents")
         # Another text of the same name takes no document's place.
-        page.locator("#add-files").set_input_files([{"name": "a.txt", "mimeType": "", "buffer": b"another text"}])
+        page.locator("#add-files").set_input_files({"name": "a.txt", "mimeType": "", "buffer": b"another text"})
         expect(page.locator("#adding-problems")).to_contain_text("a.txt: a document of this name is there already")
         assert own_store.text("a.txt") == LEASE
         page.get_by_role("navigation").get_by_role("link", name="Duplicates").click()

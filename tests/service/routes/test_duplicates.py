@@ -398,7 +398,7 @@ def test_clusters_are_chosen_and_ordered(client: TestClient) -> None:
     every = over(client, address, rows=1000)["result"]
 
     def least(cluster: Any) -> float:
-        return min(member["jaccard"] for member in cluster["members"])
+        return min(float(member["jaccard"]) for member in cluster["members"])
 
     for order, is_descending in (("alike", True), ("unlike", False)):
         told = over(client, address, rows=1000, order=order)["result"]["clusters"]
