@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Processes that tests are shared out to: units to two, the whole suite to three, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 3
-.PHONY: help demo quick quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages fuzz prove-identity prove-engines screenshots docs clean
+.PHONY: help demo quick quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz prove-identity prove-engines screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -130,6 +130,9 @@ bench-opensearch: .venv/developing benchmarks/data/main.jsonl ## Searches on Ope
 bench-passages: .venv/developing benchmarks/data/main.jsonl ## Put 10,000 passages into other texts and look for them (about 15 minutes)
 	$(BIN)/python benchmarks/passages.py --csv benchmarks/results/passages.csv
 	$(BIN)/python benchmarks/passages.py --design
+
+bench-boilerplate: .venv/developing benchmarks/data/main.jsonl ## Clusters of documents with one frame, with and without what is common (about 5 minutes)
+	$(BIN)/python benchmarks/boilerplate.py --line 1%,5% --csv benchmarks/results/boilerplate.csv
 
 fuzz: .venv/developing ## Put 221,100 queries, right and wrong, through both readings of the parser (about 10 minutes)
 	$(BIN)/python -m tests.query.fuzz_queries benchmarks/results/fuzz.txt

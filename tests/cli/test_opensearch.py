@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,26 @@ def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) 
     similar = whorl("similar", "a", "--threshold", "50")
     assert (similar.exit_code, "b" in similar.stdout) == (0, True)
     client.close()
+
+
+def test_the_five_commands_of_the_page(other_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What docs/opensearch.md begins with, to the letter, on an index that somebody else has made and filled.
+    """
+    page = (Path(__file__).parents[2] / "docs" / "opensearch.md").read_text(encoding="utf-8")
+    block = page.partition("## From an index that you have to an answer")[2].split("```")[1]
+    store, *commands = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
+    assert (store[0], len(commands)) == ("export", 4)
+    monkeypatch.setenv("WHORL_STORE", other_url)
+    with contextlib.closing(IndexClient(other_url)) as client:
+        client.create({})
+        for name, text in {"a": TEXT, "b": TEXT.replace("warm sun", "cold rain"), "c": "Nothing of the kind."}.items():
+            client.raw.index(index=client.index, id=name, body={"body": text}, params={"refresh": "true"})
+    for _, *words in commands:
+        done = whorl(*(word.replace("$WHORL_STORE", other_url).replace("ID", "a") for word in words))
+        # The doctor says what is missing.
+        assert done.exit_code == (words[1] == "check"), done.output
+    assert [line.split()[0] for line in done.stdout.splitlines() if "%" in line] == ["b"]
 
 
 def test_backfill_where_no_text_is(other_url: str, folder: Path) -> None:

@@ -1,0 +1,205 @@
+"""What clusters of documents with one frame are worth, with everything and without what is common.
+
+    python benchmarks/boilerplate.py [--only NAME,…] [--line 1%] [--thresholds 80,50] [--csv FILE]
+
+    javadoc     pages of Debian's openjdk-17-doc, every fifth; no frame is what stands in <main>
+    posix       man pages of POSIX, from benchmarks/corpus.py; the five sections that tell of their subject
+    copyright   /usr/share/doc/*/copyright of this machine that programs can read; without the texts of licences
+    forms       3,000 made from 30 templates, a tenth of them near-copies; it is known of which
+
+Which documents belong together is told by the parts that are no frame: by their shingles, at the same threshold, as
+connected components. Precision is the share of pairs in one found cluster that belong together; recall, of pairs that
+belong together, those in one found cluster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from corpus import DEFAULT_DIRECTORY, Corpus, Downloads, deb_members, decode
+from identity import corpus as lines_of
+from whorl import Document, ask_common, ask_pairs, duplicates_among
+from whorl.ingest.extraction.html import html_text
+
+MACHINE = Path("/usr/share/doc")
+#: Of the pages of javadoc one in so many.
+STEP = 5
+#: Sections of the pages of POSIX that are no frame; of the others most say "None.".
+_SUBJECT = ("SYNOPSIS", "DESCRIPTION", "OPTIONS", "OPERANDS", "RETURN VALUE")
+_TEMPLATES, _FORMS = 30, 3_000
+
+
+class Framed(NamedTuple):
+    """A document: its id, all of its text, and what of it is no frame."""
+
+    id: str
+    whole: str
+    own: str
+
+
+def pages(package: str, content: Callable[[str], str], step: int = 1) -> Iterator[Framed]:
+    """Yield the pages of a Debian package.
+
+    Args:
+        package: Its name.
+        content: Returns the markup of a page that is no frame.
+        step: One page in so many.
+    """
+    fetched = Downloads(DEFAULT_DIRECTORY / ".cache").fetch(Corpus(package, "debian", (package,), lambda _: iter(())))
+    pattern = re.compile(r"\.html(?:\.[a-z.-]+)?$")
+    for archive in fetched:
+        found = sorted((match.string, content) for match, content in deb_members(archive, pattern))
+        for name, raw in found[::step]:
+            markup = decode(raw)
+            yield Framed(name, html_text(markup), html_text(content(markup)))
+
+
+def between(begin: str, end: str) -> Callable[[str], str]:
+    """Return what gives the part of a text between two patterns; nothing where the first is not there."""
+
+    def part(text: str) -> str:
+        first = re.search(begin, text)
+        if not first:
+            return ""
+        last = re.search(end, text[first.end() :])
+        return text[first.end() : first.end() + last.start()] if last else text[first.end() :]
+
+    return part
+
+
+def posix() -> Iterator[Framed]:
+    """Yield man pages of POSIX."""
+    for name, text in lines_of(DEFAULT_DIRECTORY / "man.jsonl"):
+        if name.endswith("posix"):
+            sections = re.split(r"(?m)^(?=[A-Z][A-Z /]+$)", text)
+            own = [each for each in sections if each.startswith(_SUBJECT)]
+            yield Framed(name, text, "".join(own))
+
+
+def copyrights() -> Iterator[Framed]:
+    """Yield copyright files of this machine that are written for machines."""
+    for file in sorted(MACHINE.glob("*/copyright")):
+        text = decode(file.read_bytes())
+        if not text.startswith("Format:"):
+            continue
+        own, is_licence = [], False
+        for line in text.splitlines():
+            if not line.startswith((" ", "\t")):
+                is_licence = line.startswith("License:")
+            if not is_licence:
+                own.append(line)
+        yield Framed(str(file), text, "\n".join(own))
+
+
+def forms() -> Iterator[Framed]:
+    """Yield forms: a template each, filled in at its places with words of real texts; some again, a little changed."""
+    chance = random.Random(11)
+    words = [word for _, text in lines_of(DEFAULT_DIRECTORY / "spdx.jsonl") for word in text.split()]
+
+    def some(count: int) -> list[str]:
+        at = chance.randrange(len(words) - count)
+        return words[at : at + count]
+
+    templates = [[some(chance.randrange(60, 200)) for _ in range(chance.randrange(4, 9))] for _ in range(_TEMPLATES)]
+    made: list[tuple[int, int, list[list[str]]]] = []
+    for number in range(_FORMS):
+        if made and chance.random() < 0.1:
+            first, which, filled = chance.choice(made)
+            filled = [list(each) for each in filled]
+            filled[chance.randrange(len(filled))][-1] = chance.choice(words)
+        else:
+            first, which = number, chance.randrange(_TEMPLATES)
+            filled = [[chance.choice(words) for _ in range(chance.randrange(3, 9))] for _ in templates[which]]
+        made.append((first, which, filled))
+    for number, (first, which, filled) in enumerate(made):
+        parts = zip(templates[which], filled, strict=True)
+        whole = " ".join(word for printed, written in parts for word in (*printed, *written))
+        yield Framed(f"form {number}", whole, " ".join(f"copy{first}of{part}" for part in range(9)))
+
+
+SETS: dict[str, Callable[[], Iterator[Framed]]] = {
+    "javadoc": lambda: pages("openjdk-17-doc", between(r"<main[^>]*>", r"</main>"), STEP),
+    "posix": posix,
+    "copyright": copyrights,
+    "forms": forms,
+}
+
+
+def labels_of(documents: Sequence[Document], threshold: str, line: str | None) -> tuple[np.ndarray, float]:
+    """Return the cluster of each document, and how many seconds it took.
+
+    Args:
+        documents: The documents.
+        threshold: In percent.
+        line: What is common is ignored above it; None for everything.
+    """
+    place = {each.id: at for at, each in enumerate(documents)}
+    labels, began = np.arange(len(documents)), time.perf_counter()
+    common = None if line is None else ask_common(line, ignore_common=True)
+    with duplicates_among(documents, ask_pairs("jaccard", threshold, 100), common=common, links_suffice=True) as found:
+        for cluster in found.clusters():
+            there = [place[member.id] for member in cluster.members]
+            labels[there] = min(there)
+    return labels, time.perf_counter() - began
+
+
+def pairs_in(*labels: np.ndarray) -> int:
+    """Return how many pairs have the same labels of each kind."""
+    _, counts = np.unique(np.stack(labels), axis=1, return_counts=True)
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def measured(name: str, thresholds: Sequence[str], lines: Sequence[str]) -> Iterator[list[object]]:
+    """Yield a row for a set and threshold with everything, and without what is common above each line."""
+    made = list(SETS[name]())
+    documents = [Document(each.id, each.whole) for each in made]
+    parts = [Document(each.id, each.own) for each in made]
+    labels_of(documents[:50], "80", None)
+    for threshold in thresholds:
+        right, _ = labels_of(parts, threshold, None)
+        for line in (None, *lines):
+            found, seconds = labels_of(documents, threshold, line)
+            together, wanted, both = pairs_in(found), pairs_in(right), pairs_in(found, right)
+            sizes = np.unique(found, return_counts=True)[1]
+            clusters, largest = int((sizes > 1).sum()), int(sizes.max(initial=0))
+            shares = f"{both / together if together else 1:.3f}", f"{both / wanted if wanted else 1:.3f}"
+            counts = clusters, largest, together
+            yield [name, threshold, len(made), wanted, line or "nothing", *counts, *shares, f"{seconds:.1f}"]
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(SETS), help="sets, by name")
+    parser.add_argument("--line", default="1%", help="above what is common, several with commas between them")
+    parser.add_argument("--thresholds", default="80,50", help="in percent")
+    parser.add_argument("--csv", type=Path, help="where the figures are written, too")
+    asked = parser.parse_args()
+    heads = (
+        *("set", "threshold", "documents", "alike", "left out", "clusters", "largest", "pairs"),
+        *("precision", "recall", "seconds"),
+    )
+    rows: list[Sequence[object]] = [heads]
+    print("  ".join(f"{each:>10}" for each in heads))
+    for name in asked.only.split(","):
+        for row in measured(name, asked.thresholds.split(","), asked.line.split(",")):
+            rows.append(row)
+            print("  ".join(f"{each!s:>10}" for each in row), flush=True)
+    if asked.csv:
+        with asked.csv.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
