@@ -29,7 +29,10 @@ Duplicates:
 duplicates_in, duplicates_among   those of a store, or of documents that are in none, as Duplicates
 ask_pairs       the question; ask_common, what is taken for common
 superfluous     the members of clusters that could go; Keep, which one stays
-Pair, Cluster, Member             what is found; Version, a member in the order of versions, with what is its Own
+Pair, Cluster, Member             what is found; Version, a member in the order of versions, with what is its Own,
+                in words with_words
+write_ids       clusters written into a store, and how many were Marked
+RepeatSearch    what new documents repeat, as Repeats
 
 Without a store:
 
@@ -49,8 +52,9 @@ if TYPE_CHECKING:
     from whorl.duplicates.common import ask_common
     from whorl.duplicates.gathering import duplicates_among, duplicates_in
     from whorl.duplicates.keep import Keep
+    from whorl.duplicates.marking import Marked, write_ids
     from whorl.duplicates.question import ask_pairs
-    from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version, superfluous
+    from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version, superfluous, with_words
     from whorl.duplicates.versions import Own
     from whorl.engine.solr.schema import FieldNames
     from whorl.errors import (
@@ -88,6 +92,7 @@ if TYPE_CHECKING:
     from whorl.query.ast import Operator
     from whorl.query.limits import QueryLimits
     from whorl.query.parser import parse, unparse
+    from whorl.repeats import Repeats, RepeatSearch
     from whorl.settings.settings import Settings
     from whorl.similar.hits import Found, Similar
     from whorl.similar.measured import Measured
@@ -121,6 +126,7 @@ __all__ = [
     "Indexed",
     "Keep",
     "Kind",
+    "Marked",
     "Measured",
     "Member",
     "Metric",
@@ -140,6 +146,8 @@ __all__ = [
     "QueryLimits",
     "QuerySyntaxError",
     "Reading",
+    "RepeatSearch",
+    "Repeats",
     "Rest",
     "SchemaError",
     "Scheme",
@@ -175,14 +183,17 @@ __all__ = [
     "simhashes",
     "superfluous",
     "unparse",
+    "with_words",
+    "write_ids",
 ]
 
 _NAMES = {
     "duplicates.gathering": "duplicates_among duplicates_in",
     "duplicates.keep": "Keep",
+    "duplicates.marking": "Marked write_ids",
     "duplicates.common": "ask_common",
     "duplicates.question": "ask_pairs",
-    "duplicates.result": "Cluster Duplicates Member Pair Version superfluous",
+    "duplicates.result": "Cluster Duplicates Member Pair Version superfluous with_words",
     "duplicates.versions": "Own",
     "engine.solr.schema": "FieldNames",
     "fingerprint.minhash.codec": "Spelling",
@@ -200,6 +211,7 @@ _NAMES = {
     "query.ast": "Operator",
     "query.limits": "QueryLimits",
     "query.parser": "parse unparse",
+    "repeats": "Repeats RepeatSearch",
     "settings.settings": "Settings",
     "similar.hits": "Found Similar",
     "similar.measured": "Measured",

@@ -6,6 +6,8 @@ ask_pairs         the question: a metric, a threshold and a recall
 ask_common        what is taken for common, and told apart or ignored
 Keep              which document of a cluster is kept
 superfluous       the members of clusters that could be deleted
+with_words        what the versions of a cluster add and lose, in words
+write_ids         clusters written into a store
 """
 
 from typing import TYPE_CHECKING
@@ -16,10 +18,20 @@ if TYPE_CHECKING:
     from whorl.duplicates.common import ask_common
     from whorl.duplicates.gathering import duplicates_among, duplicates_in
     from whorl.duplicates.keep import Keep
+    from whorl.duplicates.marking import write_ids
     from whorl.duplicates.question import ask_pairs
-    from whorl.duplicates.result import superfluous
+    from whorl.duplicates.result import superfluous, with_words
 
-__all__ = ["Keep", "ask_common", "ask_pairs", "duplicates_among", "duplicates_in", "superfluous"]
+__all__ = [
+    "Keep",
+    "ask_common",
+    "ask_pairs",
+    "duplicates_among",
+    "duplicates_in",
+    "superfluous",
+    "with_words",
+    "write_ids",
+]
 
 __getattr__ = lazily(
     __name__,
@@ -30,5 +42,7 @@ __getattr__ = lazily(
         "duplicates_among": "gathering",
         "duplicates_in": "gathering",
         "superfluous": "result",
+        "with_words": "result",
+        "write_ids": "marking",
     },
 )
