@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from fastapi.testclient import TestClient
 
-from tests.cli.running import WHORL
+from tests.cli.running import WHORL, own_collection, whorl
 from tests.service.served import serving
 from whorl import Document, open_store
 
@@ -77,3 +79,31 @@ def test_the_client_of_alfresco(tmp_path: Path) -> None:
         "lease_2024.txt: score 452, 91% of lease-2023 is in it",
         "minutes.txt: score 58, 12% of lease-2023 is in it",
     ]
+
+
+@pytest.mark.solr
+@pytest.mark.slow
+def test_the_backend_of_a_search_application(solr_standalone_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A near-copy is told beside the hit that stands for it, and who contains part of a document is counted.
+    """
+    with own_collection(solr_standalone_url) as url:
+        assert whorl("solr", "init", url).exit_code == 0
+        with open_store(url) as store:
+            store.index(
+                Document(path.stem, path.read_text("utf-8"), name=path.name) for path in CONTRACTS.glob("*.txt")
+            )
+        done = whorl("duplicates", "--store", url, "--threshold", "70", "--keep", "longest", "--write-ids")
+        assert done.exit_code == 0, done.output
+        monkeypatch.setenv("SOLR", url)
+        client = TestClient(runpy.run_path(str(EXAMPLES / "search_backend.py"))["app"])
+        found = client.get("/search", params={"q": "landlord"}).json()
+        copies = {hit["id"]: hit["copies"] for hit in found["hits"]}
+        assert (found["total"], set(copies)) == (2, {"lease_2024", "minutes"})
+        assert copies == {"lease_2024": ["lease-2023"], "minutes": []}
+        contained = client.get("/contained", params={"id": "minutes"}).json()
+        assert {(each["id"], each["share"] > 0.27) for each in contained} == {
+            ("lease-2023", True),
+            ("lease_2024", True),
+        }
+        assert client.get("/contained", params={"id": "nobody"}).status_code == 404
