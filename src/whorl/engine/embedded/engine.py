@@ -474,7 +474,8 @@ class EmbeddedEngine:
 
     @property
     def marks(self) -> EmbeddedMarks:
-        return EmbeddedMarks(self._records, self.search, self.documents, partial(self._store, is_again=True))
+        ids = lambda plan: self._mended(lambda: self._search.ids(plan))  # noqa: E731
+        return EmbeddedMarks(self._records, ids, partial(self._store, is_again=True))
 
     def count(self) -> int:
         """Return how many documents the store holds."""

@@ -9,7 +9,7 @@ from whorl.arrays import chunks
 from whorl.engine.embedded.records import Records
 from whorl.engine.marks import mark_in, marked
 from whorl.engine.protocol import Mark
-from whorl.model import CLUSTER, Document, Page, Stored
+from whorl.model import CLUSTER, Document
 from whorl.planning.build import Bool, BoundPlan
 from whorl.planning.clauses import Kind, Present
 
@@ -25,40 +25,36 @@ class EmbeddedMarks:
 
     Args:
         records: The documents.
-        search: Runs a plan.
-        stored: Returns what is stored of documents beside their texts.
+        ids: Returns the ids of the documents that match a plan.
         store_again: Stores documents in the place of those of the same digests.
     """
 
     def __init__(
         self,
         records: Records,
-        search: Callable[..., Page],
-        stored: Callable[[Collection[str]], Mapping[str, Stored]],
+        ids: Callable[[BoundPlan], Sequence[str]],
         store_again: Callable[[Sequence[Document]], None],
     ) -> None:
-        self._records, self._search, self._stored, self._store_again = records, search, stored, store_again
+        self._records, self._ids, self._store_again = records, ids, store_again
 
     def prepare(self) -> None:
         """Nothing has to be seen to."""
 
     def everything(self) -> Iterator[Mapping[str, Mark]]:
         """Yield all marks there are by the ids of their documents, a portion at a time."""
-        plan = BoundPlan(_MARKED)
-        ids = [hit.id for hit in self._search(plan, start=0, rows=self._records.count()).hits]
+        ids = self._ids(BoundPlan(_MARKED))
         for at in range(0, len(ids), _READ_AT_ONCE):
             yield self.of(ids[at : at + _READ_AT_ONCE])
 
     def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
         """Return the marks of documents, by id, of those that have one."""
-        marks = {each: mark_in(stored.properties) for each, stored in self._stored(ids).items()}
+        marks = {each: mark_in(properties) for each, properties in self._records.properties(ids).items()}
         return {each: mark for each, mark in marks.items() if mark is not None}
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         """Return how many documents of each cluster match a plan, of those that have any."""
         both = BoundPlan(Bool(must=(plan.root, _MARKED)))
-        ids = [hit.id for hit in self._search(both, start=0, rows=self._records.count()).hits]
-        return Counter(mark.cluster for mark in self.of(ids).values())
+        return Counter(mark.cluster for mark in self.of(self._ids(both)).values())
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
         """Give documents marks, or take them away (None)."""

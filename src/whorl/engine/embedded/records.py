@@ -29,7 +29,7 @@ from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.model import Document
+from whorl.model import Document, PropertyValue
 from whorl.planning.clauses import Kind
 
 #: Of the tables below; a change to them is a new number.
@@ -382,6 +382,11 @@ class Records:
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         """Return names by id, of those documents that exist."""
         return {each: self._name(number, each, head) for number, each, head in self._by_id("head", ids)}
+
+    def properties(self, ids: Iterable[str]) -> dict[str, dict[str, list[PropertyValue]]]:
+        """Return the values of documents' properties by id, of those that exist."""
+        some = self._by_id("head", ids)
+        return {each: json.loads(self._opened(_label("head", number, each), head))[1] for number, each, head in some}
 
     def heads(self, ids: Iterable[str]) -> dict[str, tuple[Document, str]]:
         """Return documents without their texts, and their digests, by id, of those that exist."""

@@ -82,6 +82,10 @@ class Search:
         hits = tuple((Hit(each, known[each].name, score), known[each].sketch) for each, score in found if each in known)
         return Candidates(total - len(found) + len(hits), hits, warnings)
 
+    def ids(self, plan: BoundPlan) -> list[str]:
+        """Return the ids of all documents that match."""
+        return [each for each, _ in self._ids(plan)[1]]
+
     def _ids(self, plan: BoundPlan) -> tuple[int, list[Found], tuple[str, ...]]:
         """Return how many documents match, their ids and scores, and warnings."""
         every = self._records.count()
