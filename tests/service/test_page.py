@@ -439,6 +439,10 @@ def test_a_pasted_text_gets_its_sources(page: Page, url: str) -> None:
     assert page.locator("#sources-text").evaluate("box => box.textContent") == LETTER
     (mark,) = page.locator("#sources-text mark.s1").all()
     assert mark.inner_text().startswith("fry an onion")
+    with page.expect_download() as expected:
+        page.get_by_role("button", name="Save as a report").click()
+    assert expected.value.suggested_filename == "sources.html"
+    assert "<title>Sources of Your text</title>" in Path(expected.value.path()).read_text(encoding="utf-8")
     page.reload()
     expect(page.locator("#sources-told")).to_have_text("61.2% of your text is in 3 documents")
     page.get_by_role("button", name="Show passages of lease.txt").click()

@@ -28,6 +28,19 @@ def test_sources(client: TestClient) -> None:
     assert "text" not in by_text["sources"][0]["passages"][0]["a"]
 
 
+def test_a_report(client: TestClient) -> None:
+    """
+    The one that the command line writes, as a file.
+    """
+    answer = client.post("/api/sources", json={"text": f"{FIRST} <script>", "name": "<i>letter</i>", "format": "html"})
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="sources.html"'
+    assert "<title>Sources of &lt;i&gt;letter&lt;/i&gt;</title>" in answer.text
+    assert "<script>" not in answer.text
+    by_id = client.post("/api/sources", json={"id": "a", "name": "A", "format": "html"})
+    assert "<title>Sources of A</title>" in by_id.text
+
+
 def test_who_is_left_out(client: TestClient) -> None:
     """
     Documents that a query matches.

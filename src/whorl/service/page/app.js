@@ -1,5 +1,6 @@
 /** The page: which view is shown, by the address, and what all of them share. */
 
+import { FIRST, read } from "./address.js";
 import { signOut, showState } from "./sign-in.js";
 import { byId, settled } from "./dom.js";
 import { counted } from "./format.js";
@@ -16,16 +17,14 @@ const TITLES = {
   documents: "Documents", document: "Document", sources: "Sources", search: "Search", compare: "Compare",
   duplicates: "Duplicates",
 };
-const FIRST = "documents";
 /** Milliseconds without scrolling after which a place is noted. */
 const PAUSE = 100;
 let shown = null, going = 0;
 
 async function route() {
-  const address = location.hash.slice(1), cut = address.indexOf("?");
-  const name = cut < 0 ? address : address.slice(0, cut);
+  const { view: name, parameters } = read();
   // What is no view changes nothing; where nothing is shown yet, it is the first one.
-  if (!Object.hasOwn(VIEWS, name || FIRST) && shown !== null) return;
+  if (!Object.hasOwn(VIEWS, name) && shown !== null) return;
   const view = Object.hasOwn(VIEWS, name) ? name : FIRST;
   const isOther = shown !== null && shown !== view, top = history.state?.top ?? 0;
   for (const each of Object.keys(VIEWS)) byId(`view-${each}`).hidden = each !== view;
@@ -39,7 +38,7 @@ async function route() {
   going += 1;
   const own = going;
   scrollTo(0, 0);
-  await VIEWS[view].show(new URLSearchParams(cut < 0 ? "" : address.slice(cut + 1)));
+  await VIEWS[view].show(parameters);
   if (own !== going) return;
   // The way back leads to where one was, once that is there again.
   if (top) requestAnimationFrame(() => scrollTo(0, top));

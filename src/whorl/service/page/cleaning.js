@@ -5,6 +5,7 @@ import { confirmed } from "./documents.js";
 import { byId, element } from "./dom.js";
 import { counted, whole } from "./format.js";
 import { showProblem } from "./problem.js";
+import { save } from "./saving.js";
 import { about, changed, nameOf, pathOf } from "./store.js";
 
 /** The list. */
@@ -69,9 +70,7 @@ export class Cleaning {
 
   #download() {
     const lines = [...this.marked.keys()].map((id) => `${id}\n`).join("");
-    const address = URL.createObjectURL(new Blob([lines], { type: "text/plain;charset=utf-8" }));
-    element("a", { href: address, download: "delete.txt" }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 60_000);
+    save(new Blob([lines], { type: "text/plain;charset=utf-8" }), "delete.txt");
   }
 
   async #delete() {

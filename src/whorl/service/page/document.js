@@ -1,5 +1,6 @@
 /** One document: what shares content with it, its text and its properties. */
 
+import { amend } from "./address.js";
 import { ask } from "./api.js";
 import { byId, element, fill, settled, showValue, warn } from "./dom.js";
 import { forget } from "./documents.js";
@@ -23,7 +24,7 @@ export function start() {
   pane = new TextPane(byId("document-text"), () => {});
   const later = settled(PAUSE, () => {
     const wanted = address(current.id, Number(least.value));
-    history.replaceState(history.state, "", wanted);
+    if (!amend("document", wanted)) return;
     shown = wanted;
     findSimilar();
   });

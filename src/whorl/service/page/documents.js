@@ -1,5 +1,6 @@
 /** The first view: the documents of the store, and the way in for a text of one's own. */
 
+import { amend } from "./address.js";
 import { addFiles, watchAdding } from "./adding.js";
 import { Failure, ask, request } from "./api.js";
 import { byId, element, fill, settled } from "./dom.js";
@@ -17,8 +18,7 @@ let listed = null, going = null, count = 0;
 export function start() {
   const filter = byId("documents-filter"), box = byId("own-text");
   filter.addEventListener("input", settled(PAUSE, () => {
-    history.replaceState(history.state, "", address(filter.value, ROWS));
-    list(filter.value, ROWS);
+    if (amend("documents", address(filter.value, ROWS))) list(filter.value, ROWS);
   }));
   byId("documents-more").addEventListener("click", more);
   box.addEventListener("paste", (event) => {
@@ -106,7 +106,7 @@ async function more() {
   try {
     append(await ask_(named, count, ROWS), (await about()).is_read_only);
     listed = address(named, count);
-    history.replaceState(history.state, "", listed);
+    amend("documents", listed);
     byId("documents").children[before]?.querySelector("a").focus();
   } catch (error) {
     showProblem(byId("documents-problem"), error);

@@ -1,5 +1,6 @@
 /** The clusters of the store: documents that belong together, the largest cluster first, and a list of those to delete. */
 
+import { amend } from "./address.js";
 import { Failure, ask, request } from "./api.js";
 import { Cleaning } from "./cleaning.js";
 import { byId, element, fill, inSteps, settled, showValue, warn } from "./dom.js";
@@ -7,6 +8,7 @@ import { counted, percent, whole } from "./format.js";
 import { sizeOf } from "./documents.js";
 import { showProblem } from "./problem.js";
 import { written } from "./query.js";
+import { saveAnswer } from "./saving.js";
 import { about, compareLink, documentLink, nameOf } from "./store.js";
 
 const CLUSTERS = 10;
@@ -43,7 +45,7 @@ export function start() {
   cleaning = new Cleaning(() => job);
   byId("clustering").addEventListener("submit", (event) => {
     event.preventDefault();
-    history.replaceState(history.state, "", address());
+    amend("duplicates", address());
     run();
   });
   byId("clusters-cancel").addEventListener("click", () => {
@@ -55,8 +57,7 @@ export function start() {
   addEventListener("pagehide", cancel);
   byId("clusters-more").addEventListener("click", next);
   const again = async () => {
-    if (asked === null || going) return;
-    history.replaceState(history.state, "", address());
+    if (asked === null || going || !amend("duplicates", address())) return;
     shown = location.hash;
     try {
       const { result } = await ask(pageOf(0));
@@ -231,11 +232,7 @@ async function download(format, button) {
   button.disabled = true;
   try {
     // Not a link: it would not carry who asks.
-    const answer = await request(`${job}?format=${format}`);
-    const named = answer.headers.get("Content-Disposition")?.match(/filename="([^"]+)"/)?.[1];
-    const address = URL.createObjectURL(await answer.blob());
-    element("a", { href: address, download: named ?? `duplicates.${format}` }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 60_000);
+    await saveAnswer(await request(`${job}?format=${format}`), `duplicates.${format}`);
   } catch (error) {
     showProblem(byId("clusters-error"), error);
   } finally {

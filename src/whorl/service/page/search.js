@@ -1,5 +1,6 @@
 /** The search: words, or a query of the language, and the documents that it finds. */
 
+import { amend } from "./address.js";
 import { ask } from "./api.js";
 import { watchBuilder } from "./builder.js";
 import { byId, element, fill, settled, showValue, warn } from "./dom.js";
@@ -175,7 +176,7 @@ function goTo(wanted) {
   if (location.hash === wanted) return;
   // What was asked first replaces the empty page, so that "back" leads to what was before it.
   if (location.hash.startsWith("#search?")) history.pushState(null, "", wanted);
-  else history.replaceState(null, "", wanted);
+  else amend("search", wanted);
 }
 
 async function run(rows = ROWS) {
@@ -227,7 +228,7 @@ async function next() {
     const first = parts.hits.children.length;
     append(page);
     // The way back leads to as many.
-    history.replaceState(history.state, "", addressOf(asked, hits.length));
+    amend("search", addressOf(asked, hits.length));
     parts.hits.children[first]?.querySelector("a")?.focus();
   } catch (error) {
     showProblem(parts.problem, error, asked.query);

@@ -1,11 +1,12 @@
 /** Where a text comes from: the documents that account for it, and which part of it stands in which. */
 
-import { ask } from "./api.js";
+import { ask, request } from "./api.js";
 import { byId, element, fill, warn } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
 import { besideLink, ownSource, sourceOf } from "./hits.js";
 import { toUnits } from "./offsets.js";
 import { showProblem } from "./problem.js";
+import { saveAnswer } from "./saving.js";
 import { about, documentLink, nameOf, pathOf } from "./store.js";
 import { TextPane } from "./text-pane.js";
 import { NOT_HERE, calledOf, textOf } from "./texts.js";
@@ -27,6 +28,7 @@ export function start() {
     if (location.hash === wanted) run();
     else location.hash = wanted;
   });
+  byId("sources-report").addEventListener("click", (event) => report(event.currentTarget));
   addEventListener("whorl:changed", () => { shown = null; });
 }
 
@@ -96,6 +98,19 @@ async function run() {
     showProblem(byId("sources-problem"), error, parts.except.value.trim());
   } finally {
     if (!signal.aborted) byId("sources-busy").textContent = "";
+  }
+}
+
+/** Save the sources as a report, which can be sent to somebody. */
+async function report(button) {
+  button.disabled = true;
+  try {
+    const name = byId("sources-title").textContent;
+    await saveAnswer(await request("/api/sources", { ...question(await about()), name, format: "html" }), "sources.html");
+  } catch (error) {
+    showProblem(byId("sources-problem"), error, parts.except.value.trim());
+  } finally {
+    button.disabled = false;
   }
 }
 

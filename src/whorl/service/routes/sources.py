@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import Field
 
 from whorl.service.errors import Json
@@ -13,6 +13,7 @@ from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS
 from whorl.store import SOURCE, Store
 from whorl.wire.comparison import Read
+from whorl.wire.report import report
 from whorl.wire.sources import sources_values
 
 #: Documents that one request may have read.
@@ -32,6 +33,10 @@ class SourcesRequest(OneText, Commonness):
     most_read: int = Field(DEFAULT_READ, ge=1, le=_MOST_READ)
     #: Which texts are told beside the places of passages.
     texts: Literal["none", "passages"] = "passages"
+    #: What people know the text by.
+    name: str = Field("", max_length=1_000)
+    #: As JSON, or as a report: one file of HTML to read, to print and to send.
+    format: Literal["json", "html"] = "json"
 
 
 def sources_routes(store: Store) -> APIRouter:
@@ -42,8 +47,8 @@ def sources_routes(store: Store) -> APIRouter:
     """
     router = APIRouter(tags=["whorl"], default_response_class=Json)
 
-    @router.post("/api/sources")
-    def sources(asked: SourcesRequest) -> dict[str, Any]:
+    @router.post("/api/sources", response_model=None)
+    def sources(asked: SourcesRequest) -> dict[str, Any] | Response:
         """The documents that account for a text: the fewest that cover the most of it, each with its passages.
 
         In shares and passages A is the text and B the source. Places are half-open ranges of characters as Python
@@ -61,7 +66,11 @@ def sources_routes(store: Store) -> APIRouter:
             ignore_common=asked.ignore_common,
             without=asked.without,
         )
-        read = Read("", "text", found.content) if asked.id is None else Read(asked.id, "document", found.content)
+        kind: Literal["text", "document"] = "text" if asked.id is None else "document"
+        read = Read(asked.name or asked.id or "", kind, found.content)
+        if asked.format == "html":
+            headers = {"Content-Disposition": 'attachment; filename="sources.html"'}
+            return Response(report(read, found), media_type="text/html; charset=utf-8", headers=headers)
         return sources_values(read, found, texts=asked.texts)
 
     return router

@@ -1,0 +1,21 @@
+/** The address, which holds what is shown: `#view?parameters`. */
+
+/** What is shown where the address names nothing. */
+export const FIRST = "documents";
+
+/** Return the view that the address names, and its parameters. */
+export function read() {
+  const address = location.hash.slice(1), cut = address.indexOf("?");
+  const name = cut < 0 ? address : address.slice(0, cut);
+  return { view: name || FIRST, parameters: new URLSearchParams(cut < 0 ? "" : address.slice(cut + 1)) };
+}
+
+/**
+ * Put another address of a view in the place of the present one.
+ * @returns {boolean} Whether it is there: a view that was left meanwhile changes nothing.
+ */
+export function amend(view, address) {
+  if (read().view !== view) return false;
+  history.replaceState(history.state, "", address);
+  return true;
+}
