@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from whorl.duplicates import marking
 from whorl.duplicates.marking import Marked, write_ids
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.engine.protocol import Mark
+from whorl.wire.duplicates import marked_line
 
 
 class Remembering:
@@ -25,6 +26,9 @@ class Remembering:
 
     def everything(self) -> Iterator[Mapping[str, Mark]]:
         yield dict(self.there)
+
+    def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
+        return {each: self.there[each] for each in ids if each in self.there}
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
         self.sent.append(list(changes))
@@ -57,3 +61,20 @@ def test_only_what_differs_is_written(monkeypatch: Any) -> None:
     }
     assert write_ids(engine, clusters) == Marked(2, 5, 0, 0)
     assert len(engine.sent) == 3
+
+
+def test_what_is_changed_meanwhile_is_told() -> None:
+    """
+    A document that is gone, or was put there anew, by the time its mark is written is no mark that was written.
+    """
+
+    class Changing(Remembering):
+        def write(self, changes: Mapping[str, Mark | None]) -> None:
+            super().write(changes)
+            self.there.pop("b", None)
+
+    engine: Any = Changing()
+    done = write_ids(engine, [cluster("a", "b", principal="a")])
+    assert done == Marked(1, 2, 1, 0, left=1)
+    told = "1 changed, 0 that are in none any more cleared; 1 changed meanwhile: run the same command again"
+    assert marked_line(done).endswith(told)

@@ -23,12 +23,14 @@ class Marked:
         documents: Documents in them.
         written: Those that did not say so yet, or said something else.
         cleared: Documents that said they were in one, and are in none.
+        left: Documents that somebody changed or deleted meanwhile: they are as they were, until the next run.
     """
 
     clusters: int
     documents: int
     written: int
     cleared: int
+    left: int = 0
 
 
 def write_ids(
@@ -48,24 +50,29 @@ def write_ids(
         SchemaError: The store cannot hold them; nothing has been changed.
     """
     engine.marks.prepare()
-    changes: dict[str, Mark | None] = {}
+    wanted: dict[str, Mark] = {}
     count = 0
     for count, cluster in enumerate(clusters, start=1):  # noqa: B007 - the last one is told
         name = cluster.members[0].id
-        changes |= {each.id: Mark(name, each == cluster.principal) for each in cluster.members}
-    documents, cleared = len(changes), 0
+        wanted |= {each.id: Mark(name, each == cluster.principal) for each in cluster.members}
+    changes: dict[str, Mark | None] = dict(wanted)
     for portion in engine.marks.everything():
         for document_id, mark in portion.items():
-            if document_id not in changes:
+            if document_id not in wanted:
                 changes[document_id] = None
-                cleared += 1
-            elif changes[document_id] == mark:
-                del changes[document_id]
-    done = 0
-    for some in chunks(sorted(changes), lambda each: 1, _AT_ONCE):
+            elif wanted[document_id] == mark:
+                changes.pop(document_id, None)
+    for done, some in enumerate(portions := list(chunks(sorted(changes), lambda each: 1, _AT_ONCE))):
         require_time()
         engine.marks.write({each: changes[each] for each in some})
-        done += len(some)
-        progress(done)
+        progress(done * _AT_ONCE + len(some))
     engine.refresh()
-    return Marked(count, documents, len(changes) - cleared, cleared)
+    right = [
+        each
+        for some in portions
+        for there in [engine.marks.of(some)]
+        for each in some
+        if there.get(each) == changes[each]
+    ]
+    written = sum(changes[each] is not None for each in right)
+    return Marked(count, len(wanted), written, len(right) - written, len(changes) - len(right))

@@ -125,7 +125,8 @@ def common_line(rest: Rest) -> str:
 def marked_line(done: Marked) -> str:
     """Say what was written into a store."""
     told = f"{counted(done.documents, 'document')} of {counted(done.clusters, 'cluster')} say so in the store"
-    return f"{told}: {done.written:,} changed, {done.cleared:,} that are in none any more cleared"
+    left = f"; {done.left:,} changed meanwhile: run the same command again" if done.left else ""
+    return f"{told}: {done.written:,} changed, {done.cleared:,} that are in none any more cleared{left}"
 
 
 def left_out(found: Duplicates) -> list[str]:

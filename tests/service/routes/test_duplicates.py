@@ -190,7 +190,7 @@ def test_clusters_are_written_into_the_store(tmp_path: Path) -> None:
         with TestClient(create_app(store)) as client:
             assert found(client)["written"] is None
             asked = {"keep": "longest", "write_ids": True}
-            told = {"clusters": 1, "documents": 2, "written": 2, "cleared": 0}
+            told = {"clusters": 1, "documents": 2, "written": 2, "cleared": 0, "left": 0}
             assert found(client, **asked)["written"] == told
             assert found(client, **asked)["written"] == {**told, "written": 0}
             answer = client.get("/api/search", params={"q": "whorl_is_principal:true"}).json()
