@@ -15,8 +15,6 @@ from whorl.query.ast import Joker, Pattern
 #: Where words are looked for when no field is named.
 DEFAULT_FIELDS = ("name", "content")
 _OWN_FIELDS = {"text": "content", "TEXT": "content"}
-#: The words that a misspelt one stands for in each shard, the nearest first.
-MOST_NEAR = 256
 _WILD = re.compile(r"[\\*?]")
 
 
@@ -60,13 +58,7 @@ def clause(test: Test, profile: str) -> Json | str:
 def leaves(test: Test) -> int:
     """Return how many leaf clauses a clause becomes, at most."""
     fields = len(_fields(test.field)) if isinstance(test, Words | InOrder | Near) else 1
-    match test:
-        case InOrder(words=words):
-            return fields * (len(words) + 1)
-        case Near():
-            return fields * MOST_NEAR
-        case _:
-            return fields
+    return fields * (len(test.words) + 1) if isinstance(test, InOrder) else fields
 
 
 def _fields(name: str | None) -> Sequence[str]:
@@ -115,7 +107,8 @@ def _near(field: str, word: str, edits: int) -> Json:
     beginning = word_term(field, "")
     asked = {"value": word_term(field, word), "fuzziness": edits, "prefix_length": len(beginning)}
     # Edits in what a term begins with would lead to another field.
-    return {"fuzzy": {WORDS: {**asked, "max_expansions": MOST_NEAR, "transpositions": True}}}
+    # All words that are near, however many, and one clause: rewritten to a set of documents, not to a clause for each.
+    return {"fuzzy": {WORDS: {**asked, "rewrite": "constant_score", "transpositions": True}}}
 
 
 def _between(test: Between) -> Json:
