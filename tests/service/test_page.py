@@ -770,7 +770,7 @@ def guarded_url(browser: Browser, folder: Path) -> Iterator[str]:
         yield f"{address}/"
 
 
-def test_signing_in(browser: Browser, guarded_url: str, shots: Path) -> None:
+def test_signing_in(browser: Browser, guarded_url: str, shots: Path, axe: str | None) -> None:
     """
     The first question asks for a password, tells a wrong one, goes on with the right one, and forgets it when told to.
     """
@@ -781,6 +781,7 @@ def test_signing_in(browser: Browser, guarded_url: str, shots: Path) -> None:
         page.keyboard.press("Enter")
         expect(dialog.get_by_role("alert")).to_contain_text("does not know")
         shoot(page, shots / "sign-in.png")
+        require_usable(page, axe)
         dialog.get_by_label("Password", exact=True).fill(PASSWORD)
         page.keyboard.press("Enter")
         expect(dialog).to_be_hidden()
@@ -880,6 +881,13 @@ def axe() -> str | None:
         return None
 
 
+def require_usable(page: Page, axe: str | None) -> None:
+    """Ask axe-core, where it can be had."""
+    if axe is not None:
+        page.evaluate(axe)
+        assert page.evaluate(COMPLAINTS) == []
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_everybody_can_use_it(page: Page, url: str, shots: Path, axe: str | None, view: str) -> None:
     """
@@ -897,9 +905,7 @@ def test_everybody_can_use_it(page: Page, url: str, shots: Path, axe: str | None
         assert page.evaluate(CONTRAST) == [], scheme
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 3 * 128) == (scheme == "dark")
-        if axe is not None:
-            page.evaluate(axe)
-            assert page.evaluate(COMPLAINTS) == [], scheme
+        require_usable(page, axe)
         shoot(page, shots / f"{scheme}{name}.png")
     for width, height in PHONES:
         page.set_viewport_size({"width": width, "height": height})
@@ -909,8 +915,7 @@ def test_everybody_can_use_it(page: Page, url: str, shots: Path, axe: str | None
         )
         assert small == []
         shoot(page, shots / f"phone-{width}{name}.png")
-    if axe is not None:
-        assert page.evaluate(COMPLAINTS) == [], "on a phone"
+    require_usable(page, axe)
 
 
 def test_clusters_on_a_phone(clustered: Page) -> None:
@@ -1051,12 +1056,14 @@ def own_store(tmp_path: Path) -> Iterator[Store]:
         yield made
 
 
-def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store) -> None:
+def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store, axe: str | None) -> None:
     """
     With files that are dropped; what is alike is marked, the list downloaded, and after a question deleted.
     """
     with listening(create_app(own_store)) as address, opened(browser, address) as page:
+        page.emulate_media(reduced_motion="reduce")
         expect(page.get_by_role("heading", name="No documents yet")).to_be_visible()
+        require_usable(page, axe)
         drop(page, "a.txt", LEASE, **{"b.txt": LEASE, "c.txt": RECIPE, "d.bin": "\0\1\2" * 50})
         expect(page.locator("#adding-told")).to_have_text("3 documents stored, 1 problem")
         expect(page.locator("#documents th")).to_have_text(["a.txt", "b.txt", "c.txt"])
@@ -1076,6 +1083,7 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
             page.get_by_role("button", name="Download the list").click()
         assert Path(expected.value.path()).read_text(encoding="utf-8") == "b.txt\n"
         page.get_by_role("button", name="Delete 1 …").click()
+        require_usable(page, axe)
         page.get_by_role("button", name="Cancel").last.click()
         assert own_store.count() == 3
         page.get_by_role("button", name="Delete 1 …").click()

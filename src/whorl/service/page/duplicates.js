@@ -267,7 +267,7 @@ const isSame = (member) => member.exact && member.jaccard === 1;
 function spread(others) {
   const shares = others.map((each) => each.jaccard), least = Math.min(...shares), most = Math.max(...shares);
   if (least === 1) return "all with the same words";
-  return `alike by ${least === most ? percent(least) : `${percent(least)} to ${percent(most)}`}`;
+  return `${least === most ? percent(least) : `${percent(least)} to ${percent(most)}`} alike`;
 }
 
 /** Members, each with what it has in common with the one that stands for them, and a box that marks it for the list. */
