@@ -48,14 +48,15 @@ def test_before_and_as_they_are_stored(tmp_path: Path, monkeypatch: pytest.Monke
         }
 
 
-def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path) -> None:
+def test_of_a_crowd_the_most_similar_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Also where there are more pages of later copies than are told; a document of any id is found.
     """
+    monkeypatch.setattr("whorl.repeats._AT_ONCE", 5)
     text = " ".join(f"w{at}" for at in range(40))
     with open_store(tmp_path / "store") as store:
         store.index([Document("source", text)])
-        copies = [Document(f"a{at:03}", text) for at in range(230)]
+        copies = [Document(f"a{at:03}", text) for at in range(23)]
         store.index(copies)
         found = list(RepeatSearch(store, "0.9").of_stored(each.id for each in copies))
         assert [each.id for each in found] == [each.id for each in copies]
