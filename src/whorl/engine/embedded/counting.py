@@ -169,6 +169,8 @@ def _numbers(tokens: Sequence[int]) -> Tokens:
 
 def _distinct(tokens: Tokens) -> tuple[Tokens, Numbers]:
     """Return the different ones of some tokens, ascending, and how often each is there."""
+    if (tokens[1:] > tokens[:-1]).all():
+        return tokens, np.ones(tokens.size, np.int64)
     ordered = np.sort(tokens)
     starts = run_starts(ordered)
     return ordered[starts], np.diff(starts, append=ordered.size)
@@ -180,9 +182,10 @@ def _times(tokens: Tokens, among: Tokens) -> Numbers:
     if distinct.size == among.size:
         return counts
     times = np.zeros(among.size, np.int64)
+    # Those that are not among them are larger than all of them.
     places = np.searchsorted(among, distinct)
-    is_there = places < among.size
-    times[places[is_there]] = counts[is_there]
+    count = int(np.searchsorted(places, among.size))
+    times[places[:count]] = counts[:count]
     return times
 
 
