@@ -7,7 +7,8 @@ A store begins with the first 1,500 documents of the corpus, 13 KB each, and gro
 `million_texts.py` writes, 0.4 KB each. At each size documents of the corpus and paragraphs are asked about, one after
 the other, each for the first time, and the median of the processor times is printed; beside them the median of the best
 of seven rounds, in which what a plan may keep is forgotten before each: it tells what the questions take where other
-processes leave them the processor's caches. The store stays in the folder, and one that is there grows.
+processes leave them the processor's caches. Then the bytes of the paragraphs as they are stored, of their text. The
+store stays in the folder, and one that is there grows.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import argparse
 import csv
 import gc
 import platform
+import sqlite3
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -48,6 +51,14 @@ def asked(store: Store, names: Sequence[str]) -> Iterator[tuple[str, float, floa
         yield what, statistics.median(rounds[0]), statistics.median(map(min, *rounds[1:]))
 
 
+def packed(folder: Path, paragraphs: Iterable[Document]) -> float:
+    """Return the bytes that the texts of the paragraphs take in a store, in percent of the text."""
+    with closing(sqlite3.connect(folder / "records.db")) as connection:
+        # The first documents have the first numbers.
+        [(stored,)] = connection.execute("SELECT sum(length(content)) FROM document WHERE number > ?", (WHOLE,))
+    return float(100 * stored / sum(len(each.text.encode()) for each in paragraphs))
+
+
 def main() -> None:
     """Grow the store, measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -76,6 +87,8 @@ def main() -> None:
                 for what, first, best in asked(store, names):
                     for told, value in (("first", first), ("best", best)):
                         rows.append([options.label, size, f"{what}, {kind}, {told}", f"{value:.3f}", "ms CPU"])
+            share = packed(options.folder, islice(documents(options.corpus, options.paragraphs), WHOLE, size))
+            rows.append([options.label, size, "texts of paragraphs", f"{share:.3f}", "% of the text"])
             for row in rows:
                 print(f"{row[1]:>9,} {row[2]:44} {row[3]:>9} {row[4]}", flush=True)
             if options.csv:
