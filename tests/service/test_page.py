@@ -23,9 +23,10 @@ from tests.service.accessibility import COMPLAINTS, CONTRAST, PROBLEMS, axe_core
 from tests.service.alfresco_clients import REQUIRED as CLIENTS_REQUIRED
 from tests.service.alfresco_clients import NoClientError
 from tests.service.browser import SCREENSHOTS
-from tests.service.contracts import CONTRACTS, documents
+from tests.service.contracts import CONTRACTS, MINUTES, documents
 from tests.service.served import listening, serving
 from whorl import Document, Store, open_store
+from whorl.duplicates import ask_pairs, duplicates_in, write_ids
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.query.ast import Fingerprint
@@ -1115,6 +1116,24 @@ def test_what_may_not_be_changed(browser: Browser, embedded_contracts: Store) ->
         page.get_by_role("link", name="Find similar: lease.txt").click()
         expect(page.locator("#document-hits blockquote").first).to_be_visible()
         expect(page.locator("#document-delete")).to_be_hidden()
+
+
+def test_one_of_each(browser: Browser, own_store: Store) -> None:
+    """
+    Where groups of duplicates were written into a store, a search can show the best hit of each alone.
+    """
+    own_store.index([*(Document(name, LEASE) for name in ("a", "b", "c")), Document("other", MINUTES)])
+    with duplicates_in(own_store.engine, ask_pairs("jaccard", 80, 95)) as there:
+        write_ids(own_store.engine, list(there.clusters(complete=True)))
+    with listening(create_app(own_store)) as address, opened(browser, f"{address}/#search?q=landlord") as page:
+        expect(page.locator("#found-told")).to_have_text("4 documents")
+        page.get_by_text("Fields, thresholds").click()
+        page.get_by_label("Show one of each group").check()
+        expect(page.locator("#found-told")).to_have_text("2 documents")
+        expect(page.locator("#hits h3")).to_have_text(["aand 2 near-copies", "other"])
+        page.wait_for_url("**q=landlord&collapse=1")
+        page.reload()
+        expect(page.locator("#found-told")).to_have_text("2 documents")
 
 
 def test_common_text_is_told_apart(browser: Browser, own_store: Store) -> None:

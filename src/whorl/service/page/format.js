@@ -12,7 +12,7 @@ export function percent(share) {
 export const whole = (number) => number.toLocaleString("en");
 
 /** A number and its noun: 1 word, 2 words. */
-export const counted = (number, noun) => `${whole(number)} ${noun}${number === 1 ? "" : "s"}`;
+export const counted = (number, noun, nouns = `${noun}s`) => `${whole(number)} ${number === 1 ? noun : nouns}`;
 
 /** A bar of a share; from `low` to `high` it is darker. For the eye only: the number stands beside it. */
 export function bar(share, low = share, high = share, kind = "first") {

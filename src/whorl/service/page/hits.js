@@ -38,6 +38,7 @@ export function hitRow(hit, source, points = "") {
   const isSource = source !== null && hit.id === source.id, label = nameOf(hit);
   const name = element(
     "h3", {}, element("a", { href: documentLink(hit.id) }, label), isSource ? element("span.tag", {}, "source") : null,
+    hit.copies ? element("span.tag", {}, `and ${counted(hit.copies, "near-copy", "near-copies")}`) : null,
   );
   const title = element(
     "div", {}, name, label !== hit.id ? element("p.mono", {}, hit.id) : null, element("div.said"),

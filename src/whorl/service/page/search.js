@@ -8,7 +8,7 @@ import { counted, whole } from "./format.js";
 import { fillPassages, hitRow, ownSource, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";
 import { SOURCE, quoted, read, withNumbers } from "./query.js";
-import { pathOf } from "./store.js";
+import { about, pathOf } from "./store.js";
 import { NOT_HERE, calledOf, textOf } from "./texts.js";
 
 const ROWS = 25, MOST = 1000;
@@ -18,6 +18,8 @@ const METRICS = {
   a_in_b: (least) => `At least ${least} of the source is in the document.`,
   b_in_a: (least) => `At least ${least} of the document is in the source.`,
 };
+/** The field that says which group a document is in, once that was written. */
+const CLUSTER = "whorl_cluster";
 /** What makes a query more than words. */
 const LANGUAGE = /[:()"*?~+\-=<>[\]^%]|\b(?:AND|OR|NOT|TO)\b/u;
 const parts = {};
@@ -31,7 +33,7 @@ const isCalibrated = () => parts.plan.value === "calibrated";
 
 /** Make the view work; once. */
 export function start() {
-  const ids = ["query", "threshold", "recall", "plan", "hits", "found", "blank", "more", "explain", "explained", "language"];
+  const ids = ["query", "threshold", "recall", "plan", "hits", "found", "blank", "more", "explain", "explained", "language", "collapse"];
   for (const id of ids) parts[id] = byId(id);
   parts.form = byId("ask");
   parts.problem = byId("query-error");
@@ -57,7 +59,7 @@ export function start() {
       later();
     });
   }
-  for (const input of [...parts.form.elements.metric, parts.plan]) {
+  for (const input of [...parts.form.elements.metric, parts.plan, parts.collapse]) {
     input.addEventListener("change", () => {
       tell();
       later();
@@ -69,6 +71,10 @@ export function start() {
     mark = null;
     showOwn();
     parts.query.focus();
+  });
+  parts.language.addEventListener("toggle", async () => {
+    const { fields } = await about().catch(() => ({ fields: [] }));
+    byId("collapse-offered").hidden = !parts.collapse.checked && !fields.some(({ name }) => name === CLUSTER);
   });
   watchBuilder((clause) => {
     const rest = parts.query.value.trim();
@@ -94,6 +100,7 @@ export async function show(parameters) {
   const wanted = parameters.get("metric");
   parts.form.elements.metric.value = Object.hasOwn(METRICS, wanted) ? wanted : "jaccard";
   mark = parameters.get("text");
+  parts.collapse.checked = parameters.has("collapse");
   setQuery(query);
   adopt();
   await run(Math.min(MOST, Math.max(ROWS, Number(parameters.get("rows")) || 0)));
@@ -160,14 +167,16 @@ function showOwn() {
 function question() {
   const query = parts.query.value, own = mark === null ? null : textOf(mark);
   const isOwn = own !== null && /FINGERPRINT:\s*source/u.test(query);
-  return { query, plan: parts.plan.value, metric: metric(), ...(isOwn ? { source: own.text } : {}) };
+  const told = { query, plan: parts.plan.value, metric: metric(), collapse: parts.collapse.checked };
+  return isOwn ? { ...told, source: own.text } : told;
 }
 
-function addressOf({ query, plan, metric: by }, shown) {
+function addressOf({ query, plan, metric: by, collapse }, shown) {
   const told = new URLSearchParams({ q: query });
   if (plan !== "calibrated") told.set("plan", plan);
   else if (by !== "jaccard") told.set("metric", by);
   if (mark !== null) told.set("text", mark);
+  if (collapse) told.set("collapse", "1");
   if (shown > ROWS) told.set("rows", shown);
   return `#search?${told}`;
 }
