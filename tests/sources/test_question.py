@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,11 +18,11 @@ TEXT = " ".join(f"word{number}" for number in range(60))
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> EmbeddedEngine:
-    made = EmbeddedEngine(tmp_path / "store")
-    made.index([Document("whole", TEXT), Document("half", " ".join(TEXT.split()[:30]))])
-    made.refresh()
-    return made
+def engine(tmp_path: Path) -> Iterator[EmbeddedEngine]:
+    with EmbeddedEngine(tmp_path / "store") as made:
+        made.index([Document("whole", TEXT), Document("half", " ".join(TEXT.split()[:30]))])
+        made.refresh()
+        yield made
 
 
 def test_what_is_not_said_is_as_usual(engine: EmbeddedEngine) -> None:
