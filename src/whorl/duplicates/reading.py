@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from whorl.duplicates.keep import Keep, seconds_of
 from whorl.errors import DocumentError, ParameterError
@@ -105,12 +106,16 @@ class Reading:
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of documents again, of those that are a file each; rows are not looked for."""
-        files = {place.file.as_posix(): place for place in self.places}
         found: dict[str, str] = {}
         for each in ids:
-            read = documents_in(files[each].file, lambda problem: None, self.columns) if each in files else ()
-            found |= {document.id: document.text for document in read if document.id == each}
+            if place := self._files.get(each):
+                read = documents_in(place.file, lambda problem: None, self.columns)
+                found |= {document.id: document.text for document in read if document.id == each}
         return found
+
+    @cached_property
+    def _files(self) -> dict[str, Place]:
+        return {place.file.as_posix(): place for place in self.places}
 
     def date(self, document: Document) -> float | None:
         """Return when a file was changed, in seconds since 1970, if that may decide; None where nobody knows.
