@@ -7,8 +7,10 @@ a document without a date stands before the first that has more of them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, zip_longest
 
 import numpy as np
 
@@ -41,11 +43,12 @@ def in_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
     >>> in_order([2.0, 1.0, None], [10, 30, 20])
     [2, 1, 0]
     """
-    dated = [(date, at) for at, date in enumerate(dates) if date is not None]
-    order = [at for _, at in sorted(dated)]
+    dated = [at for _, at in sorted((date, at) for at, date in enumerate(dates) if date is not None)]
+    largest = list(accumulate((sizes[at] for at in dated), max))
+    undated: list[list[int]] = [[] for _ in range(len(dated) + 1)]
     for at in sorted((at for at, date in enumerate(dates) if date is None), key=lambda at: sizes[at]):
-        order.insert(next((place for place, there in enumerate(order) if sizes[there] > sizes[at]), len(order)), at)
-    return order
+        undated[bisect_right(largest, sizes[at])].append(at)
+    return [at for before, own in zip_longest(undated, dated) for at in (*before, *([] if own is None else [own]))]
 
 
 def told_apart(
