@@ -103,7 +103,7 @@ PHONE = {"width": 390, "height": 844}
 
 
 def main() -> None:
-    """Write the pictures: of a desk by day, and of a phone at night."""
+    """Write the pictures: of a desk by day, one of them at night as well, and of a phone at night."""
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("there is no Chromium on the PATH: apt-get install chromium")
@@ -112,6 +112,8 @@ def main() -> None:
         for name, (act, height) in PICTURES.items():
             page = browser.new_page(viewport={"width": 1120, "height": height})
             _take(page, url, act, f"{name}.png")
+        page = browser.new_page(viewport={"width": 1120, "height": PICTURES["page-compare"][1]}, color_scheme="dark")
+        _take(page, url, compare, "page-compare-dark.png")
         for name in ("page-sources", "page-compare"):
             page = browser.new_page(viewport=PHONE, color_scheme="dark")  # type: ignore[arg-type]  # a TypedDict
             _take(page, url, PICTURES[name][0], f"{name}-phone.png")

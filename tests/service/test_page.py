@@ -1067,6 +1067,7 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
         require_usable(page, axe)
         drop(page, "a.txt", LEASE, **{"b.txt": LEASE, "c.txt": RECIPE, "d.bin": "\0\1\2" * 50})
         expect(page.locator("#adding-told")).to_have_text("3 documents stored, 1 problem")
+        expect(page.locator("#adding-repeats li")).to_have_text(["b.txt repeats a.txt: 100.0% alike"])
         expect(page.locator("#documents th")).to_have_text(["a.txt", "b.txt", "c.txt"])
         expect(page.locator("#documents time")).to_have_count(3)
         expect(page.locator("#state")).to_have_text("3 documents")

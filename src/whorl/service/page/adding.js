@@ -2,13 +2,15 @@
 
 import { Failure, ask, request } from "./api.js";
 import { byId, element, fill } from "./dom.js";
-import { counted, whole } from "./format.js";
+import { counted, percent, whole } from "./format.js";
 import { textIn } from "./files.js";
-import { changed, pathOf } from "./store.js";
+import { about, changed, compareLink, nameOf, pathOf } from "./store.js";
 
 /** Documents and characters that are sent at once. */
 const AT_ONCE = 20, CHARACTERS = 4_000_000;
 const LISTED = 20;
+/** A new document that is as much alike to another, in percent, is told of. */
+const ALIKE = 80;
 let isCancelled = false, isRunning = false;
 
 /** Make the button that ends it work; once. */
@@ -24,15 +26,19 @@ export async function addFiles(files) {
   if (!files.length || isRunning) return;
   [isCancelled, isRunning] = [false, true];
   location.hash = "#documents";
-  const bar = byId("adding-bar"), told = byId("adding-told"), problems = [];
+  const bar = byId("adding-bar"), told = byId("adding-told"), problems = [], repeats = [];
   let done = 0, stored = 0, unchanged = 0, waiting = [], characters = 0;
   byId("adding").hidden = byId("adding-cancel").hidden = bar.hidden = false;
   fill(byId("adding-problems"));
+  fill(byId("adding-repeats"));
   bar.max = files.length;
   async function send() {
     if (!waiting.length) return;
     const lines = waiting.map((each) => JSON.stringify(each)).join("\n");
-    const report = await (await request("/api/documents", lines)).json();
+    // Documents that have no sketches are not looked for so quickly.
+    const { has_sketches: canTell } = await about();
+    const report = await (await request(canTell ? `/api/documents?warn=${ALIKE}` : "/api/documents", lines)).json();
+    repeats.push(...report.repeats ?? []);
     stored += report.stored;
     unchanged += report.unchanged;
     problems.push(...report.errors.map((each) => each.message));
@@ -67,6 +73,9 @@ export async function addFiles(files) {
     problems.length ? counted(problems.length, "problem") : "", isCancelled ? "cancelled" : "",
   ].filter(Boolean).join(", ");
   fill(byId("adding-problems"), ...problems.slice(0, LISTED).map((each) => element("li", {}, each)));
+  fill(byId("adding-repeats"), ...repeats.slice(0, LISTED).map(({ id, hits: [best] }) => element(
+    "li", {}, `${id} repeats `, element("a", { href: compareLink(id, best.id) }, nameOf(best)), `: ${percent(best.jaccard)} alike`,
+  )));
   changed();
 }
 
