@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from whorl import Document, Store
-from whorl.duplicates import Keep, ask_pairs, duplicates_in, superfluous
+from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_among, duplicates_in, superfluous
 from whorl.duplicates.result import with_words
 
 
@@ -73,3 +73,20 @@ def test_versions_by_dates(store: Store, collection: list[Document]) -> None:
                 kept = len(texts[version.member.id]) - version.added.words
                 assert kept > 0 or version.match.shares.jaccard == 0
     assert several > 2
+
+
+def test_what_is_common_is_left_out(store: Store, collection: list[Document]) -> None:
+    """
+    Of a store the same pairs as of its documents, with the same shares twice: its texts are read.
+    """
+    common, question = ask_common("2", ignore_common=True), ask_pairs("jaccard", 30, 95)
+    with duplicates_among(collection, question, scheme=store.engine.scheme, common=common) as found:
+        expected = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.rest) for each in found.pairs()}
+    with duplicates_in(store.engine, question, common=common) as found:
+        told = {frozenset((each.a.id, each.b.id)): (each.shares.jaccard, each.rest) for each in found.pairs()}
+        assert found.rest is not None
+        assert found.rest.shingles > 10
+    assert told.keys() == expected.keys()
+    assert len(told) > 5
+    for pair, (jaccard, rest) in told.items():
+        assert (jaccard, rest and rest.jaccard) == (expected[pair][0], expected[pair][1].jaccard)  # type: ignore[union-attr]
