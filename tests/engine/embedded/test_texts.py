@@ -66,6 +66,7 @@ def test_texts_with_nothing_in_common() -> None:
         assert [codec.text(codec.compressed(text)) for text in ("", "some", "\x00")] == ["", "some", "\x00"]
 
 
+@pytest.mark.slow
 def test_a_store_keeps_its_dictionary(tmp_path: Path) -> None:
     """
     It comes with the texts that it takes, who opens the store later has it, and one is enough.
