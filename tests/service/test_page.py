@@ -788,8 +788,13 @@ def test_signing_in(browser: Browser, guarded_url: str, shots: Path, axe: str | 
         expect(dialog).to_be_hidden()
         expect(page.locator("#documents-told")).to_have_text(f"{COUNT} documents")
         assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+        paste(page, LETTER)
+        expect(page.locator("#sources > li")).to_have_count(3)
+        page.get_by_role("navigation").get_by_role("link", name="Documents").click()
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
+        # Nor are the texts of somebody who has gone there for the next one.
+        assert page.evaluate("sessionStorage.length") == 0
         page.keyboard.press("Escape")
         expect(page.locator("#documents-problem")).to_contain_text("needs a sign-in")
 

@@ -8,9 +8,9 @@ let asking = null;
 /** The Authorization header, or null where nobody has signed in. */
 export const credentials = () => sessionStorage.getItem(KEPT);
 
-/** Forget who asks. */
+/** Forget who asks, and the texts that they had. */
 export function signOut() {
-  sessionStorage.removeItem(KEPT);
+  sessionStorage.clear();
   showState();
 }
 
