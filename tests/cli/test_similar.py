@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ from click.testing import CliRunner, Result
 from whorl import Document, open_store
 from whorl.cli.main import main
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.sketch.sketch import Sketch
 
 SHINGLE = 5
 
@@ -154,24 +153,23 @@ def test_the_terminal_says_what_was_promised(folder: Path) -> None:
 
 def test_explaining_fetches_the_source_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The plan that is shown is the one that is searched with: the source is resolved once, and its sketch read once.
+    The plan that is shown is the one that is searched with: the source is looked up once, with its sketch.
     """
-    resolved, fetched = list[list[str]](), list[list[str]]()
-    resolve, sketches = EmbeddedEngine.resolve, EmbeddedEngine.sketches
+    asked = list[tuple[str, list[str]]]()
 
-    def watched_resolve(self: EmbeddedEngine, references: Collection[str]) -> Mapping[str, str]:
-        resolved.append(list(references))
-        return resolve(self, references)
+    def watch(name: str) -> None:
+        method = getattr(EmbeddedEngine, name)
 
-    def watched_sketches(self: EmbeddedEngine, ids: Collection[str]) -> Mapping[str, Sketch]:
-        fetched.append(list(ids))
-        return sketches(self, ids)
+        def watched(self: EmbeddedEngine, names: Collection[str]) -> object:
+            asked.append((name, list(names)))
+            return method(self, names)
 
-    monkeypatch.setattr(EmbeddedEngine, "resolve", watched_resolve)
-    monkeypatch.setattr(EmbeddedEngine, "sketches", watched_sketches)
+        monkeypatch.setattr(EmbeddedEngine, name, watched)
+
+    for name in ("resolve", "sketched", "sketches"):
+        watch(name)
     assert similar(folder, "whole", "--threshold", "80", "--explain").exit_code == 0
-    assert resolved == [["whole"]]
-    assert sum(each == ["whole"] for each in fetched) == 1
+    assert [each for each in asked if "whole" in each[1]] == [("sketched", ["whole"])]
 
 
 @pytest.mark.parametrize(
