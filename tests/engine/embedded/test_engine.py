@@ -375,4 +375,5 @@ def test_other_schemes_are_refused(tmp_path):
     EmbeddedEngine(tmp_path / "store", scheme=SCHEME).close()
     with pytest.raises(SchemeMismatchError, match=r"minhash1-icu74-w2-b16.*minhash1-icu74-w5-b512.*new folder"):
         EmbeddedEngine(tmp_path / "store")
-    assert EmbeddedEngine(tmp_path / "store", create=False, scheme=SCHEME).scheme == SCHEME
+    with EmbeddedEngine(tmp_path / "store", create=False, scheme=SCHEME) as engine:
+        assert engine.scheme == SCHEME
