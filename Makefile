@@ -6,10 +6,10 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE =
 #: Stores of tests are thrown away: where there is memory enough they stand there, and nothing waits for a disk.
 quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMPDIR),/tmp)
-#: Processes that tests are shared out to: units to two, the whole suite to three, since its tests wait for servers.
+#: Processes that tests are shared out to: units to two, the whole suite to four, since its tests wait for servers.
 QUICK_WORKERS ?= 2
-WORKERS ?= 3
-.PHONY: help demo quick quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz prove-identity prove-engines screenshots docs clean
+WORKERS ?= 4
+.PHONY: compiled help demo quick quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz prove-identity prove-engines screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -17,20 +17,24 @@ help: ## List the targets
 demo: .venv/installed ## Index real text of this machine and ask three questions
 	@$(BIN)/whorl demo
 
-quick: .venv/developing ## Run the tests that need nothing but Python: no Solr, no other process
+quick: .venv/developing compiled ## Run the tests that need nothing but Python: no Solr, no other process
 	@$(MAKE) --no-print-directory quick-tests
 
 quick-tests:
 	$(BIN)/python -m pytest -n $(QUICK_WORKERS) --dist loadfile --hypothesis-profile=quick \
 		-m "not (solr or cloud or opensearch or spark or browser or clients or process or slow)"
 
-test: .venv/developing ## Run the whole suite, on real Solrs that it starts itself
+compiled: .venv/developing
+	@# Once, before several processes would compile the loops at the same time; where they cannot be, nothing needs them.
+	@$(BIN)/python -c "from whorl.fingerprint.compiled.kernel import Kernel; Kernel()" 2> /dev/null || true
+
+test: .venv/developing compiled ## Run the whole suite, on real Solrs that it starts itself
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-pythons: .venv/bin/python ## Run the quick tests and the demo on each Python here: 3.11 to 3.14 (minutes)
 	$(BIN)/python tools/test_pythons.py $(PYTHONS)
 
-coverage: .venv/developing ## Run the whole suite and list the lines and branches that no test reaches
+coverage: .venv/developing compiled ## Run the whole suite and list the lines and branches that no test reaches
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered
 
 check: .venv/developing ## Lint, format, type and workflow checks

@@ -44,12 +44,22 @@ def answers(path):
         )
 
 
+class Sound(tuple):
+    """A sound store: its folder, its answers and the bytes of its records, which nobody wants to read in an error."""
+
+    def __new__(cls, *parts):
+        return super().__new__(cls, parts)
+
+    def __repr__(self):
+        return "a sound store"
+
+
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
     path = tmp_path_factory.mktemp("sound") / "store"
     with opened(path) as engine:
         engine.index(DOCUMENTS)
-    return path, answers(path), (path / RECORDS).read_bytes()
+    return Sound(path, answers(path), (path / RECORDS).read_bytes())
 
 
 def blobs(path):
@@ -75,8 +85,8 @@ def test_flipped_bits_in_a_blob(sound, tmp_path, which, at, change):
     places = blobs(path)
     begin, length = places[which % len(places)]
     place = begin + int(at * length)
-    copy = tmp_path / "copy"
-    shutil.rmtree(copy, ignore_errors=True)
+    # Each time another: who watches an index that was closed a moment ago may still take its lock, a file in there.
+    copy = tmp_path / f"copy{len(list(tmp_path.iterdir()))}"
     shutil.copytree(path, copy)
     (copy / RECORDS).write_bytes(raw[:place] + bytes([raw[place] ^ change]) + raw[place + 1 :])
     try:
@@ -95,8 +105,8 @@ def test_flipped_bits_anywhere(sound, tmp_path, at, change):
     """
     path, _, raw = sound
     place = int(at * len(raw))
-    copy = tmp_path / "copy"
-    shutil.rmtree(copy, ignore_errors=True)
+    # Each time another: who watches an index that was closed a moment ago may still take its lock, a file in there.
+    copy = tmp_path / f"copy{len(list(tmp_path.iterdir()))}"
     shutil.copytree(path, copy)
     (copy / RECORDS).write_bytes(raw[:place] + bytes([raw[place] ^ change]) + raw[place + 1 :])
     try:
