@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Processes that tests are shared out to: units to two, the whole suite to four, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz prove-identity prove-engines screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz prove-identity prove-engines screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -18,10 +18,13 @@ demo: .venv/installed ## Index real text of this machine and ask three questions
 	@$(BIN)/whorl demo
 
 quick: .venv/developing compiled ## Run the tests that need nothing but Python: no Solr, no other process
-	@$(MAKE) --no-print-directory quick-tests
+	@$(MAKE) --no-print-directory quick-tests QUICK_OPTIONS="$(QUICK_OPTIONS)"
+
+quick-coverage: QUICK_OPTIONS := --cov --cov-report=term
+quick-coverage: quick ## Say how many lines and branches the tests reach that need nothing but Python
 
 quick-tests:
-	$(BIN)/python -m pytest -n $(QUICK_WORKERS) --dist loadfile --hypothesis-profile=quick \
+	$(BIN)/python -m pytest -n $(QUICK_WORKERS) --dist loadfile --hypothesis-profile=quick $(QUICK_OPTIONS) \
 		-m "not (solr or cloud or opensearch or spark or browser or clients or process or slow)"
 
 compiled: .venv/developing
