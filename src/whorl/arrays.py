@@ -60,3 +60,12 @@ def chunks(
         total += own
     if some:
         yield some
+
+
+def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
+    """Yield items in order, so many at once.
+
+    >>> list(batches("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    return chunks(items, lambda _: 0, 0, most)

@@ -23,6 +23,8 @@ from whorl.fingerprint.passages import CommonWords, TextWords, compare_words, wo
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.winnow import PassageScheme, kept_places
 
+#: What stands in more documents is common, where that is ignored and nothing else is said.
+DEFAULT_ABOVE = "1%"
 #: Of a share, never fewer documents than these: in a small collection a hundredth is one document.
 LEAST_DOCUMENTS = 10
 #: Words of the shortest passage of a boilerplate text that counts: shorter ones are anybody's.

@@ -13,6 +13,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.duplicates.gathering import require_few
 from whorl.duplicates.question import PairWord
 from whorl.errors import ParameterError, UnknownDocumentError, WhorlError
 from whorl.model import Document
@@ -24,8 +25,6 @@ from whorl.wire.page import measured_page_values
 from whorl.wire.similar import similar_values
 from whorl.wire.sources import sources_values
 
-#: Documents that are compared with each other while an assistant waits.
-MOST_DOCUMENTS = 200_000
 _INSTRUCTIONS = """\
 whorl finds documents that share wording with a document or a text: copies, versions, quotations, sources. It does not
 find documents that are only about the same subject. Shares are fractions: jaccard is what both texts have of all that
@@ -96,8 +95,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         """
         _require_one(id, text)
         found = store.sources(SOURCE if id is None else id, source=text, min_words=min_words)
-        read = Read("", "text", found.content) if id is None else Read(id, "document", found.content)
-        return sources_values(read, found, texts="passages")
+        return sources_values(Read.of(id, found.content), found, texts="passages")
 
     @reads
     @_told
@@ -112,7 +110,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
 
     def _side(id_: str | None, text: str | None) -> Read:
         _require_one(id_, text)
-        return Read("", "text", text or "") if id_ is None else Read(id_, "document", store.texts([id_])[id_])
+        return Read.of(id_, text or "" if id_ is None else store.texts([id_])[id_])
 
     @reads
     @_told
@@ -136,11 +134,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
 
         It compares all documents with each other, which takes some seconds for a hundred thousand of them.
         """
-        if (count := store.count()) > MOST_DOCUMENTS:
-            raise ParameterError(
-                f"the store has {count:,} documents, more than the {MOST_DOCUMENTS:,} that are compared here; "
-                "'whorl duplicates' does it on the command line"
-            )
+        count = require_few(store.engine, "here")
         with duplicates_in(store.engine, ask_pairs(metric, threshold, 95)) as duplicates:
             found = sorted(duplicates.clusters(complete=True), key=lambda each: -len(each.members))
         shown = [cluster_values(each) for each in found[start : start + rows]]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from whorl.boilerplate import DEFAULT_ABOVE
 from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, STORE, require_writable, written_file
 from whorl.cli.render.comparison import is_file, read_file
 from whorl.cli.render.console import console, progress_bar
@@ -23,9 +24,6 @@ from whorl.wire.report import report
 from whorl.wire.sources import common_line, excluded_line, notes, sources_values, write_sources
 from whorl.wire.text import as_json as json_text
 from whorl.wire.text import printable
-
-#: What is ignored as common where nothing else is said.
-_COMMON_ABOVE = "1%"
 
 
 @click.command()
@@ -105,7 +103,7 @@ def sources(
     given = read_file(named) if is_file(named) else None
     boilerplate = [read_file(name).text for name in boilerplate_files]
     if ignore_common and common_above is None and not boilerplate:
-        common_above = _COMMON_ABOVE
+        common_above = DEFAULT_ABOVE
     with open_store(store, create=False) as opened, _progress() as progress:
         try:
             found = opened.sources(
@@ -125,7 +123,7 @@ def sources(
             if given is not None:
                 raise
             raise ParameterError(f"{named!r} is no file here, and {error} (whorl search '*' lists some)") from error
-    read = given or Read(named, "document", found.content)
+    read = given or Read.of(named, found.content)
     if report_file is not None:
         with written_file(report_file) as out:
             out.write(report(read, found))

@@ -15,15 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks, run_starts, sorted_distinct
-from whorl.boilerplate import common_limit
+from whorl.boilerplate import DEFAULT_ABOVE, common_limit
 from whorl.context import require_time
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme
 
-#: What stands in more documents is common, where nothing else is said.
-DEFAULT_ABOVE = "1%"
 #: Hashes that are looked at together.
 _AT_ONCE = 1 << 23
 

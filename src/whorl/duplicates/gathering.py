@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import batches
 from whorl.context import require_time
 from whorl.duplicates.archive import Archive, Entry, sketch_digest
 from whorl.duplicates.common import CommonQuestion, rest_of
@@ -32,6 +33,8 @@ from whorl.planning.fields import value_named
 
 #: Of documents that are in no store whole sets of hashes are kept, up to so many shingles: those are compared exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
+#: Documents that are compared while somebody waits; more of them are the command line's work.
+MOST_DOCUMENTS = 200_000
 #: Documents put into an archive at once, and looked for in it.
 _AT_ONCE = 512
 #: Texts fetched from a store in one request.
@@ -213,6 +216,25 @@ def duplicates_in(
         yield found
 
 
+def require_few(engine: Engine, where: str) -> int:
+    """Return how many documents a store has, if they can be compared while somebody waits.
+
+    Args:
+        engine: The store.
+        where: They are compared, for the message: "over HTTP".
+
+    Raises:
+        ParameterError: They are more than MOST_DOCUMENTS.
+    """
+    count = engine.count()
+    if count > MOST_DOCUMENTS:
+        raise ParameterError(
+            f"the store has {count:,} documents, more than the {MOST_DOCUMENTS:,} that are compared {where}; "
+            "'whorl duplicates' does it on the command line"
+        )
+    return count
+
+
 def _require_no_state(folder: Path | None, common: CommonQuestion | None) -> None:
     if folder is not None and common is not None:
         raise ParameterError("what is common changes with every document, so that no state is kept with it")
@@ -222,9 +244,9 @@ def _read_whole(engine: Engine, portion: Scanned) -> dict[str, Sketch]:
     """Return all hashes of the texts of documents, of those that have one."""
     found: dict[str, Sketch] = {}
     ids = [document_id for document_id, _, _ in portion.documents]
-    for at in range(0, len(ids), _TEXTS_AT_ONCE):
+    for some in batches(ids, _TEXTS_AT_ONCE):
         require_time()
-        texts = engine.texts(ids[at : at + _TEXTS_AT_ONCE])
+        texts = engine.texts(some)
         read = hashed(texts.values(), engine.scheme, workers=1)
         found |= {each: one.sketch(FILES_SCHEME) for each, one in zip(texts, read, strict=True)}
     return found

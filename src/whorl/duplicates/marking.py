@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from whorl.arrays import chunks
+from whorl.arrays import batches
 from whorl.context import require_time
 from whorl.duplicates.result import Cluster
 from whorl.engine.protocol import Engine, Mark
@@ -62,7 +62,7 @@ def write_ids(
                 changes[document_id] = None
             elif wanted[document_id] == mark:
                 changes.pop(document_id, None)
-    for done, some in enumerate(portions := list(chunks(sorted(changes), lambda each: 1, _AT_ONCE))):
+    for done, some in enumerate(portions := list(batches(sorted(changes), _AT_ONCE))):
         require_time()
         engine.marks.write({each: changes[each] for each in some})
         progress(done * _AT_ONCE + len(some))

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks
+from whorl.arrays import batches, chunks
 from whorl.duplicates.archive import Archive, Archived
 from whorl.duplicates.clusters import Components, complete_labels, grouped
 from whorl.duplicates.common import Rest
@@ -352,7 +352,7 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
     before: tuple[str, TextWords] | None = None
     if scheme.unit != "words":
         return cluster
-    for some in chunks(cluster.versions, lambda version: 1, _TEXTS_AT_ONCE):
+    for some in batches(cluster.versions, _TEXTS_AT_ONCE):
         texts = read([version.member.id for version in some])
         for version in some:
             text = texts.get(version.member.id)

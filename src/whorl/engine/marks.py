@@ -15,6 +15,13 @@ def mark_in(properties: Mapping[str, PropertyValue | Sequence[PropertyValue]]) -
     return Mark(cluster, is_principal) if isinstance(cluster, str) and isinstance(is_principal, bool) else None
 
 
+def marks_in(
+    documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
+) -> dict[str, Mark]:
+    """Return the marks of documents by their ids, of those that have one among their properties."""
+    return {each: mark for each, properties in documents.items() if (mark := mark_in(properties)) is not None}
+
+
 def marked(document: Document, mark: Mark | None) -> Document:
     """Return a document with a mark among its properties, or with none."""
     others = {name: values for name, values in document.properties.items() if name not in (CLUSTER, IS_PRINCIPAL)}

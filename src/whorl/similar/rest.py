@@ -43,7 +43,7 @@ def rests(engine: Engine, source: Source, ids: Sequence[str], commons: Commons) 
     if own is None:
         return Rests({}, (f"{source.name!r} has no stored text, so nothing is known without what is common",))
     found: dict[str, Rest] = {}
-    for document_id, _, comparison in comparisons(engine, own, ids, commons):
+    for document_id, comparison in comparisons(engine, own, ids, commons):
         assert comparison.rest is not None
         found[document_id] = comparison.rest
     missing = len(ids) - len(found)
@@ -53,8 +53,8 @@ def rests(engine: Engine, source: Source, ids: Sequence[str], commons: Commons) 
 
 def comparisons(
     engine: Engine, text: str, ids: Sequence[str], commons: Commons | None = None
-) -> Iterator[tuple[str, str, Comparison]]:
-    """Yield documents, their texts, and how a text, as A, compares with each.
+) -> Iterator[tuple[str, Comparison]]:
+    """Yield documents, and how a text, as A, compares with each.
 
     A document without a text is left out, and so are the last ones where all together are too long.
 
@@ -76,4 +76,4 @@ def comparisons(
             of_other, common = words_of(other, scheme), None
             if commons is not None and is_common is not None:
                 common = CommonWords(is_common, commons.words(of_other), commons.edge)
-            yield document_id, other, compare_words(of_text, of_other, scheme, common)
+            yield document_id, compare_words(of_text, of_other, scheme, common)

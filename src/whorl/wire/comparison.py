@@ -8,8 +8,7 @@ from itertools import accumulate
 from typing import Literal
 
 from whorl.fingerprint.passages import Comparison, Passage, Rest, Size
-from whorl.fingerprint.statistics.metric import Shares
-from whorl.wire.numbers import fraction, shares_values
+from whorl.wire.numbers import fraction, fractions, shares_values
 from whorl.wire.text import counted
 
 #: Characters of a longest passage that are told.
@@ -29,6 +28,11 @@ class Read:
     name: str
     kind: Literal["file", "document", "standard input", "text"]
     text: str
+
+    @classmethod
+    def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
+        """Return the text of a document, or one that was given (None); the document's id is a name, if it has none."""
+        return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
 def warnings(found: Comparison) -> list[str]:
@@ -113,8 +117,7 @@ def _beginning(text: str, place: tuple[int, int]) -> str:
 
 def rest_shares(rest: Rest) -> dict[str, object]:
     """Return what two texts share without what is common, as JSON values."""
-    shares = {name: fraction(getattr(rest.shares, name)) for name in Shares.NAMES}
-    return {**shares, "shared_shingles": rest.shared_shingles}
+    return {**fractions(rest.shares), "shared_shingles": rest.shared_shingles}
 
 
 def _side(read: Read, size: Size, with_text: bool) -> dict[str, object]:

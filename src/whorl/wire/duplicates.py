@@ -15,8 +15,8 @@ from whorl.duplicates.marking import Marked
 from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version
 from whorl.duplicates.versions import Own
 from whorl.fingerprint.statistics.metric import Shares
-from whorl.wire.numbers import fraction, percent, shares_values
-from whorl.wire.text import counted, printable
+from whorl.wire.numbers import fraction, fractions, percent, shares_values
+from whorl.wire.text import counted, printable, titled
 
 FORMATS = ("json", "csv", "table")
 #: Rows that Parquet keeps in one group.
@@ -208,9 +208,8 @@ def write_clusters(
                 continue
             for match in cluster.matches:
                 member = match.b
-                name = f"  {printable(member.name)}" if member.name and member.name != member.id else ""
                 kept = "  (kept)" if marks_principal and member == cluster.principal else ""
-                out.write(f"{_percent(match, 'jaccard'):>{width}}  {printable(member.id)}{name}{kept}\n")
+                out.write(f"{_percent(match, 'jaccard'):>{width}}  {titled(member.id, member.name)}{kept}\n")
     return count, documents
 
 
@@ -285,12 +284,10 @@ def _version_lines(cluster: Cluster) -> Iterator[str]:
     """Yield the versions of a cluster for people: what each adds (+) and loses (-) against the one before."""
     for number, version in enumerate(cluster.versions, start=1):
         member, match = version.member, version.match
-        name = f"  {printable(member.name)}" if member.name and member.name != member.id else ""
         date, kept = _date(member), "  (principal)" if member == cluster.principal else ""
-        yield f"{number:>4}  {printable(member.id)}{name}{'' if date is None else f'  {date}'}{kept}\n"
+        yield f"{number:>4}  {titled(member.id, member.name)}{'' if date is None else f'  {date}'}{kept}\n"
         if match is None:
             continue
-        about = "" if match.is_exact else "~"
         for sign, share, own in (
             ("+", 1 - match.shares.b_in_a, version.added),
             ("-", 1 - match.shares.a_in_b, version.lost),
@@ -298,7 +295,7 @@ def _version_lines(cluster: Cluster) -> Iterator[str]:
             if not share and not (own and own.words):
                 continue
             words = "" if own is None else f", {counted(own.words, 'word')}"
-            yield f"      {sign} {about}{percent(share)}{words}\n"
+            yield f"      {sign} {percent(share, is_exact=match.is_exact)}{words}\n"
             for _, text in () if own is None else _longest(own, _SHOWN):
                 yield f"        {sign} {printable(' '.join(text.split()))[:_WIDTH]}\n"
         if match.shares.jaccard == 1:
@@ -332,17 +329,17 @@ def _without_common(pair: Pair) -> dict[str, object]:
     """Return what two documents share without what is common, where that is told."""
     if pair.rest is None:
         return {}
-    return {"without_common": {name: fraction(getattr(pair.rest, name)) for name in Shares.NAMES}}
+    return {"without_common": fractions(pair.rest)}
 
 
 def _without_common_cells(pair: Pair) -> list[object]:
-    return [fraction(getattr(pair.rest, name)) for name in Shares.NAMES] if pair.rest else []
+    return [*fractions(pair.rest).values()] if pair.rest else []
 
 
 def _percent(pair: Pair, name: str) -> str:
     """Return a share in percent, and in brackets that without what is common; `~` marks an estimate."""
     rest = f" ({percent(getattr(pair.rest, name))})" if pair.rest else ""
-    return f"{'' if pair.is_exact else '~'}{percent(getattr(pair.shares, name))}{rest}"
+    return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{rest}"
 
 
 def _line(values: dict[str, Any]) -> str:

@@ -26,14 +26,15 @@ def fraction(share: float) -> float:
     return math.floor(share * _PARTS + _SLACK) / _PARTS
 
 
-def percent(share: float) -> str:
-    """Return a share in [0, 1] in percent as people read it.
+def percent(share: float, *, is_exact: bool = True) -> str:
+    """Return a share in [0, 1] in percent as people read it; `~` marks an estimate.
 
     >>> percent(22 / 187), percent(9999 / 10000), percent(1 / 5000)
     ('11.7%', '99.9%', '<0.1%')
     """
     tenths = math.floor(share * 1000 + _SLACK)
-    return "<0.1%" if share and not tenths else f"{tenths // 10}.{tenths % 10}%"
+    told = "<0.1%" if share and not tenths else f"{tenths // 10}.{tenths % 10}%"
+    return told if is_exact else f"~{told}"
 
 
 def percent_interval(low: float, high: float) -> str:
@@ -45,6 +46,11 @@ def percent_interval(low: float, high: float) -> str:
     return f"{math.floor(100 * low + _SLACK)}–{math.ceil(100 * high - _SLACK)}"
 
 
+def fractions(shares: Shares) -> dict[str, float]:
+    """Return shares by their names as JSON and CSV have them."""
+    return {name: fraction(getattr(shares, name)) for name in Shares.NAMES}
+
+
 def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) -> dict[str, object]:
     """Return what two documents share as JSON values: the same keys wherever two are compared.
 
@@ -54,7 +60,7 @@ def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) 
         high: The upper ends.
         is_exact: Whether all shingles were compared; only if not, there are `intervals`.
     """
-    values: dict[str, object] = {name: fraction(getattr(shares, name)) for name in Shares.NAMES}
+    values: dict[str, object] = {**fractions(shares)}
     values["exact"] = is_exact
     if not is_exact:
         values["intervals"] = {

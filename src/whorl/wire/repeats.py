@@ -8,7 +8,7 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.repeats import Repeats
 from whorl.wire.numbers import percent
 from whorl.wire.similar import estimate_values
-from whorl.wire.text import printable
+from whorl.wire.text import printable, titled
 
 
 def repeats_values(repeats: Repeats) -> dict[str, object]:
@@ -25,6 +25,5 @@ def repeats_lines(repeats: Repeats, metric: Metric) -> Iterator[str]:
     """Yield what a document repeats, line by line, each with its share by a metric; `~` marks an estimate."""
     yield f"{printable(repeats.id)} repeats"
     for each in repeats.found:
-        share = f"{'' if each.estimate.is_exact else '~'}{percent(each.estimate.shares.by(metric))}"
-        name = f"  {printable(each.hit.name)}" if each.hit.name and each.hit.name != each.hit.id else ""
-        yield f"{share:>10}  {printable(each.hit.id)}{name}"
+        share = percent(each.estimate.shares.by(metric), is_exact=each.estimate.is_exact)
+        yield f"{share:>10}  {titled(each.hit.id, each.hit.name)}"

@@ -8,7 +8,7 @@ from typing import Literal, TextIO
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.sources.result import Attribution, Common, TextSource
 from whorl.wire.comparison import Lines, Read, rest_shares
-from whorl.wire.numbers import fraction, percent, shares_values
+from whorl.wire.numbers import fraction, fractions, percent, shares_values
 from whorl.wire.text import counted
 
 #: The columns of CSV, a source a row; shares are fractions.
@@ -97,7 +97,7 @@ def write_sources(found: Attribution, out: TextIO) -> None:
     rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     rows.writeheader()
     for each in found.sources:
-        shares = {name: fraction(getattr(each.shares, name)) for name in Shares.NAMES}
+        shares = fractions(each.shares)
         rows.writerow({**_numbers(each, found), **shares, "shingles": each.shingles, "passages": len(each.passages)})
 
 

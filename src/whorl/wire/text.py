@@ -26,3 +26,8 @@ def counted(number: int, noun: str, several: str = "") -> str:
 def printable(text: str) -> str:
     """Replace what would move the cursor or colour the screen: control characters in ids and names are data."""
     return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def titled(document_id: str, name: str) -> str:
+    """Return the id of a document and, where it has another one, its name, both printable."""
+    return f"{printable(document_id)}  {printable(name)}" if name and name != document_id else printable(document_id)

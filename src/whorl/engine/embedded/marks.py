@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from whorl.arrays import chunks
 from whorl.engine.embedded.records import Records
-from whorl.engine.marks import mark_in, marked
+from whorl.engine.marks import marked, marks_in
 from whorl.engine.protocol import Mark
 from whorl.model import CLUSTER, Document
 from whorl.planning.build import Bool, BoundPlan
@@ -48,8 +48,7 @@ class EmbeddedMarks:
 
     def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
         """Return the marks of documents, by id, of those that have one."""
-        marks = {each: mark_in(properties) for each, properties in self._records.properties(ids).items()}
-        return {each: mark for each, mark in marks.items() if mark is not None}
+        return marks_in(self._records.properties(ids))
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         """Return how many documents of each cluster match a plan, of those that have any."""

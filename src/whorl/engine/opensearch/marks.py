@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 
-from whorl.arrays import chunks
-from whorl.engine.marks import mark_in, marked
+from whorl.arrays import batches
+from whorl.engine.marks import mark_in, marked, marks_in
 from whorl.engine.opensearch.backfill import updates
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import name_in, properties_in, text_in
@@ -63,7 +63,7 @@ class OpenSearchMarks:
     def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
         """Return the marks of documents, by id, of those that have one."""
         found = dict[str, Mark]()
-        for some in chunks(ids, lambda each: 1, _READ_AT_ONCE):
+        for some in batches(ids, _READ_AT_ONCE):
             found |= _marks(self._client.hits({"query": {"ids": {"values": some}}, "size": len(some), **_MARKS}))
         return found
 
@@ -86,7 +86,7 @@ class OpenSearchMarks:
 
     def write(self, changes: Mapping[str, Mark | None]) -> None:
         """Give documents marks, or take them away (None); found by all after the next refresh."""
-        for some in chunks(changes, lambda each: 1, _CHANGED_AT_ONCE):
+        for some in batches(changes, _CHANGED_AT_ONCE):
             hits = self._client.documents(some, {"excludes": [OWN]})
             self._change(list(hits.values()), {each: changes[each] for each in some})
 
@@ -117,5 +117,4 @@ _NO_MARK: Json = {CLUSTER: [], IS_PRINCIPAL: []}
 
 
 def _marks(hits: list[Json]) -> dict[str, Mark]:
-    marks = {hit["_id"]: mark_in(hit.get("fields", {})) for hit in hits}
-    return {document_id: mark for document_id, mark in marks.items() if mark is not None}
+    return marks_in({hit["_id"]: hit.get("fields", {}) for hit in hits})

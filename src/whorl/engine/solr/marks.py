@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from whorl.arrays import chunks
-from whorl.engine.marks import mark_in
+from whorl.arrays import batches
+from whorl.engine.marks import marks_in
 from whorl.engine.passages import passage_tokens
 from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import Mark
@@ -76,7 +76,7 @@ class SolrMarks:
     def of(self, ids: Collection[str]) -> Mapping[str, Mark]:
         """Return the marks of documents, by id, of those that have one."""
         key, found = self._collection().names.key, dict[str, Mark]()
-        for some in chunks(ids, lambda each: 1, _READ_AT_ONCE):
+        for some in batches(ids, _READ_AT_ONCE):
             asked = contents_request(key, some, [CLUSTER, IS_PRINCIPAL])
             found |= _marks(self._client.select(asked).documents, key)
         return found
@@ -99,7 +99,7 @@ class SolrMarks:
         kept = [SKETCH, SCHEME, "_version_"]
         if collection.has_passages:
             kept.append(str(collection.content))
-        for some in chunks(changes, lambda each: 1, _CHANGED_AT_ONCE):
+        for some in batches(changes, _CHANGED_AT_ONCE):
             documents = self._client.select(contents_request(key, some, kept)).documents
             sent = [
                 update(collection, document, {**_mark_fields(changes[str(document[key])]), **fields})
@@ -111,8 +111,7 @@ class SolrMarks:
 
 
 def _marks(documents: list[Answer], key: str) -> dict[str, Mark]:
-    marks = {str(each[key]): mark_in(each) for each in documents}
-    return {document_id: mark for document_id, mark in marks.items() if mark is not None}
+    return marks_in({str(each[key]): each for each in documents})
 
 
 def _mark_fields(mark: Mark | None) -> Json:

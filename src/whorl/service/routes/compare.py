@@ -54,9 +54,9 @@ def _read(store: Store, *sides: OneText) -> list[Read]:
 
     def read(side: OneText) -> Read:
         if side.id is None:
-            return Read("", "text", side.text or "")
+            return Read.of(None, side.text or "")
         # What is named by a DBID or a node reference is not found by its id.
         name = stored[side.id].name if side.id in stored else ""
-        return Read(name or side.id, "document", texts[side.id])
+        return Read.of(side.id, texts[side.id], name)
 
     return [read(side) for side in sides]

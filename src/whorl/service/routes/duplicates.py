@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 
 from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_in
 from whorl.duplicates.common import CommonQuestion
+from whorl.duplicates.gathering import require_few
 from whorl.duplicates.marking import Marked, write_ids
 from whorl.duplicates.question import PairWord
 from whorl.duplicates.result import Cluster, with_words
@@ -24,8 +25,6 @@ from whorl.service.routes.asked import Commonness
 from whorl.store import Store
 from whorl.wire.duplicates import cluster_values, common_line, left_out, pair_values, write_clusters
 
-#: Documents that are compared over HTTP; more of them are the command line's work.
-MOST_DOCUMENTS = 200_000
 #: Members up to which a cluster comes with its pairs.
 PAIRS_UP_TO = 30
 #: For how long what was found is told again to those who ask the same.
@@ -209,14 +208,9 @@ def _values(job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size
 
 
 def _require_comparable(store: Store, *, needs_sketches: bool) -> None:
-    count = store.count()
-    if count and needs_sketches and store.engine.sketch_scheme is None:
+    if store.count() and needs_sketches and store.engine.sketch_scheme is None:
         raise NoSketchesError
-    if count > MOST_DOCUMENTS:
-        raise ParameterError(
-            f"the store has {count:,} documents, more than the {MOST_DOCUMENTS:,} that are compared over HTTP; "
-            "'whorl duplicates' does it on the command line"
-        )
+    require_few(store.engine, "over HTTP")
 
 
 def _searched(store: Store, asked: DuplicatesRequest, report: Report) -> Found:

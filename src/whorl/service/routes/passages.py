@@ -44,7 +44,7 @@ def passages_routes(store: Store) -> APIRouter:
         found = comparisons(store.engine, text, list(dict.fromkeys(asked.documents)), told)
         return {
             "documents": [
-                {"id": document_id, **longest_passage_values(text, comparison)} for document_id, _, comparison in found
+                {"id": document_id, **longest_passage_values(text, comparison)} for document_id, comparison in found
             ]
         }
 

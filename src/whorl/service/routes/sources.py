@@ -66,8 +66,7 @@ def sources_routes(store: Store) -> APIRouter:
             ignore_common=asked.ignore_common,
             without=asked.without,
         )
-        kind: Literal["text", "document"] = "text" if asked.id is None else "document"
-        read = Read(asked.name or asked.id or "", kind, found.content)
+        read = Read.of(asked.id, found.content, asked.name)
         if asked.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="sources.html"'}
             return Response(report(read, found), media_type="text/html; charset=utf-8", headers=headers)
