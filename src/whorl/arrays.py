@@ -15,7 +15,9 @@ def run_starts(together: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return where each run of equal numbers begins, where equal ones stand together; int64 array of shape (runs,)."""
     if not together.size:
         return np.empty(0, np.int64)
-    return np.flatnonzero(np.concatenate([[True], together[1:] != together[:-1]]))
+    is_first = np.ones(together.size, np.bool_)
+    np.not_equal(together[1:], together[:-1], out=is_first[1:])
+    return is_first.nonzero()[0]
 
 
 def sorted_distinct(parts: Iterable[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:

@@ -134,6 +134,8 @@ class SketchSearch:
         return Batch(candidates.total, ids, tuple(self._judged(fresh)), candidates.warnings)
 
     def _judged(self, candidates: list[tuple[Hit, Sketch]]) -> list[Found]:
+        if not candidates:
+            return []
         overlaps = compare(self._sketch, [sketch for _, sketch in candidates])
         at = np.flatnonzero(self.plan.is_hit(overlaps))
         estimates = estimate_overlaps(overlaps.of(at))

@@ -30,10 +30,11 @@ shingles are asked and both sketches are complete, and elsewhere mostly only bes
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate, chain
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -215,9 +216,7 @@ def make_plan(
     require_probability("recall", recall)
     if budget < 1 or phases not in (1, 2):
         raise ParameterError(f"budget must be at least 1 and phases 1 or 2, got {budget} and {phases}")
-    first, second = recall, None
-    if phases == 2:
-        first, second = 1 - _FIRST_PART / asks * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
+    first, second = _phases(recall, asks) if phases == 2 else (recall, None)
     plan = SketchPlan(metric, threshold, recall, first, second, source, ())
     if not source.size:
         return plan
@@ -225,11 +224,16 @@ def make_plan(
     if not groups:
         # Every document of the index is too small to reach the threshold.
         return plan
-    return replace(plan, branches=tuple(_branches(plan, groups, costs)))
+    return SketchPlan(metric, threshold, recall, first, second, source, tuple(_branches(plan, groups, costs)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+@lru_cache
+def _phases(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
+    """Return with what recall the index is asked, and with what the candidates are judged."""
+    return 1 - _FIRST_PART / asks * (1 - recall), 1 - (1 - _FIRST_PART) * (1 - recall)
+
+
+class _Group(NamedTuple):
     """Sizes whose look-up levels offer the same tokens."""
 
     smallest: int
@@ -256,7 +260,7 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
         stop = None if not count else scheme.largest_at(level)
         last = stop if largest is None else largest if stop is None else min(stop, largest)
         if pending and pending.token_count == count:
-            pending = replace(pending, largest=last, level=common)
+            pending = pending._replace(largest=last, level=common)
         else:
             if pending:
                 yield pending
@@ -271,21 +275,23 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
 def _branches(plan: SketchPlan, groups: Sequence[_Group], costs: Costs | None) -> Iterator[Branch]:
     """Yield the branches of groups, each of which asks the number of tokens that costs least."""
     options = [_options(plan, group, costs) for group in groups]
-    drawn = np.array(list(chain.from_iterable(options)), dtype=np.int64)
     ends = list(accumulate(map(len, options)))
-    lengths = [len(own) for own in options]
     # The engine is asked for what the smallest documents of a group have.
-    overlaps = [np.repeat([plan.overlap_at(group.smallest) for group in groups], lengths)]
-    if is_open := costs is None and drawn.size > len(groups):
+    asked = [[plan.overlap_at(group.smallest) for group in groups]]
+    if is_open := costs is None and ends[-1] > len(groups):
         nearest = [plan.nearest_size(group.smallest, group.largest) for group in groups]
         at = (plan.threshold, plan.threshold - _POINTS_BELOW)
-        overlaps += [np.repeat([plan.overlap_at(size, each) for size in nearest], lengths) for each in at]
-    laws = Tails(plan.source_size, np.concatenate(overlaps), np.tile(drawn, len(overlaps)))
-    minima = laws.largest_least(plan.first_recall).reshape(len(overlaps), -1)
+        asked += [[plan.overlap_at(size, each) for size in nearest] for each in at]
+    # Of few numbers Python makes lists sooner than numpy repeats arrays.
+    overlaps = [overlap for each in asked for overlap, own in zip(each, options, strict=True) for _ in own]
+    drawn = np.array([*chain.from_iterable(options)] * len(asked), dtype=np.int64)
+    laws = Tails(plan.source_size, np.array(overlaps, dtype=np.int64), drawn)
+    drawn = drawn[: ends[-1]]
+    minima = laws.largest_least(plan.first_recall).reshape(len(asked), -1)
     # Best effort where no minimum holds the recall: one token.
     least = [np.maximum(1, minima[0]), *([minima[1], minima[1]] if is_open else [])]
-    tails = laws.from_least(np.concatenate(least)).reshape(len(overlaps), -1)
-    prices = np.zeros(drawn.size)
+    tails = laws.from_least(np.concatenate(least)).reshape(len(asked), -1)
+    prices = np.zeros(ends[-1])
     if costs is not None:
         prices = _price(drawn, minima[0], costs)
     elif is_open:
@@ -335,7 +341,7 @@ def _branch(plan: SketchPlan, group: _Group, count: int, minimum: int, recall: f
     """Return the branch of a group that asks so many tokens."""
     second = plan.second_recall
     # A share that depended on this recall, and so on the source's sketch, would void the second phase's promise.
-    if second is not None and plan.recall <= recall < plan.first_recall:
+    if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
         second = Fraction(1)
     return Branch(
         smallest_size=group.smallest,
@@ -347,3 +353,9 @@ def _branch(plan: SketchPlan, group: _Group, count: int, minimum: int, recall: f
         second_recall=second,
         promised=recall >= float(plan.recall) - SLACK,
     )
+
+
+def _is_below(number: float, fraction: Fraction) -> bool:
+    """Compare exactly, as `<` does in twenty times the time."""
+    numerator, denominator = number.as_integer_ratio()
+    return numerator * fraction.denominator < fraction.numerator * denominator

@@ -14,6 +14,7 @@ from tests.engine.embedded.stores import assert_state, fill, found, opened
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.folder import INDEX, RECORDS
 from whorl.errors import SchemeMismatchError, StoreError
+from whorl.fingerprint.batch import text_sketch
 from whorl.model import Document
 from whorl.planning.build import BoundPlan
 from whorl.planning.clauses import Words
@@ -115,6 +116,18 @@ def test_flipped_bits_anywhere(sound, tmp_path, at, change):
         return
     assert all(digests[each.id] == each.digest for each in DOCUMENTS if each.id in digests)
     assert all(documents[each.id].name == each.name for each in DOCUMENTS if each.id in documents)
+
+
+def test_a_sketch_after_its_document_changed(path):
+    """
+    One that was read before is not taken for that of the new text, which has the same number.
+    """
+    with opened(path) as engine:
+        for text in ("one two three four five six", "one two three four five six seven"):
+            engine.index([Document("a", text)])
+            engine.refresh()
+            for _ in range(2):
+                assert engine.sketches(["a"]) == {"a": text_sketch(text, engine.scheme, engine.sketch_scheme)}
 
 
 def test_a_document_that_got_lost(path):

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts
+from whorl.arrays import run_starts, sorted_distinct
 from whorl.context import require_time
 from whorl.engine.embedded.runs import Numbers, Tokens, spread
 from whorl.engine.embedded.tokens import TokenSnapshot
@@ -57,11 +57,15 @@ class Scored(NamedTuple):
 NONE: Final = Counted(_NO_NUMBERS, _NO_SCORES)
 
 
+#: Made once: to make a union takes as long as to ask.
+_COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing
+
+
 def is_countable(plan: BoundNode) -> bool:
     """Say whether a plan asks for nothing but tokens."""
     if isinstance(plan, Bool):
         return all(map(is_countable, chain(plan.must, plan.should, plan.must_not)))
-    return isinstance(plan, SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing)
+    return isinstance(plan, _COUNTABLE)
 
 
 def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
@@ -135,13 +139,13 @@ def _counted(snapshot: TokenSnapshot, kind: int, wanted: Sequence[_Wanted]) -> l
     if not snapshot.runs or not wanted:
         return [NONE] * len(wanted)
     # Fewer tokens than a document must have are not looked for.
-    asked = [_numbers(each.tokens if each.minimum <= len(each.tokens) else ()) for each in wanted]
-    tokens, _ = _distinct(asked[0] if len(asked) == 1 else np.concatenate(asked))
+    asked = [_distinct(_numbers(each.tokens if each.minimum <= len(each.tokens) else ())) for each in wanted]
+    tokens = asked[0][0] if len(asked) == 1 else sorted_distinct([own for own, _ in asked])
     # Tokens of other collections may be longer, and none of our documents has those.
     tokens = tokens[
         : int(np.searchsorted(tokens, np.uint64((1 << snapshot.runs[0].kinds[kind].token_bits) - 1), "right"))
     ]
-    times = [_times(each, tokens) for each in asked]
+    times = [_times(*each, tokens) for each in asked]
     found: list[list[Counted]] = [[] for _ in wanted]
     for run, alive in zip(snapshot.runs, snapshot.alive, strict=True):
         require_time()
@@ -176,9 +180,8 @@ def _distinct(tokens: Tokens) -> tuple[Tokens, Numbers]:
     return ordered[starts], np.diff(starts, append=ordered.size)
 
 
-def _times(tokens: Tokens, among: Tokens) -> Numbers:
+def _times(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
     """Return how often each of the tokens of an ascending array is wanted."""
-    distinct, counts = _distinct(tokens)
     if distinct.size == among.size:
         return counts
     times = np.zeros(among.size, np.int64)

@@ -129,6 +129,7 @@ class Records:
         self._path, self._reading, self._sketch_scheme = path, threading.Lock(), sketch_scheme
         self._opened_as = _state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
+        self._last_sketch: tuple[int, object, Sketch] | None = None
         connect = _connect_read_only if is_read_only else _connect
         with _failures(path):
             self._writer = connect(path, wait_seconds)
@@ -343,7 +344,12 @@ class Records:
         return str(name)
 
     def _sketch(self, number: int, document_id: str, sketch: object) -> Sketch:
-        return decode(self._opened(_label("sketch", number, document_id), sketch), self._sketch_scheme)
+        known = self._last_sketch
+        # The source of a search is among its own candidates.
+        if known is None or known[:2] != (number, sketch):
+            decoded = decode(self._opened(_label("sketch", number, document_id), sketch), self._sketch_scheme)
+            self._last_sketch = known = number, sketch, decoded
+        return known[2]
 
     def _text(self, number: int, document_id: str, content: object) -> str:
         label = _label("content", number, document_id)

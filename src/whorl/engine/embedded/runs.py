@@ -41,12 +41,14 @@ _HEAD_BYTES = 1024
 #: A bucket has so many entries or up to twice as many: fewer take more bytes of buckets, more take more of entries.
 _LEAST_IN_BUCKET = 4
 #: Buckets of a stretch, and what one byte can say of a place in it.
-_STRETCH, _FARTHEST = 16, 255
+_STRETCH_BITS, _FARTHEST = 4, 255
+_STRETCH = 1 << _STRETCH_BITS
 #: Entries that are merged at a time.
 _MERGED_AT_ONCE = 1 << 19
 #: Entries that are looked at together, at less than 100 bytes each: a token may be that of all documents.
 READ_AT_ONCE = 1 << 20
 _BLOCKS_AT_ONCE = 1 << 12
+_BLOCK_BITS = BLOCK.bit_length() - 1
 #: The types of the tables' columns: numbers, sizes, gone; of each kind counts, starts, crowded stretches and, of each
 #: of these, how many entries stand before each bucket; check sums of the blocks.
 _COLUMNS = ("<i8", "<u4", "<i8")
@@ -89,7 +91,7 @@ class _Shape(NamedTuple):
     def of(cls, token_bits: int, entries: int, documents: int) -> _Shape:
         place_bits = max(1, (documents - 1).bit_length())
         # Whole stretches of buckets; and an entry is at most 64 bits long.
-        least = max(_STRETCH.bit_length() - 1, token_bits + place_bits - 64)
+        least = max(_STRETCH_BITS, token_bits + place_bits - 64)
         wanted = (entries // _LEAST_IN_BUCKET).bit_length() - 1
         return cls(token_bits, min(max(least, wanted), token_bits - 1), place_bits, entries)
 
@@ -177,9 +179,10 @@ class Run:
         Raises:
             IndexBrokenError: One of them is not what was written.
         """
-        begin, end = (first - _HEAD_BYTES) // BLOCK, (last - _HEAD_BYTES) // BLOCK
-        wanted = np.concatenate([begin, end[end != begin]])
-        if (spans := end - begin).max(initial=0) > 1:
+        begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
+        spans = end - begin
+        wanted = np.concatenate([begin, end[spans > 0]])
+        if spans.max(initial=0) > 1:
             wanted = np.concatenate([wanted, spread(begin[spans > 1] + 1, spans[spans > 1] - 1)])
         for at in range(0, wanted.size, _BLOCKS_AT_ONCE):
             some = wanted[at : at + _BLOCKS_AT_ONCE]
@@ -197,12 +200,20 @@ def spread(starts: Numbers, counts: Numbers) -> Numbers:
     return np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if ends.size else 0)
 
 
-def _portions(counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tokens that have so many entries together as are read at a time, or are one token."""
-    ends, begin = np.cumsum(counts), 0
+def _portions(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield ranges of tokens that have so many entries together as are read at a time, or are one token.
+
+    Args:
+        before: Entries of the tokens before each; int64 array of shape (tokens,).
+        counts: Entries of each; of the same shape.
+    """
+    begin = 0
     while begin < counts.size:
-        read = ends[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, read + READ_AT_ONCE, side="right")))
+        end = counts.size
+        if before[-1] + counts[-1] - before[begin] > READ_AT_ONCE:
+            # Where the first token has too many, it comes alone.
+            ends = before + counts
+            end = max(begin + 1, int(np.searchsorted(ends, before[begin] + READ_AT_ONCE, side="right")))
         yield begin, end
         begin = end
 
@@ -245,17 +256,20 @@ class Postings:
         self._require_sound(buckets, buckets + 1, starts, ends)
         counts = ends - starts
         rests = tokens & np.uint64((1 << shape.rest_bits) - 1)
-        for begin, end in _portions(counts):
-            owners = np.repeat(np.arange(begin, end), counts[begin:end])
-            found = picked(self._raw, spread(starts[begin:end], counts[begin:end]), shape.width)
+        before = counts.cumsum() - counts
+        for begin, end in _portions(before, counts):
+            owners = np.arange(begin, end).repeat(counts[begin:end])
+            # The entries of a token, one after the other, and behind them those of the next.
+            entries = (starts - before)[owners] + np.arange(before[begin], before[begin] + owners.size)
+            found = picked(self._raw, entries, shape.width)
             is_own = found >> np.uint64(shape.place_bits) == rests[owners]
             places = found[is_own] & np.uint64((1 << shape.place_bits) - 1)
             yield owners[is_own], places.view(np.int64)
 
     def _place_of(self, buckets: Numbers) -> Numbers:
         """Return the first entry of each bucket."""
-        stretches = buckets // _STRETCH
-        places = self._starts[stretches] + self._before[buckets]
+        stretches = buckets >> _STRETCH_BITS
+        places: Numbers = self._starts[stretches] + self._before[buckets]
         if self._crowded.size:
             nearest = np.minimum(np.searchsorted(self._crowded, stretches), self._crowded.size - 1)
             if (is_crowded := self._crowded[nearest] == stretches).any():
@@ -266,7 +280,9 @@ class Postings:
     def _require_sound(self, first_bucket: Numbers, last_bucket: Numbers, start: Numbers, end: Numbers) -> None:
         """Check what was read of buckets, and the entries from each start to each end."""
         width, is_any = self._shape.width, end > start
-        first, last = start[is_any] * width >> 3, (end[is_any] * width - 1) >> 3
+        if not is_any.all():
+            start, end = start[is_any], end[is_any]
+        first, last = start * width >> 3, (end * width - 1) >> 3
         self._run.require_sound(
             np.concatenate([self._buckets_begin + first_bucket, self._entries_begin + first]),
             np.concatenate([self._buckets_begin + last_bucket, self._entries_begin + last]),

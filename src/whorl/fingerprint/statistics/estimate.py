@@ -77,16 +77,20 @@ def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDE
 
 def estimate_overlaps(overlaps: Overlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
     """Return estimates from sketches that were compared already, as `estimate` does."""
+    _require_confidence(confidence)
     size, sizes = overlaps.source_size, overlaps.sizes
-    middle, low, high = shared_shingles(
-        np.full(sizes.shape, size, dtype=np.int64),
-        sizes,
-        overlaps.levels,
-        overlaps.source_counts,
-        overlaps.counts,
-        overlaps.shared,
-        confidence,
-    )
+    middle = low = high = overlaps.shared
+    # At level 0 that is all there is to know.
+    if overlaps.levels.any():
+        middle, low, high = shared_shingles(
+            np.full(sizes.shape, size, dtype=np.int64),
+            sizes,
+            overlaps.levels,
+            overlaps.source_counts,
+            overlaps.counts,
+            overlaps.shared,
+            confidence,
+        )
     return _estimates(size, sizes, middle, low, high, overlaps.shared, overlaps.source_counts)
 
 
@@ -140,8 +144,7 @@ def overlap_interval(
     Raises:
         ParameterError: The confidence is outside its range.
     """
-    if not 0 < confidence < 1:
-        raise ParameterError(f"confidence must be a fraction between 0 and 1, got {confidence}")
+    _require_confidence(confidence)
     tail = (1 - confidence) / 2
     # Both ends at once: the first half of each array seeks the lower one.
     total, drawn, shared, most = (np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, most))
@@ -167,6 +170,11 @@ def overlap_interval(
         outer = np.where(is_none | (left == 0), outer, beyond)
     least, largest = inner[is_lower], inner[~is_lower]
     return least, np.maximum(least, largest)
+
+
+def _require_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ParameterError(f"confidence must be a fraction between 0 and 1, got {confidence}")
 
 
 def _likeliest(

@@ -135,7 +135,7 @@ class Tails:
     def from_least(self, least: npt.ArrayLike) -> Floats:
         """Return P(X >= least), a number for each law, right to 1e-15; float64 of shape (laws,)."""
         columns = self._largest - np.asarray(least)
-        places = np.clip(columns, 0, self._tails.shape[1] - 1)
+        places = np.minimum(np.maximum(columns, 0), self._tails.shape[1] - 1)
         found = self._tails[np.arange(len(places)), places]
         return np.where(columns < 0, 0.0, np.where(columns > places, 1.0, found))
 
@@ -243,15 +243,15 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
 
 def require_probability(name: str, value: Fraction) -> None:
     """Raise ParameterError unless a value is a fraction above 0 and at most 1."""
-    if not 0 < value <= 1:
+    if not 0 < value.numerator <= value.denominator:
         raise ParameterError(f"{name} must be a fraction above 0 and at most 1, got {value}")
 
 
 def _whole(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
     whole = [np.asarray(part, dtype=np.int64) for part in parts]
-    # Broadcasting takes longer than most of what is done with a few numbers.
-    same = all(part.shape == whole[0].shape for part in whole)
-    return tuple(whole if same else np.broadcast_arrays(*whole))
+    shape = np.broadcast(*whole).shape
+    # numpy's own way takes longer than most of what is done with a few numbers.
+    return tuple(part if part.shape == shape else part + np.zeros(shape, np.int64) for part in whole)
 
 
 def _require_counts(population: Counts, good: Counts, drawn: Counts) -> None:
@@ -290,9 +290,11 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
     """
     # In one call: of few laws it is the number of calls that takes the time.
     good, at = np.concatenate([k, n - k]), np.concatenate([middle, m - middle])
-    above, below = _falling(np.tile(n, 2), good, np.tile(m, 2), at, terms).reshape(2, n.size, -1)
-    weights = np.concatenate([above[:, ::-1], np.ones((len(above), 1)), below], axis=1)
-    return np.asarray(np.cumsum(weights, axis=1))
+    twice = np.concatenate([n, n]), np.concatenate([m, m])
+    above, below = _falling(twice[0], good, twice[1], at, terms).reshape(2, n.size, -1)
+    weights = np.empty((n.size, 2 * terms.size + 1))
+    weights[:, : terms.size], weights[:, terms.size], weights[:, terms.size + 1 :] = above[:, ::-1], 1.0, below
+    return np.asarray(weights.cumsum(axis=1))
 
 
 def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Floats:
@@ -300,7 +302,7 @@ def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Float
     at = x[:, None] + terms
     # Where one number is beyond the support its ratio is 0, and so are all products from there on.
     ratios = (k[:, None] - at) * (m[:, None] - at) / ((at + 1) * ((n - k - m + 1)[:, None] + at))
-    return np.asarray(np.cumprod(ratios, axis=1))
+    return np.asarray(ratios.cumprod(axis=1))
 
 
 def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
