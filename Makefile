@@ -141,8 +141,10 @@ bench-passages: .venv/developing benchmarks/data/main.jsonl ## Put 10,000 passag
 bench-boilerplate: .venv/developing benchmarks/data/main.jsonl ## Clusters of documents with one frame, with and without what is common (about 5 minutes)
 	$(BIN)/python benchmarks/boilerplate.py --line 1%,5% --csv benchmarks/results/boilerplate.csv
 
-fuzz: .venv/developing ## Put 221,100 queries, right and wrong, through both readings of the parser (about 10 minutes)
+fuzz: .venv/developing ## Hundreds of thousands of damaged queries, requests and files (about half an hour)
 	$(BIN)/python -m tests.query.fuzz_queries benchmarks/results/fuzz.txt
+	$(BIN)/python -m tests.service.fuzz_requests benchmarks/results/fuzz-requests.txt
+	$(BIN)/python -m tests.ingest.fuzz_files benchmarks/results/fuzz-files.txt
 
 prove-identity: .venv/developing benchmarks/data/main.jsonl ## Compare tokens made here with a real Solr's and OpenSearch's, for all corpora
 	-$(BIN)/python benchmarks/identity.py benchmarks/data

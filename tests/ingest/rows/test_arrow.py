@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -111,3 +112,31 @@ def test_a_large_group_takes_little_memory() -> None:
         most = max(most, pa.total_allocated_bytes() - before)
     assert size > 50_000_000
     assert most < size / 4
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_values_that_lie_outside_of_their_batch(is_stream: bool) -> None:
+    """
+    A damaged file is told, and does not end the process: the second text ends before it begins.
+    """
+    offsets = pa.py_buffer(np.array([0, 2_000_000_000, 5], np.int32))
+    damaged = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"words"))
+    out, schema = io.BytesIO(), pa.schema([("id", pa.string()), ("text", pa.string())])
+    with (pa.ipc.new_stream if is_stream else pa.ipc.new_file)(out, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays([pa.array(["a", "b"]), damaged], schema=schema))
+    with pytest.raises(UnreadRowsError, match="this Arrow cannot be read"):
+        list(Arrow(is_stream=is_stream).rows(io.BytesIO(out.getvalue()), Columns()))
+
+
+def test_text_of_another_encoding_in_a_sound_file() -> None:
+    """
+    It costs its row, not the file.
+    """
+    offsets = pa.py_buffer(np.array([0, 2, 4], np.int32))
+    texts = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"ok\xff\xfe"))
+    out, schema = io.BytesIO(), pa.schema([("text", pa.string())])
+    with pa.ipc.new_stream(out, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays([texts], schema=schema))
+    rows = list(Arrow(is_stream=True).rows(io.BytesIO(out.getvalue()), Columns()))
+    assert rows[0].values == {"text": "ok"}
+    assert isinstance(rows[1].values, DocumentError)

@@ -111,3 +111,18 @@ def test_what_cannot_be_read() -> None:
         read(RECORDS[0] + b"garbage\r\n" * 9, is_packed=False)
     with pytest.raises(UnreadRowsError, match="this web archive"):
         read(archive(is_packed=True)[:-40], is_packed=True)
+
+
+@pytest.mark.parametrize("packing", ["identity", "zstd", "gzip"])
+def test_how_a_page_is_packed(packing: str) -> None:
+    """
+    What is not packed at all says so now and then; a way that is not read costs the page.
+    """
+    body = gzip.compress(b"words", mtime=0) if packing == "gzip" else b"words"
+    content = response(f"Content-Type: text/plain\r\nContent-Encoding: {packing}", body)
+    (row,) = read(content, is_packed=False)
+    if packing == "zstd":
+        assert str(row.values) == "this response is packed as 'zstd', which is not read"
+    else:
+        assert isinstance(row.values, dict)
+        assert row.values["text"] == ".txt words"

@@ -81,9 +81,26 @@ class Arrow:
     def _open(self, opened: IO[bytes]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         if self._is_stream:
             stream = pa.ipc.open_stream(opened)
-            return stream.schema, _portions(stream)
+            return stream.schema, _portions(map(_sound, stream))
         file = pa.ipc.open_file(opened)
-        return file.schema, _portions(file.get_batch(at) for at in range(file.num_record_batches))
+        return file.schema, _portions(_sound(file.get_batch(at)) for at in range(file.num_record_batches))
+
+
+def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose values lie within it: pyarrow would end the process at the first one of a damaged file.
+
+    Raises:
+        pa.ArrowInvalid: They do not.
+    """
+    for column in batch.columns:
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            # Text that is no UTF-8 can be read up to the value that holds it.
+            if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+                raise
+            column.view(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).validate(full=True)
+    return batch
 
 
 def _portions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -144,6 +161,6 @@ def _with(schema: pa.Schema, added: Added) -> pa.Schema:
 def _failures(name: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         told = str(error).strip().partition("\n")[0]
         raise UnreadRowsError(f"this {name} cannot be read, or not to its end: {told:.200}") from error

@@ -114,7 +114,11 @@ def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
         answer = StatusAndHeadersParser(["HTTP/"]).parse(stream)
     except (StatusAndHeadersParserException, EOFError):
         raise DocumentError("this response is no answer of HTTP") from None
-    packing = (answer.get_header("Content-Encoding") or "").lower() or None
+    packing = (answer.get_header("Content-Encoding") or "").strip().lower() or None
+    if packing == "identity":
+        packing = None
+    if packing is not None and packing not in BufferedReader.get_supported_decompressors():
+        raise DocumentError(f"this response is packed as {packing!r:.40}, which is not read")
     is_chunked = (answer.get_header("Transfer-Encoding") or "").lower() == "chunked"
     reader = (ChunkedDataReader if is_chunked else BufferedReader)(stream, decomp_type=packing)
     return _all_of(reader), answer.get_header("Content-Type") or ""

@@ -1,0 +1,128 @@
+"""Hundreds of thousands of files, nearly right and wrong, of every format that is read.
+
+    python -m tests.ingest.fuzz_files [RESULTS]          or: make fuzz
+
+A file that is right is cut, overwritten, or mixed with another. What comes out is documents, or problems of which each
+names the file and says what is wrong; no exception, and none takes longer than it may. Any other outcome ends the run
+and leaves the file in the folder for temporary files.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+
+from tests.accidents import bytes_changed
+from tests.ingest.rows import test_formats, test_warc
+from tests.made_files import mail, pdf, pdf_of_stream, sheet, slides, word
+from whorl.ingest.files import Problem, documents_in
+
+COUNT = 200_000
+#: Time of one file, in seconds, at most; the limit of the settings is 60.
+MOST = 20.0
+
+#: Files that are right, by their names.
+RIGHT = {
+    "a.pdf": pdf("One page of words.", "And another one."),
+    "b.pdf": pdf_of_stream(b"BT /F 12 Tf (words) Tj ET"),
+    "a.docx": word("A paragraph", "and a table"),
+    "a.pptx": slides("A slide", "and another"),
+    "a.xlsx": sheet(["a cell", 1, 2.5], ["another", None, True]),
+    "a.eml": mail("A subject", "plain words", "<p>words &amp; <b>marks</b>", b"attached"),
+    "a.html": b"<!doctype html><title>T</title><script>x()</script><p>words<table><td>cell &eacute;</table><!-- no -->",
+    "a.txt": "Words in UTF-8: Größe, 日本語, \U0001f600".encode(),
+    "b.txt": "Words in UTF-16".encode("utf-16"),
+    **{f"rows.{kind}": raw for kind, raw in test_formats.MADE.items()},
+    "a.warc": test_warc.archive(is_packed=False),
+    "b.warc.gz": test_warc.archive(is_packed=True),
+}
+
+
+class Held:
+    """A file in memory."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        self.name, self.content = name, content
+
+    def as_posix(self) -> str:
+        """Return what it is known by."""
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def open(self, mode: str) -> io.BytesIO:
+        """Open it."""
+        return io.BytesIO(self.content)
+
+
+class Tally:
+    """What came out, by format."""
+
+    def __init__(self) -> None:
+        self.files: Counter[str] = Counter()
+        self.read: Counter[str] = Counter()
+        self.slowest: dict[str, float] = {}
+
+    def take(self, name: str, content: bytes) -> None:
+        """Read one file."""
+        kind, problems, begun = name.partition(".")[2], list[Problem](), time.perf_counter()
+        try:
+            found = list(documents_in(Held(name, content), problems.append, tables_are_text=False))
+            for problem in problems:
+                assert problem.where.startswith(name)
+                assert problem.reason
+                assert "Traceback" not in problem.reason
+            for document in found:
+                document.text.encode()
+                assert document.id
+        except Exception as error:
+            with tempfile.NamedTemporaryFile(suffix=PurePath(name).suffix, delete=False) as kept:
+                kept.write(content)
+            raise AssertionError(f"{kept.name}: {type(error).__name__}: {error}") from error
+        self.files[kind] += 1
+        self.read[kind] += bool(found)
+        self.slowest[kind] = max(self.slowest.get(kind, 0.0), time.perf_counter() - begun)
+
+
+def run(count: int = COUNT, seed: int = 20_26) -> Tally:
+    """Read so many files."""
+    tally, chance, others = Tally(), random.Random(seed), tuple(RIGHT.values())
+    names = list(RIGHT)
+    for number in range(count):
+        name = names[number % len(names)]
+        # Now and then it is called what it is not.
+        called = chance.choice(names) if chance.random() < 0.05 else name
+        tally.take(called, bytes_changed(RIGHT[name], chance, others))
+    return tally
+
+
+def report(tally: Tally) -> Iterator[str]:
+    """Yield the lines of the record."""
+    yield f"{sum(tally.files.values()):,} damaged files: documents, or what is wrong with them; no exception"
+    yield ""
+    for kind in sorted(tally.files):
+        yield (
+            f"{kind:12} {tally.files[kind]:7,} files  {tally.read[kind]:7,} with text  "
+            f"slowest {1000 * tally.slowest[kind]:9.1f} ms"
+        )
+
+
+def main(place: Path) -> None:
+    """Run, write the record, and fail where one file took too long."""
+    tally = run()
+    lines = list(report(tally))
+    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(*lines, sep="\n")
+    slowest = max(tally.slowest.values())
+    assert slowest <= MOST, f"{slowest:.1f} s"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "benchmarks/results/fuzz-files.txt"))

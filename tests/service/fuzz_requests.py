@@ -1,0 +1,316 @@
+"""Hundreds of thousands of requests, nearly right and wrong, to every route of the service.
+
+    python -m tests.service.fuzz_requests [RESULTS]          or: make fuzz
+
+A request that is right is changed: a part of its JSON or of its address, its bytes, its headers, its method. Each is
+answered with what it asked for or with a mistake of the client's that is told in the shape of its route; nothing is a
+5xx or an exception, and what comes as JSON is JSON to the letter. Any other outcome ends the run and shows the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.accidents import ODD_VALUES, bytes_changed, value_changed
+from tests.made_files import mail, word
+from tests.query.fuzz_queries import mutated
+from tests.service.contracts import MINUTES, documents
+from whorl import Document, Store, open_store
+from whorl.engine.protocol import Mark
+from whorl.service.app import create_app
+
+COUNT = 300_000
+#: Processor time of one request, in milliseconds, at most: those of two texts and a few documents.
+MOST = 2_000.0
+#: After so many the store is filled anew, because documents come and go.
+_FILLED_EVERY = 2_000
+_ALFRESCO = "/alfresco/api/-default-/public"
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request.
+
+    Args:
+        method: GET, POST, …
+        path: With placeholders filled.
+        parameters: Of the address.
+        body: JSON, or bytes.
+        headers: Beside the type of the body.
+    """
+
+    method: str
+    path: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    body: Any = None
+    headers: tuple[tuple[str, str], ...] = ()
+    raw: bytes | None = field(default=None, repr=False)
+
+    def content(self) -> bytes:
+        """Return the bytes of the body."""
+        if self.raw is not None:
+            return self.raw
+        return b"" if self.body is None else json.dumps(self.body).encode()
+
+
+_LINES = (
+    b'{"id": "new", "text": "one two three four five six", "properties": {"kind": "x"}}\n{"id": "b", "text": "x"}\n'
+)
+_SHARED = MINUTES[:1_500]
+_QUERY = {"query": "FINGERPRINT:lease_50 AND rent", "plan": "calibrated", "metric": "contains", "rows": 5, "start": 0}
+_SIMILAR = {
+    "id": "lease",
+    "metric": "within",
+    "threshold": 20,
+    "recall": 90,
+    "filter": "pages:[1 TO 9]",
+    "exact": True,
+    "start": 0,
+    "rows": 5,
+    "common_above": "50%",
+    "boilerplate": [_SHARED[:300]],
+}
+_SOURCES = {
+    "text": _SHARED,
+    "min_words": 10,
+    "except": "minutes",
+    "ignore_common": True,
+    "common_above": "3",
+    "without": ["quotations"],
+    "recall": 80,
+    "most_read": 50,
+    "texts": "passages",
+    "name": "mine",
+    "format": "html",
+}
+_SEARCH = {
+    "query": {"query": "cm:name:lease OR FINGERPRINT:lease_20_90", "language": "afts", "userQuery": "lease"},
+    "paging": {"maxItems": 10, "skipCount": 0},
+    "include": ["properties", "aspectNames"],
+    "includeRequest": True,
+    "fields": ["id", "name"],
+    "sort": [{"type": "FIELD", "field": "cm:name", "ascending": True}],
+    "templates": [{"name": "T", "template": "%(cm:name TEXT)"}],
+    "defaults": {"defaultFTSOperator": "AND", "namespace": "cm", "textAttributes": ["cm:title"]},
+    "filterQueries": [{"query": "TYPE:'cm:content'"}, {"queries": ["pages:3", "pages:1"]}],
+    "facetQueries": [{"query": "pages:[1 TO 2]", "label": "few", "group": "pages"}],
+    "scope": {"locations": ["nodes"]},
+    "localization": {"timezone": "UTC"},
+}
+
+
+def _in_base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+_TYPE, _LINES_TYPE = "content-type", ("content-type", "application/x-ndjson")
+#: Requests that are right, of every route; a test holds this to the description of the service.
+RIGHT = (
+    Sent("GET", "/api/search", (("q", "FINGERPRINT:lease_50"), ("plan", "stock"), ("rows", "3"))),
+    Sent("POST", "/api/search", body=_QUERY),
+    Sent("POST", "/api/search", body={"query": "FINGERPRINT:source_30", "source": _SHARED, "collapse": True}),
+    Sent("GET", "/api/explain", (("q", "FINGERPRINT:lease AND pages:3"), ("plan", "calibrated"))),
+    Sent("POST", "/api/explain", body=_QUERY),
+    Sent("POST", "/api/similar", body=_SIMILAR),
+    Sent("POST", "/api/similar", body={"text": _SHARED, "threshold": 0.3}),
+    Sent("POST", "/api/sources", body=_SOURCES),
+    Sent("POST", "/api/sources", body={"id": "lease"}),
+    Sent("POST", "/api/compare", body={"a": {"id": "lease"}, "b": {"text": _SHARED}, "common_above": "1"}),
+    Sent("POST", "/api/passages", body={"id": "lease", "documents": ["renewal", "minutes"]}),
+    Sent("GET", "/api/documents", (("filter", "lea"), ("start", "0"), ("rows", "5"))),
+    Sent("POST", "/api/documents", raw=_LINES, headers=(_LINES_TYPE,)),
+    Sent("POST", "/api/documents", (("check", "80"),), raw=_LINES, headers=(_LINES_TYPE,)),
+    Sent("GET", "/api/documents/lease", (("text", "true"),)),
+    Sent("DELETE", "/api/documents/new"),
+    Sent("POST", "/api/text", body={"name": "a.eml", "content": _in_base64(mail("Hello", "A few words of a mail."))}),
+    Sent("POST", "/api/text", body={"name": "a.docx", "content": _in_base64(word("A few words", "in a table"))}),
+    Sent("POST", "/api/text", body={"name": "a.txt", "content": _in_base64(b"A few words")}),
+    Sent("POST", "/api/duplicates", body={"threshold": 50, "metric": "jaccard", "complete": True, "recall": 90}),
+    Sent("GET", "/api/duplicates/none"),
+    Sent("DELETE", "/api/duplicates/none"),
+    Sent("GET", "/api/store"),
+    Sent("GET", "/healthz"),
+    Sent("GET", "/readyz"),
+    Sent("POST", f"{_ALFRESCO}/search/versions/1/search", body=_SEARCH),
+    Sent("POST", f"{_ALFRESCO}/authentication/versions/1/tickets", body={"userId": "a", "password": "b"}),
+    Sent("GET", f"{_ALFRESCO}/authentication/versions/1/tickets/-me-", (("alf_ticket", "TICKET_1"),)),
+    Sent("DELETE", f"{_ALFRESCO}/authentication/versions/1/tickets/-me-"),
+)  # fmt: skip
+_METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "BREW")
+_HEADERS = (
+    (_TYPE, "application/json"), (_TYPE, "text/plain; charset=utf-16"), (_TYPE, ""),
+    (_TYPE, "multipart/form-data; boundary=x"), ("expect", "200-ok"),
+    ("content-encoding", "gzip"), ("transfer-encoding", "chunked"), ("accept", "image/png"), ("origin", "null"),
+    ("authorization", "Basic !!!"), ("authorization", "Bearer \xff"), ("x-request-id", "\x01" * 3 + "a" * 300),
+    ("content-length", "5"), ("content-length", "-1"), ("range", "bytes=0-1"), ("if-none-match", "*"),
+    ("host", "["), ("x-forwarded-for", "a, b"), ("sec-fetch-site", "cross-site"), ("accept-encoding", "br;q=x"),
+)  # fmt: skip
+#: The accidents, and which requests each can happen to.
+_FOR = {
+    "as it is": RIGHT,
+    "a part of the JSON": [each for each in RIGHT if each.body is not None],
+    "a query": [each for each in RIGHT if each.path.endswith(("/search", "/explain"))],
+    "the address": RIGHT,
+    "bytes": [each for each in RIGHT if each.content()],
+    "headers": RIGHT,
+    "method": RIGHT,
+}
+_KINDS = tuple(_FOR)
+
+
+def changed(kind: str, chance: random.Random) -> Sent:
+    """Return a right request with one kind of accident."""
+    sent = chance.choice(_FOR[kind])
+    match kind:
+        case "a part of the JSON":
+            return replace(sent, body=value_changed(sent.body, chance))
+        case "a query" if sent.parameters:
+            return replace(sent, parameters=(("q", mutated(chance)), *sent.parameters[1:]))
+        case "a query":
+            query: object = mutated(chance)
+            return replace(sent, body={**sent.body, "query": {"query": query} if sent.body is _SEARCH else query})
+        case "the address":
+            return _with_address_changed(sent, chance)
+        case "bytes":
+            return replace(sent, raw=bytes_changed(sent.content(), chance, _OTHERS))
+        case "headers":
+            return replace(sent, headers=(*sent.headers, *chance.sample(_HEADERS, chance.randint(1, 2))))
+        case "method":
+            return replace(sent, method=chance.choice(_METHODS))
+    return sent
+
+
+def _with_address_changed(sent: Sent, chance: random.Random) -> Sent:
+    text = str(chance.choice(ODD_VALUES))[:2_000].encode("utf-8", "replace").decode()
+    if sent.parameters and chance.random() < 0.7:
+        names = [*(name for name, _ in sent.parameters), "nosuch"]
+        told = (*sent.parameters[chance.randint(0, 1) :], (chance.choice(names), text))
+        return replace(sent, parameters=told)
+    folder = sent.path.rpartition("/")[0]
+    return replace(sent, path=chance.choice((f"{sent.path}/{text}", f"{folder}/{text}", f"{sent.path}/")))
+
+
+_OTHERS = tuple(each.content() for each in RIGHT)
+
+
+class Tally:
+    """What came out, by kind of accident."""
+
+    def __init__(self) -> None:
+        self.statuses: dict[str, Counter[int]] = {kind: Counter() for kind in _KINDS}
+        self.slowest: dict[str, float] = dict.fromkeys(_KINDS, 0.0)
+
+    async def take(self, client: httpx.AsyncClient, kind: str, sent: Sent) -> None:
+        """Send one request and look at its answer."""
+        content = sent.content()
+        headers = [(b"content-type", b"application/json")] if sent.body is not None else []
+        headers += [(name.encode(), value.encode("latin-1", "replace")) for name, value in sent.headers]
+        try:
+            request = client.build_request(
+                sent.method, sent.path, params=list(sent.parameters) or None, content=content, headers=headers
+            )
+        except (httpx.InvalidURL, UnicodeError):
+            return
+        begun = time.process_time()
+        try:
+            answer = await client.send(request)
+            require_answer(sent, answer)
+        except Exception as error:
+            raise AssertionError(f"{type(error).__name__}: {error}\n{sent!r:.3000}\n{content!r:.3000}") from error
+        self.slowest[kind] = max(self.slowest[kind], 1000 * (time.process_time() - begun))
+        self.statuses[kind][answer.status_code] += 1
+
+
+def require_answer(sent: Sent, answer: httpx.Response) -> None:
+    """Raise unless an answer is one that a client can make something of."""
+    assert answer.status_code < 500, f"{answer.status_code} {answer.text[:500]}"
+    kind = answer.headers.get("content-type", "")
+    assert "Traceback" not in answer.text
+    if sent.method == "HEAD" or not answer.content:
+        return
+    if answer.status_code >= 400:
+        assert kind.startswith("application/json"), kind
+        told = json.loads(answer.content)
+        if "lines" in told:
+            # Of documents, each line that is refused is told.
+            assert told["refused"] >= len(told["errors"]) > 0, told
+            return
+        told = told["error"]
+        assert told["statusCode"] == answer.status_code
+        assert told.get("message") or told.get("briefSummary"), told
+    elif kind.startswith("application/json"):
+        json.loads(answer.content, parse_constant=_no_number)
+
+
+def _no_number(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON")
+
+
+def filled(folder: Path) -> Store:
+    """Return a store with the documents that requests speak of."""
+    store = open_store(folder, passages=True)
+    store.index([*documents(), Document("new", "one two three four five six seven")])
+    store.engine.marks.prepare()
+    store.engine.marks.write({"lease": Mark("lease", is_principal=True), "renewal": Mark("lease", is_principal=False)})
+    store.engine.refresh()
+    return store
+
+
+async def _run(count: int, seed: int) -> Tally:
+    tally, chance = Tally(), random.Random(seed)
+    done = 0
+    while done < count:
+        with tempfile.TemporaryDirectory() as folder, filled(Path(folder) / "store") as store:
+            app = create_app(store)
+            transport = httpx.ASGITransport(app)
+            async with (
+                app.router.lifespan_context(app),
+                httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
+            ):
+                for _ in range(min(_FILLED_EVERY, count - done)):
+                    kind = _KINDS[done % len(_KINDS)]
+                    await tally.take(client, kind, changed(kind, chance))
+                    done += 1
+    return tally
+
+
+def run(count: int = COUNT, seed: int = 20_26) -> Tally:
+    """Send so many requests."""
+    return asyncio.run(_run(count, seed))
+
+
+def report(tally: Tally) -> Iterator[str]:
+    """Yield the lines of the record."""
+    total = sum(sum(each.values()) for each in tally.statuses.values())
+    yield f"{total:,} requests to {len({(each.method, each.path) for each in RIGHT})} routes: no 5xx, no exception"
+    yield ""
+    for kind, statuses in tally.statuses.items():
+        told = ", ".join(f"{count:,} of {status}" for status, count in sorted(statuses.items()))
+        yield f"{kind:20} slowest {tally.slowest[kind]:8.2f} ms   {told}"
+
+
+def main(place: Path) -> None:
+    """Run, write the record, and fail where one request took too long."""
+    tally = run()
+    lines = list(report(tally))
+    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(*lines, sep="\n")
+    slowest = max(tally.slowest.values())
+    assert slowest <= MOST, f"{slowest:.0f} ms"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "benchmarks/results/fuzz-requests.txt"))
