@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Processes that tests are shared out to: units to two, the whole suite to four, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz prove-identity prove-engines screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz prove-identity prove-engines prove-kills screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -113,8 +113,8 @@ bench-parsing: .venv/developing ## Time the query parser (about a minute)
 	.venv/load/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-load.txt
 	@touch $@
 
-bench-load: .venv/developing .venv/load/bin/locust ## 64 clients on the service for two minutes, Solr killed among them (about 5 minutes)
-	$(BIN)/python benchmarks/load.py
+bench-load: .venv/developing .venv/load/bin/locust ## 64 clients on the service for ten minutes on each engine, which is killed meanwhile
+	for engine in solr opensearch embedded; do $(BIN)/python benchmarks/load.py --engine $$engine --seconds 600 || exit 1; done
 
 bench-uploads: .venv/developing ## Uploads and deletes of one document each, into an embedded store of 20,000 (about 3 minutes)
 	$(BIN)/python benchmarks/uploads.py
@@ -153,6 +153,9 @@ prove-identity: .venv/developing benchmarks/data/main.jsonl ## Compare tokens ma
 prove-engines: .venv/developing benchmarks/data/main.jsonl ## Ask Solr, OpenSearch and the embedded engine the same 1,000 queries about 13,000 real documents; a run that was stopped goes on
 	$(BIN)/python benchmarks/same_answers.py --folder benchmarks/data/same-answers --out benchmarks/results/same-answers.txt
 	rm -rf benchmarks/data/same-answers
+
+prove-kills: .venv/developing ## Kill the writer, the service and Solr 200 times while documents are sent (about 20 minutes)
+	$(BIN)/python benchmarks/kills.py
 
 screenshots: .venv/developing ## Take the pictures of the page in docs/images (needs Chromium)
 	$(BIN)/python tools/page_screenshots.py

@@ -1,4 +1,4 @@
-"""Syntax of Solr's own, in every place where a user can write: it is text, on every engine."""
+"""Syntax of Solr's and OpenSearch's own, in every place where a user can write: it is text, on every engine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests import opensearch_runtime
 from tests.cli.running import FIRST, SECOND, asked, ids, own_collection, whorl
 from whorl import Document, Store, open_store
-from whorl.errors import FieldError, QueryError
+from whorl.errors import FieldError, ParameterError, QueryError
+from whorl.model import Order
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -43,6 +45,13 @@ INJECTIONS = [
     "canary&fq=*:*#",
     "%7B!lucene%7D*:*",
     "<delete><query>*:*</query></delete>",
+    '{"match_all":{}}',
+    '"}},{"match_all":{}},{"term":{"x":"',
+    '{"script":{"source":"true"}}',
+    "_exists_:kind OR x",
+    "kind:(odd OR canary)",
+    "{{#toJson}}q{{/toJson}}",
+    'canary {} {"query":{"match_all":{}}}',
 ]
 
 
@@ -71,6 +80,7 @@ ODD = [
         "embedded",
         pytest.param("solr_standalone_url", marks=pytest.mark.solr),
         pytest.param("solr_cloud_url", marks=pytest.mark.cloud),
+        pytest.param("opensearch_url", marks=pytest.mark.opensearch),
     ],
 )
 def injected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
@@ -78,6 +88,8 @@ def injected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     made: contextlib.AbstractContextManager[str]
     if request.param == "embedded":
         made = contextlib.nullcontext(str(tmp_path_factory.mktemp("injected") / "store"))
+    elif request.param == "opensearch_url":
+        made = opensearch_runtime.own_index(request.getfixturevalue(request.param))
     else:
         made = own_collection(request.getfixturevalue(request.param))
     with made as name, open_store(name) as store:
@@ -87,7 +99,7 @@ def injected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", INJECTIONS)
-def test_syntax_of_solr_is_text(injected: tuple[str, Store], text: str) -> None:
+def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], text: str) -> None:
     """
     As an id it finds the document of that id; as words, fields or values nothing of the hundred; bare it is the
     language's own or a mistake; in no place is it a failure of the engine.
@@ -105,6 +117,12 @@ def test_syntax_of_solr_is_text(injected: tuple[str, Store], text: str) -> None:
         with pytest.raises(FieldError, match="no field 'nosuch'"):
             found(f"nosuch:{form(text)}")
         assert len(found(f"NOT {form(text)}")) >= len(ODD) - 1
+        within = f"kind:{form(text)}"
+        assert {hit.id for hit in store.search("*", rows=200, filters=[within]).hits} <= {"canary"}
+        assert store.similar("plain0", threshold=5, only=within).total == 0
+    assert list(store.documents([text, f"{text}x"])) == [text]
+    with contextlib.suppress(ParameterError):
+        assert store.search("*", order=[Order(text)]).total == len(ODD)
     for sign in ("", "@"):
         with pytest.raises(FieldError, match="no field"):
             found(f"{sign}{escaped(text)}:fox")
@@ -114,7 +132,7 @@ def test_syntax_of_solr_is_text(injected: tuple[str, Store], text: str) -> None:
     assert ids(asked(f"FINGERPRINT:{quoted(text)}_100", store=name)) == [text]
 
 
-def test_syntax_of_solr_deletes_nothing(injected: tuple[str, Store]) -> None:
+def test_syntax_of_a_search_server_deletes_nothing(injected: tuple[str, Store]) -> None:
     """
     Each is an id, of one document or none.
     """

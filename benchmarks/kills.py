@@ -1,0 +1,244 @@
+"""What is lost when who writes is killed, 200 times at random moments: `whorl index`, the service, and Solr under it.
+
+Each time documents are sent in batches until something gets SIGKILL. It is started again, and every document that was
+acknowledged must be there as it was sent, and be found by its own tokens. In the end a store that was killed a hundred
+times is held against the same documents in a new one.
+
+    make prove-kills
+    .venv/bin/python benchmarks/kills.py --index 5 --service 2 --solr 1     # a short one
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, islice
+from pathlib import Path
+from statistics import median
+
+import requests
+
+from duplicates_processes import say
+from load_servers import DEADLINE_SECONDS, KEY, Server, Service, served
+from load_texts import VARIANTS, text
+from whorl import Document, Indexed, Store, open_store
+
+SEED = 17
+#: From the first acknowledgement to the kill, at most.
+_LONGEST_SECONDS = 1.5
+#: Documents of a batch, and clients that send them to the service at once.
+_BATCH, _CLIENTS = 20, 3
+#: Acknowledged documents that are looked for by their tokens after each kill.
+_LOOKED_FOR = 5
+#: A Solr answers before it has read all of its log again.
+_PATIENCE_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Told:
+    """What came of the kills of one kind.
+
+    Args:
+        what: What was killed.
+        kills: How often.
+        acknowledged: Documents that were said to be stored before a kill.
+        lost: Those of them that were not there afterwards, as they were sent.
+        not_found: Those that were looked for by their tokens and not found.
+        back: Seconds from each start until all was there.
+    """
+
+    what: str
+    kills: int
+    acknowledged: int
+    lost: int
+    not_found: int
+    back: list[float]
+
+
+def documents(mark: str) -> Iterator[Document]:
+    """Yield documents without end; a mark makes the same ones each time."""
+    base = zlib.crc32(mark.encode())
+    for number in count():
+        family, variant = divmod(number, VARIANTS)
+        yield Document(f"{mark}-{number}", text(base + family, variant))
+
+
+def main() -> None:
+    """Kill, look, and report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--index", type=int, default=120, help="kills of `whorl index` with an embedded store")
+    parser.add_argument("--service", type=int, default=40, help="kills of the service over an embedded store")
+    parser.add_argument("--solr", type=int, default=40, help="kills of the Solr under the service")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "kills.txt")
+    parser.add_argument("--writer", nargs=2, metavar=("STORE", "MARK"), help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.writer:
+        write(*asked.writer)
+        return
+    chance = random.Random(SEED)
+    told = [
+        killed_writers(asked.index, chance),
+        killed_uploads("embedded", asked.service, chance),
+        killed_uploads("solr", asked.solr, chance),
+    ]
+    lines = list(report(told))
+    asked.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(*lines, sep="\n")
+    if any(each.lost or each.not_found for each in told):
+        sys.exit(1)
+
+
+def write(store: str, mark: str) -> None:
+    """Index documents until killed, telling after each batch how many are safe."""
+
+    def tell(done: Indexed) -> None:
+        print(done.stored, flush=True)
+
+    with open_store(store) as opened:
+        opened.index(documents(mark), batch=_BATCH, progress=tell)
+
+
+def killed_writers(kills: int, chance: random.Random) -> Told:
+    """Kill a process that indexes into an embedded store, again and again into the same one."""
+    told, all_safe = Told("whorl index, embedded", kills, 0, 0, 0, []), dict[str, Document]()
+    with tempfile.TemporaryDirectory() as folder:
+        store = str(Path(folder) / "store")
+        for number in range(kills):
+            mark = f"i{number}"
+            command = [sys.executable, __file__, "--writer", store, mark]
+            safe, has_begun = 0, threading.Event()
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+                killer = threading.Thread(
+                    target=_kill_after, args=(process, has_begun, chance.uniform(0, _LONGEST_SECONDS))
+                )
+                killer.start()
+                assert process.stdout is not None
+                for line in process.stdout:
+                    # A line that was cut short is no word.
+                    if line.endswith("\n"):
+                        safe = int(line)
+                        has_begun.set()
+                has_begun.set()
+                killer.join()
+            sent = {each.id: each for each in islice(documents(mark), safe)}
+            all_safe |= sent
+            begun = time.perf_counter()
+            with open_store(store, create=False) as opened:
+                opened.count()
+                told.back.append(time.perf_counter() - begun)
+                # All that were ever safe, not only those of this time.
+                told.lost += lost(opened, all_safe)
+                told.not_found += not_found(opened, sent, chance)
+            told.acknowledged += safe
+            say(f"{told.what}: kill {number + 1} of {kills}, {safe} safe, {told.lost} lost")
+    return told
+
+
+def _kill_after(process: subprocess.Popen[str], has_begun: threading.Event, seconds: float) -> None:
+    has_begun.wait(DEADLINE_SECONDS)
+    time.sleep(seconds)
+    process.kill()
+
+
+def killed_uploads(engine: str, kills: int, chance: random.Random) -> Told:
+    """Kill the service over an embedded store, or the Solr under it, while clients upload."""
+    what = "the service, embedded" if engine == "embedded" else "Solr under the service"
+    told, all_safe = Told(what, kills, 0, 0, 0, []), dict[str, Document]()
+    with tempfile.TemporaryDirectory() as folder, served(engine, Path(folder)) as (name, service, server):
+        service.start()
+        for number in range(kills):
+            sent = _uploaded_until_killed(service, server, f"{engine[0]}{number}", chance.uniform(0, _LONGEST_SECONDS))
+            all_safe |= sent
+            begun = time.perf_counter()
+            server.start()
+            if engine == "embedded":
+                told.back.append(time.perf_counter() - begun)
+                # One process writes a store, and this one is to look into it.
+                service.kill()
+            with open_store(name, create=False) as opened:
+                while (gone := lost(opened, all_safe)) and time.perf_counter() - begun < _PATIENCE_SECONDS:
+                    time.sleep(0.5)
+                if engine != "embedded":
+                    told.back.append(time.perf_counter() - begun)
+                told.lost += gone
+                told.not_found += not_found(opened, sent, chance)
+            if engine == "embedded":
+                service.start()
+            told.acknowledged += len(sent)
+            say(f"{told.what}: kill {number + 1} of {kills}, {len(sent)} safe, {told.lost} lost")
+    return told
+
+
+def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds: float) -> dict[str, Document]:
+    """Upload from several clients, kill the server after some time, and return what was acknowledged."""
+    safe, has_begun, is_over = dict[str, Document](), threading.Event(), threading.Event()
+
+    def send(client: int) -> None:
+        remaining = documents(f"{mark}c{client}")
+        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/x-ndjson"}
+        while not is_over.is_set():
+            some = list(islice(remaining, _BATCH))
+            body = "\n".join(json.dumps({"id": each.id, "text": each.text}) for each in some)
+            try:
+                answer = requests.post(
+                    f"{service.address}/api/documents", data=body, headers=headers, timeout=DEADLINE_SECONDS
+                )
+            except requests.RequestException:
+                # It was the service that was killed: nothing was acknowledged.
+                return
+            if answer.status_code == 200 and answer.json()["stored"] == len(some):
+                safe.update({each.id: each for each in some})
+                has_begun.set()
+
+    clients = [threading.Thread(target=send, args=(number,)) for number in range(_CLIENTS)]
+    for each in clients:
+        each.start()
+    has_begun.wait(DEADLINE_SECONDS)
+    time.sleep(seconds)
+    server.kill()
+    is_over.set()
+    for each in clients:
+        each.join()
+    return safe
+
+
+def lost(store: Store, sent: dict[str, Document]) -> int:
+    """Return how many documents are not in a store as they were sent."""
+    try:
+        digests = store.engine.digests(list(sent))
+    except Exception as error:
+        # A Solr that reads its log again; who calls waits.
+        say(f"not yet: {error}")
+        return len(sent)
+    return sum(digests.get(document_id) != each.digest for document_id, each in sent.items())
+
+
+def not_found(store: Store, sent: dict[str, Document], chance: random.Random) -> int:
+    """Return how many of some documents are not among those that have all of their tokens."""
+    looked_for = chance.sample(sorted(sent), min(_LOOKED_FOR, len(sent)))
+    return sum(
+        each not in [hit.id for hit in store.search(f'FINGERPRINT:"{each}"_100', rows=100).hits] for each in looked_for
+    )
+
+
+def report(told: list[Told]) -> Iterator[str]:
+    """Yield the lines of the record."""
+    yield f"{sum(each.kills for each in told)} times SIGKILL at a random moment while documents were sent"
+    yield ""
+    yield f"{'killed':24}{'kills':>6}{'acknowledged':>14}{'lost':>6}{'not found':>11}   back (s): median, longest"
+    for each in told:
+        back = f"{median(each.back):.2f} {max(each.back):.2f}" if each.back else ""
+        yield f"{each.what:24}{each.kills:6}{each.acknowledged:14,}{each.lost:6}{each.not_found:11}   {back}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""The service and what it stands on, each of which can be killed and started again on what it left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import requests
+
+from whorl import open_store
+from whorl.engine.local.running import RunningServer
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.fields import SourceNames
+from whorl.engine.opensearch.local.launcher import start_opensearch
+from whorl.engine.opensearch.setup import create
+from whorl.engine.solr.local.launcher import configset_directory, start_standalone
+from whorl.settings.settings import Settings
+
+ENGINES = ("solr", "opensearch", "embedded")
+#: The service's.
+KEY = "load"
+DEADLINE_SECONDS = 60.0
+
+
+class Server(Protocol):
+    """Something that runs, until it is killed."""
+
+    def kill(self) -> None:
+        """End it as a power cut does."""
+
+    def start(self) -> None:
+        """Start it again where it was, on what it left; returns when it answers."""
+
+
+class Service:
+    """`whorl serve` over a store; a context manager.
+
+    Args:
+        store: A folder, or a URL.
+        folder: For its log.
+    """
+
+    def __init__(self, store: str, folder: Path) -> None:
+        self._log = folder / "service.log"
+        self._command = [str(Path(sys.executable).parent / "whorl"), "serve", "--store", store, "--port"]
+        self._port = free_port()
+        self.address = f"http://127.0.0.1:{self._port}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            # As in the image.
+            environment = {**os.environ, "WHORL_API_KEY": KEY, "MALLOC_ARENA_MAX": "2"}
+            self.process = subprocess.Popen([*self._command, str(self._port)], env=environment, stderr=log)
+        until_it_answers(lambda: requests.get(f"{self.address}/readyz", timeout=5).raise_for_status())
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self) -> Service:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(DEADLINE_SECONDS)
+
+
+class SearchServer:
+    """A Solr, or an OpenSearch of one node, with an index; a context manager.
+
+    Args:
+        engine: Which.
+        folder: What it has on disk.
+    """
+
+    def __init__(self, engine: str, folder: Path) -> None:
+        self._engine, self._folder, self._port = engine, folder, 0
+        self._running: RunningServer | None = None
+
+    @property
+    def store(self) -> str:
+        """The name of the store."""
+        assert self._running is not None
+        prefix = "opensearch+" if self._engine == "opensearch" else ""
+        return f"{prefix}{self._running.url}/whorl"
+
+    def start(self) -> None:
+        is_new = self._running is None
+        if self._engine == "solr":
+            cores = {"whorl": configset_directory()}
+            cache = Settings.load().solr_cache
+            self._running = start_standalone(self._folder, cores, port=self._port, heap="1g", cache=cache)
+        else:
+            self._running = start_opensearch(self._folder, port=self._port, heap="1g")
+        self._port = int(self._running.url.rpartition(":")[2].partition("/")[0])
+        if is_new and self._engine == "opensearch":
+            with contextlib.closing(IndexClient(self.store)) as client:
+                create(client, SourceNames(), 1, 0)
+        until_it_answers(self._count)
+
+    def kill(self) -> None:
+        assert self._running is not None
+        watcher = self._running.process
+        # What is started is a program that watches the server, and would end it gently.
+        children = Path(f"/proc/{watcher.pid}/task/{watcher.pid}/children").read_text(encoding="ascii").split()
+        for each in [*map(int, children), watcher.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        watcher.wait()
+
+    def _count(self) -> None:
+        with open_store(self.store) as store:
+            store.count()
+
+    def __enter__(self) -> SearchServer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._running is not None:
+            self._running.stop()
+
+
+@contextlib.contextmanager
+def served(engine: str, folder: Path) -> Iterator[tuple[str, Service, Server]]:
+    """Give the name of an empty store, a service over it that has not begun, and what is killed under it.
+
+    An embedded store is in the service's own process: that is what is killed then.
+    """
+    with contextlib.ExitStack() as stack:
+        if engine == "embedded":
+            service = Service(str(folder / "store"), folder)
+            stack.callback(service.__exit__)
+            yield str(folder / "store"), service, service
+            return
+        server = stack.enter_context(SearchServer(engine, folder / engine))
+        service = Service(server.store, folder)
+        stack.callback(service.__exit__)
+        yield server.store, service, server
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def until_it_answers(ask: Callable[[], object]) -> None:
+    """Ask until there is an answer instead of an exception.
+
+    Raises:
+        Exception: The last one, after a minute.
+    """
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while True:
+        try:
+            ask()
+        except Exception:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
