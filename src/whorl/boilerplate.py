@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -45,11 +45,17 @@ class Frequencies:
     engine: Engine
     scheme: PassageScheme
     limit: int
+    _known: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def is_common(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Return which numbers of passages are common; bool array of the same shape."""
         distinct, inverse = np.unique(numbers, return_inverse=True)
-        counts = np.array(self.engine.passage_counts(distinct.tolist()), np.int64)
+        wanted = distinct.tolist()
+        # Texts that are compared with one another have many passages in common.
+        unknown = [each for each in wanted if each not in self._known]
+        if unknown:
+            self._known.update(zip(unknown, self.engine.passage_counts(unknown), strict=True))
+        counts = np.array([self._known[each] for each in wanted], np.int64)
         is_common: npt.NDArray[np.bool_] = counts[inverse] > self.limit
         return is_common
 
@@ -106,7 +112,9 @@ def _mark_runs(
     marked |= np.cumsum(edges[:-1]) > 0
 
 
-def commons(engine: Engine, above: str | None, texts: Sequence[str] = ()) -> Commons | None:
+def commons(
+    engine: Engine, above: str | None, texts: Sequence[str] = (), *, is_ignored: bool = False
+) -> Commons | None:
     """Return what tells the common words of texts; None where neither a line nor boilerplate is named.
 
     Args:
@@ -114,10 +122,14 @@ def commons(engine: Engine, above: str | None, texts: Sequence[str] = ()) -> Com
         above: What stands in more documents is common: a number of documents ("50"), or a share of all ("1%", of which
             at least `LEAST_DOCUMENTS` are taken); None where only `texts` count.
         texts: Boilerplate.
+        is_ignored: Whether what is common is to count for nothing.
 
     Raises:
-        ParameterError: It is neither, or the store keeps no passages.
+        ParameterError: It is neither, or the store keeps no passages; or what is common is ignored, and nothing says
+            what that is.
     """
+    if is_ignored and above is None and not texts:
+        raise ParameterError("ignore_common leaves out what is common; say what is, by common_above or boilerplate")
     named = named_commons(texts, engine.scheme)
     if above is None:
         return named if texts else None

@@ -5,15 +5,16 @@ str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TypeAlias, TypedDict
 
-from whorl.boilerplate import commons
+from whorl.arrays import chunks
+from whorl.boilerplate import Commons
 from whorl.collapse import collapsed_page
-from whorl.context import trace
+from whorl.context import require_time, trace
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import shared_tokens
@@ -44,14 +45,17 @@ from whorl.planning.resolve import resolve
 from whorl.similar.hits import Similar, SimilarPlan, Verified
 from whorl.similar.measured import Measured, measure
 from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, Question
-from whorl.similar.rest import rests
-from whorl.similar.search import SimilarSearch, choose, find_similar, look_ups, search_for, verify
+from whorl.similar.rest import MOST_CHARACTERS, rests
+from whorl.similar.search import SimilarSearch, choose, find_similar, look_ups, search_for, search_of_rest, verify
 from whorl.similar.sources import Sources
+from whorl.snippets import Snippet, snippet, word_clauses
 
 #: The types of values that a field is sorted by, the first that it has; some numbers are whole, some are not.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
 #: The deepest hit that can be asked for; engines sort everything before it.
 MAX_DEPTH = 1_000_000
+#: Texts fetched in one request to show where words stand.
+_TEXTS_AT_ONCE = 25
 #: A query that chooses, or several of which any is to match.
 Filter: TypeAlias = str | Sequence[str]
 
@@ -64,6 +68,9 @@ class Reading(TypedDict, total=False):
     metric: Metric | str
     conventions: Conventions
     filters: Iterable[Filter]
+    common_above: str | None
+    boilerplate: Sequence[str]
+    ignore_common: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,10 @@ class QueryReader:
             raise ParameterError(f"field {key.field!r} holds words, which have no order; sort by one with whole values")
         return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
 
+    def content_places(self) -> Collection[str]:
+        """Return what the engine calls the field of the documents' texts."""
+        return set((self._engine.fields().named("TEXT", self._names) or {}).values())
+
     def require_page(self, start: int, rows: int) -> None:
         """Raise ParameterError unless there can be a page of so many rows at such a place."""
         if not 0 <= start <= MAX_DEPTH:
@@ -156,12 +167,19 @@ class PreparedQuery:
         filters: Queries that choose and score nothing; or one.
         metric: What the overlap of a FINGERPRINT is a share of, if it means what `Store.similar` finds; None if it
             means the tokens and bands that Alfresco and Solr count.
+        ignored: Tells what counts for nothing in what it finds; None where everything counts.
     """
 
     def __init__(
-        self, reader: QueryReader, sources: Sources, query: str, filters: Iterable[Filter], metric: Metric | str | None
+        self,
+        reader: QueryReader,
+        sources: Sources,
+        query: str,
+        filters: Iterable[Filter],
+        metric: Metric | str | None,
+        ignored: Commons | None = None,
     ) -> None:
-        self._reader, self._sources, self._metric = reader, sources, metric
+        self._reader, self._sources, self._metric, self._ignored = reader, sources, metric, ignored
         self._engine, self._length = sources.engine, len(query)
         plan, warnings = reader.query(query)
         self._references = tuple(references(plan))
@@ -244,6 +262,22 @@ class PreparedQuery:
         }
         return {each: replace(told, estimate=exact.get(each, told.estimate)) for each, told in measured.items()}
 
+    def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
+        """Yield hits that have words of the query in their texts, and where these stand.
+
+        Hits without a stored text are left out, and so are the last ones where all together are too long.
+        """
+        clauses = word_clauses(self._plan, self._reader.content_places())
+        characters, profile = 0, self._engine.scheme.profile
+        for some in chunks(dict.fromkeys(ids) if clauses else (), lambda _: 1, _TEXTS_AT_ONCE):
+            if characters >= MOST_CHARACTERS:
+                break
+            for document_id, text in self._engine.texts(some).items():
+                require_time()
+                characters += len(text)
+                if shown := snippet(text, clauses, profile):
+                    yield document_id, shown
+
     def explain(self, *, start: int = 0, rows: int = 10) -> Explanation:
         """Return what a search would do."""
         if self._metric is None or not any(isinstance(leaf, FingerprintClause) for leaf in leaves(self._plan)):
@@ -303,7 +337,7 @@ class PreparedQuery:
         key = (clause.reference, question)
         if key not in self._searches:
             try:
-                self._searches[key] = search_for(self._sources, clause.reference, question)
+                self._searches[key] = _search_for(self._sources, clause.reference, question, self._ignored)
             except ParameterError as error:
                 self._searches[key] = str(error)
         return self._searches[key]
@@ -331,55 +365,65 @@ class PreparedSimilar:
         reference: The source: a document, or the name of a text given beside.
         question: What is to be found.
         only: A query: others than the documents that it matches are no hits; None for no such filter.
+        commons: Tells what is common; None where nobody has said what that is.
+        ignore_common: Whether what is common counts for nothing.
     """
 
     def __init__(
-        self, reader: QueryReader, sources: Sources, reference: str, question: Question, only: str | None
+        self,
+        reader: QueryReader,
+        sources: Sources,
+        reference: str,
+        question: Question,
+        only: str | None,
+        commons: Commons | None = None,
+        *,
+        ignore_common: bool = False,
     ) -> None:
         self._reader, self._engine, self._length = reader, sources.engine, len(only or "")
         self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
-        self._search = search_for(sources, reference, question)
+        self._search = _search_for(sources, reference, question, commons if ignore_common else None)
+        self._commons, self._ignores_common = commons, ignore_common
 
     @property
     def plan(self) -> SimilarPlan:
         """How candidates are found, and what is promised."""
         return self._search.plan
 
-    def search(
-        self,
-        *,
-        start: int = 0,
-        rows: int = 10,
-        exact: bool = False,
-        common_above: str | None = None,
-        boilerplate: Sequence[str] = (),
-    ) -> Similar:
+    def search(self, *, start: int = 0, rows: int = 10, exact: bool = False) -> Similar:
         """Return one page of hits.
 
         Args:
             start: Hits to leave out before the page, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
             exact: Whether the texts of the hits on the page are compared whole; else their numbers are estimates from
-                sketches, with intervals.
-            common_above: What stands in more documents is common: "50", or "1%" of all. The texts of the hits on the
-                page are then compared without it as well.
-            boilerplate: Texts that are common, too.
+                sketches, with intervals. Where it was told what is common, the texts are compared without that in any
+                case.
 
         Raises:
             ParameterError: There is no such page.
         """
         self._reader.require_page(start, rows)
-        tells_common = commons(self._engine, common_above, boilerplate)
         page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
         trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
-        if tells_common is None:
+        if self._commons is None:
             return page
-        left = rests(self._engine, self._search.source, [found.hit.id for found in page.found], tells_common)
-        return replace(page, rests=left.by_id, warnings=(*page.warnings, *left.warnings))
+        page = replace(page, tells_common=True)
+        if self._ignores_common:
+            return page
+        left = rests(self._engine, self._search.source, [found.hit.id for found in page.found], self._commons)
+        found = tuple(replace(each, rest=left.by_id.get(each.hit.id)) for each in page.found)
+        return replace(page, found=found, warnings=(*page.warnings, *left.warnings))
 
     def request(self) -> Mapping[str, object]:
         """Return what the engine is asked for candidates, as JSON values; nothing is searched."""
         return self._engine.explain(look_ups(self._search, self._filter.root), start=0, rows=self._search.at_once)
+
+
+def _search_for(sources: Sources, reference: str, question: Question, ignored: Commons | None) -> SimilarSearch:
+    if ignored is None:
+        return search_for(sources, reference, question)
+    return search_of_rest(sources, reference, question, ignored)
 
 
 def _unpromised(search: SimilarSearch) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Self, Unpack
 
 from whorl.boilerplate import commons
 from whorl.engine.protocol import Engine
-from whorl.errors import DocumentError
+from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.passages import Comparison, compare_words, words_of
 from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
@@ -19,7 +19,7 @@ from whorl.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, 
 from whorl.query.limits import QueryLimits
 from whorl.settings.settings import MAX_ROWS
 from whorl.similar.hits import Similar
-from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, ask
+from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarOptions, ask
 from whorl.similar.sources import Sources, stored_texts
 from whorl.sources.question import SourcesOptions, sources_of
 from whorl.sources.result import Attribution
@@ -88,6 +88,9 @@ class Store:
         metric: Metric | str = Metric.JACCARD,
         conventions: Conventions = Conventions(),  # noqa: B008 - frozen
         filters: Iterable[Filter] = (),
+        common_above: str | None = None,
+        boilerplate: Sequence[str] = (),
+        ignore_common: bool = False,
     ) -> PreparedQuery:
         """Read a query once, to search with it, to count, to measure what hits share with its source, or to explain it.
 
@@ -100,14 +103,21 @@ class Store:
             metric: What the overlap of a calibrated FINGERPRINT is a share of, as in `similar`.
             conventions: What the query and the filters leave unsaid.
             filters: Queries that choose and score nothing, or one; of several in one, any is to match.
+            common_above: As in `sources`, where what is common is ignored.
+            boilerplate: Likewise.
+            ignore_common: Whether a calibrated FINGERPRINT finds what shares enough of what is not common.
 
         Raises:
             QueryError: The query cannot be run; the message shows the place.
-            ParameterError: There is no such metric.
+            ParameterError: There is no such metric; or common text is to be ignored, and nothing says what that is or
+                the FINGERPRINTs are not calibrated.
         """
         chosen = metric_named(metric, METRICS)
+        if ignore_common and not calibrated:
+            raise ParameterError("ignore_common means nothing for tokens and bands; ask for calibrated FINGERPRINTs")
+        common = commons(self.engine, common_above, boilerplate, is_ignored=True) if ignore_common else None
         sources = Sources(self.engine, _given(source))
-        return PreparedQuery(self._reader(conventions), sources, query, filters, chosen if calibrated else None)
+        return PreparedQuery(self._reader(conventions), sources, query, filters, chosen if calibrated else None, common)
 
     def search(
         self,
@@ -151,6 +161,9 @@ class Store:
         threshold: Percent = DEFAULT_THRESHOLD * 100,
         recall: Percent = DEFAULT_RECALL * 100,
         only: str | None = None,
+        common_above: str | None = None,
+        boilerplate: Sequence[str] = (),
+        ignore_common: bool = False,
     ) -> PreparedSimilar:
         """Make a calibrated search ready once, to search with it or to explain it.
 
@@ -162,39 +175,42 @@ class Store:
             threshold: In percent, above 0, at most 100; up to 1 a fraction, as in FINGERPRINT.
             recall: How many of a hundred documents just at the threshold are to be found; as a threshold is given.
             only: A query in the query language: others than these are no hits.
+            common_above: As in `sources`: what hits share without common text is told as well, and what is told of the
+                hits of a page takes their texts.
+            boilerplate: Likewise.
+            ignore_common: Whether threshold, order and number of hits count what is not common alone.
 
         Raises:
             UnknownDocumentError: The store has no such document.
-            ParameterError: A number is out of its range.
+            ParameterError: A number is out of its range; or common text is to be ignored, and nothing says what that
+                is, or it cannot be told here.
             QueryError: The query of `only` cannot be run.
         """
         question = ask(metric, threshold, recall)
         sources = Sources(self.engine, {} if source is None else {reference: source})
-        return PreparedSimilar(self._reader(), sources, reference, question, only)
+        common = commons(self.engine, common_above, boilerplate, is_ignored=ignore_common)
+        return PreparedSimilar(self._reader(), sources, reference, question, only, common, ignore_common=ignore_common)
 
     def similar(
         self,
         reference: str = SOURCE,
         *,
-        source: str | None = None,
-        metric: Metric | str = Metric.JACCARD,
-        threshold: Percent = DEFAULT_THRESHOLD * 100,
-        recall: Percent = DEFAULT_RECALL * 100,
-        only: str | None = None,
         exact: bool = False,
         start: int = 0,
         rows: int = 10,
-        common_above: str | None = None,
-        boilerplate: Sequence[str] = (),
+        **options: Unpack[SimilarOptions],
     ) -> Similar:
         """Return one page of the documents that share content with a source: found as asked, verified and measured.
 
-        Args are those of `prepare_similar`, of the `search` of what it returns, and, for what is common, of `sources`.
+        Args:
+            reference: As in `prepare_similar`.
+            exact: Whether the texts of the hits on the page are compared whole; else their numbers are estimates from
+                sketches, with intervals.
+            start: Hits to leave out before the page, 0 to 1,000,000.
+            rows: Hits on the page, 0 to 10,000.
+            options: The other arguments of `prepare_similar`.
         """
-        prepared = self.prepare_similar(
-            reference, source=source, metric=metric, threshold=threshold, recall=recall, only=only
-        )
-        return prepared.search(start=start, rows=rows, exact=exact, common_above=common_above, boilerplate=boilerplate)
+        return self.prepare_similar(reference, **options).search(start=start, rows=rows, exact=exact)
 
     def sources(
         self,

@@ -131,7 +131,11 @@ def test_a_filter_stays_a_filter(folder: Path) -> None:
     assert hits(similar(folder, *asked, "zzz OR kind:passa")) == ["passage"]
 
 
-@pytest.mark.parametrize("option", [("--metric", "contains"), ("--metric", "jaccard"), ("--exact",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "option",
+    [("--metric", "contains"), ("--metric", "jaccard"), ("--exact",), ("--ignore-common",)],
+    ids=" ".join,
+)
 def test_options_that_mean_nothing_with_the_stock_plan(folder: Path, option: tuple[str, ...]) -> None:
     """
     They are refused, not ignored.
@@ -216,3 +220,18 @@ def test_what_calibrated_fingerprints_find_is_told(folder: Path, command: tuple[
         assert f"find documents that share at least {share} % of what both have together" in result.stdout
         assert f"at least {recall} of 100 documents just at the threshold are found" in result.stdout
     assert result.stdout.count("FINGERPRINT of 'whole':\n") == 2
+
+
+def test_common_text_counts_for_nothing(folder: Path, tmp_path: Path) -> None:
+    """
+    What stands in a file that is named is no hit any more; where nothing is named the line is 1%, for which the store
+    has to keep passages.
+    """
+    form = tmp_path / "form.txt"
+    form.write_text(texts()["whole"], encoding="utf-8")
+    assert hits(similar(folder, "whole", "--threshold", "10", "--json", "--boilerplate", str(form))) != []
+    ignored = similar(folder, "whole", "--threshold", "10", "--boilerplate", str(form), "--ignore-common")
+    assert ignored.exit_code == 0
+    assert "0 documents; all of the source is common, so nothing is left to look for" in ignored.stdout
+    usual = similar(folder, "whole", "--ignore-common")
+    assert (usual.exit_code, "keeps none of all its documents" in usual.stderr) == (2, True)

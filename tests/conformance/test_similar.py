@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from whorl import Document, Store
+from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.words.tokenizer import tokens
 
 METRICS = ("jaccard", "a_in_b", "b_in_a")
@@ -111,3 +112,28 @@ def test_within_other_queries(store: Store) -> None:
     assert {hit.id for hit in without.hits} == {each.hit.id for each in alone.found}
     missing = store.search("FINGERPRINT:nosuch_20_95", calibrated=True)
     assert (missing.total, "'nosuch'" in missing.warnings[0]) == (0, True)
+
+
+def test_without_what_is_common(store: Store, embedded_store: Store, collection: list[Document]) -> None:
+    """
+    Where the first half of a text counts for nothing, the threshold is one of what else two texts share, as their
+    comparison has it.
+    """
+    text = store.texts(["f4-0"])["f4-0"]
+    half = text[: len(text) // 2]
+    others = [each.id for each in collection if each.text and each.id != "f4-0"]
+    rests = {other: embedded_store.compare("f4-0", other, boilerplate=[half]).rest for other in others}
+    for metric in METRICS:
+        page = store.similar("f4-0", metric=metric, threshold=30, rows=ROWS, boilerplate=[half], ignore_common=True)
+        # Of documents of which less is left in the source, not all are found.
+        least = 20 if metric == "b_in_a" else 1
+        enough = {
+            name
+            for name, rest in rests.items()
+            if rest and rest.shares.by(Metric(metric)) >= 0.3 and rest.shared_shingles >= least
+        }
+        assert enough
+        told = {found.hit.id: found.rest for found in page.found}
+        assert {name: told.get(name) for name in enough} == {name: rests[name] for name in enough}
+        assert all(rest == rests[name] for name, rest in told.items())
+        assert enough < {found.hit.id for found in store.similar("f4-0", metric=metric, threshold=5, rows=ROWS).found}

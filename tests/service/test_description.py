@@ -36,6 +36,7 @@ ROUTES = {
     ("post", "/api/similar"),
     ("post", "/api/sources"),
     ("post", "/api/passages"),
+    ("post", "/api/snippets"),
     ("get", "/api/store"),
     ("get", "/api/documents"),
     ("post", "/api/documents"),

@@ -14,8 +14,10 @@ from whorl.boilerplate import named_commons
 from whorl.cli.render.console import console
 from whorl.cli.render.similar import similar_table
 from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.passages import Rest
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.similar import rest
+from whorl.similar.hits import Similar
 from whorl.similar.rest import rests
 from whorl.similar.sources import Source
 from whorl.wire.numbers import percent
@@ -38,17 +40,22 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
+def rests_of(page: Similar) -> dict[str, Rest]:
+    return {found.hit.id: found.rest for found in page.found if found.rest is not None}
+
+
 def test_as_a_comparison(store: Store) -> None:
     """
     All forms are alike; without the form only one hit shares anything, as much as the comparison of the two says.
     """
     page = store.similar("one", threshold=20, rows=50, common_above="15")
     assert len(page.found) == 19
-    assert page.rests is not None
-    assert page.rests["two"] == store.compare("one", "two", common_above="15").rest
-    assert page.rests["two"].shares.a_in_b > 0.5
-    assert max(each.shares.a_in_b for name, each in page.rests.items() if name != "two") == 0
-    assert store.similar("one", threshold=20).rests is None
+    told = rests_of(page)
+    assert told["two"] == store.compare("one", "two", common_above="15").rest
+    assert told["two"].shares.a_in_b > 0.5
+    assert max(each.shares.a_in_b for name, each in told.items() if name != "two") == 0
+    plain = store.similar("one", threshold=20)
+    assert (plain.tells_common, rests_of(plain)) == (False, {})
 
 
 def test_a_text_and_named_boilerplate(store: Store) -> None:
@@ -56,8 +63,7 @@ def test_a_text_and_named_boilerplate(store: Store) -> None:
     A source that is not in the store, and a form that is named.
     """
     page = store.similar(source=" ".join([*FORM, *SHARED]), threshold=20, boilerplate=[" ".join(FORM)])
-    assert page.rests is not None
-    assert {name for name, each in page.rests.items() if each.shared_shingles} == {"one", "two"}
+    assert {name for name, each in rests_of(page).items() if each.shared_shingles} == {"one", "two"}
 
 
 def test_what_cannot_be_known(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +92,7 @@ def test_in_a_terminal_and_as_json(store: Store) -> None:
     printer = console()
     with printer.capture() as shown:
         printer.print(similar_table(page))
-    assert page.rests is not None
-    assert f"({percent(page.rests['two'].shares.a_in_b)})" in shown.get()
+    assert f"({percent(rests_of(page)['two'].shares.a_in_b)})" in shown.get()
     hits = cast(list[dict[str, Any]], similar_values(page)["hits"])
     assert [hit["without_common"]["a_in_b"] > 0.5 for hit in hits] == [True]
     plain = cast(list[dict[str, Any]], similar_values(store.similar("one", threshold=20, rows=1))["hits"])

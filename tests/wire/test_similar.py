@@ -46,6 +46,7 @@ def test_a_page() -> None:
         "threshold": 0.5,
         "recall": 0.95,
         "promised": True,
+        "ignore_common": False,
         "source_shingles": 20,
         "total": 9,
         "total_is_exact": False,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.cli.options import BOILERPLATE, ID_COLUMN, TEXT_COLUMN, require_writable, written_file
+from whorl.cli.options import BOILERPLATE, ID_COLUMN, IGNORE_COMMON, TEXT_COLUMN, require_writable, written_file
 from whorl.errors import ParameterError, WhorlError, without_login
 
 if TYPE_CHECKING:
@@ -127,12 +127,7 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     help="Tell apart what stands in more of the documents than this: a number (50) or a share (1%).",
 )
 @BOILERPLATE
-@click.option(
-    "--ignore-common",
-    is_flag=True,
-    help="What is not common alone makes duplicates: by --common-above, 1% where neither that nor --boilerplate is "
-    "given.",
-)
+@IGNORE_COMMON
 @click.option(
     "--shingle",
     type=click.IntRange(1, 999),

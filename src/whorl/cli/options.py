@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
+from whorl.boilerplate import DEFAULT_ABOVE
 from whorl.errors import ParameterError
 
 STORE = click.option(
@@ -64,6 +65,18 @@ BOILERPLATE = click.option(
     multiple=True,
     help="Tell apart what stands in this file as well; can be given several times.",
 )
+
+
+IGNORE_COMMON = click.option(
+    "--ignore-common",
+    is_flag=True,
+    help="Only what is not common counts: by --common-above, 1% where neither that nor --boilerplate is given.",
+)
+
+
+def line_or_usual(above: str | None, boilerplate: Sequence[str], *, is_ignored: bool) -> str | None:
+    """Return the line above which text is common: as named, or the usual one where it is ignored and none is."""
+    return DEFAULT_ABOVE if is_ignored and above is None and not boilerplate else above
 
 
 def require_writable(target: Path) -> None:

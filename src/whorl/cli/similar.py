@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import click
 
-from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, EXPLAIN, ROWS, START, STORE
+from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, EXPLAIN, IGNORE_COMMON, ROWS, START, STORE, line_or_usual
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.similar import similar_table
 from whorl.cli.search import show_page
@@ -42,6 +42,7 @@ from whorl.wire.text import counted, printable
 @click.option("--recall", default="95", show_default=True, metavar="PERCENT", help="How many are to be found.")
 @COMMON_ABOVE
 @BOILERPLATE
+@IGNORE_COMMON
 @click.option("--exact", is_flag=True, help="Compare the texts of the hits shown whole, instead of sketches.")
 @click.option("--filter", "only", metavar="QUERY", help="Only documents that this query matches.")
 @click.option(
@@ -65,6 +66,7 @@ def similar(
     recall: str,
     common_above: str | None,
     boilerplate_files: tuple[str, ...],
+    ignore_common: bool,
     exact: bool,
     only: str | None,
     plan: str,
@@ -77,13 +79,16 @@ def similar(
 
     Every hit is verified and shown with three percentages: the shingles that both have, of all that either has
     (jaccard), of those of the source (A in B), and of its own (B in A); estimates have the ends of their 95 % intervals
-    beside them.
+    beside them. Where it is told what is common, the shares without that stand in brackets; with --ignore-common these
+    are what counts.
     """
     if sum(each is not None for each in (document, text, file)) != 1:
         raise ParameterError("name one source: an ID, --text or --file")
-    if plan == "stock" and (metric is not None or exact or common_above or boilerplate_files):
-        option = "--common-above" if common_above else "--boilerplate" if boilerplate_files else "--exact"
-        option = option if metric is None else f"--metric {metric}"
+    calibrated = {
+        f"--metric {metric}": metric, "--exact": exact, "--common-above": common_above,
+        "--boilerplate": boilerplate_files, "--ignore-common": ignore_common,
+    }  # fmt: skip
+    if plan == "stock" and (option := next((name for name, given in calibrated.items() if given), None)):
         raise ParameterError(f"{option} means nothing with --plan stock, which counts tokens; leave one of the two out")
     name = SOURCE if document is None else document
     read = "-" if text == "-" else file
@@ -95,12 +100,19 @@ def similar(
             show_page(query, stock, start=start, rows=rows, as_json=as_json, explained=explained)
             return
         prepared = opened.prepare_similar(
-            name, source=source, metric=metric or "jaccard", threshold=threshold, recall=recall, only=only
+            name,
+            source=source,
+            metric=metric or "jaccard",
+            threshold=threshold,
+            recall=recall,
+            only=only,
+            common_above=line_or_usual(common_above, boilerplate_files, is_ignored=ignore_common),
+            boilerplate=[source_text(name) for name in boilerplate_files],
+            ignore_common=ignore_common,
         )
         if explained:
             click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
-        boilerplate = [source_text(name) for name in boilerplate_files]
-        page = prepared.search(start=start, rows=rows, exact=exact, common_above=common_above, boilerplate=boilerplate)
+        page = prepared.search(start=start, rows=rows, exact=exact)
     if as_json:
         click.echo(json_text(similar_values(page)))
         return

@@ -9,8 +9,15 @@ from pathlib import Path
 
 import click
 
-from whorl.boilerplate import DEFAULT_ABOVE
-from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, STORE, require_writable, written_file
+from whorl.cli.options import (
+    BOILERPLATE,
+    COMMON_ABOVE,
+    IGNORE_COMMON,
+    STORE,
+    line_or_usual,
+    require_writable,
+    written_file,
+)
 from whorl.cli.render.comparison import is_file, read_file
 from whorl.cli.render.console import console, progress_bar
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
@@ -39,11 +46,7 @@ from whorl.wire.text import printable
 @click.option("--except", "except_for", metavar="QUERY", help="Leave out the documents that this query matches.")
 @COMMON_ABOVE
 @BOILERPLATE
-@click.option(
-    "--ignore-common",
-    is_flag=True,
-    help="Account for what is not common alone: by --common-above, 1% where neither that nor --boilerplate is given.",
-)
+@IGNORE_COMMON
 @click.option(
     "--without",
     multiple=True,
@@ -102,8 +105,6 @@ def sources(
         require_writable(report_file)
     given = read_file(named) if is_file(named) else None
     boilerplate = [read_file(name).text for name in boilerplate_files]
-    if ignore_common and common_above is None and not boilerplate:
-        common_above = DEFAULT_ABOVE
     with open_store(store, create=False) as opened, _progress() as progress:
         try:
             found = opened.sources(
@@ -113,7 +114,7 @@ def sources(
                 min_words=min_words,
                 except_for=except_for,
                 most_read=most_read,
-                common_above=common_above,
+                common_above=line_or_usual(common_above, boilerplate, is_ignored=ignore_common),
                 boilerplate=boilerplate,
                 ignore_common=ignore_common,
                 without=without,

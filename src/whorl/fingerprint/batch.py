@@ -237,6 +237,20 @@ def text_hashes(text: str, scheme: Scheme) -> _Row:
     return sorted_distinct([sorted_distinct([numbered(piece, 0)[0]]) for piece in murmur])
 
 
+def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
+    """Return the hash of each shingle of a text in its order, by which `text_hashes` and sketches know it.
+
+    Args:
+        words: Those of the text, folded, in order.
+        scheme: What shingles are.
+
+    Returns:
+        uint64 array of shape (max(len(words) - shingle_size + 1, 0),).
+    """
+    murmur = [*murmur_pieces([join(words)], scheme.shingle_size)]
+    return numbered(murmur[0], 0)[0] if murmur else _NO_HASHES
+
+
 def _plain(texts: Sequence[str], scheme: Scheme, parts: Parts) -> list[Hashed]:
     """Return the results by the plain route."""
     if len(texts) == 1 and parts == Parts.MINIMA:  # piece by piece, however long it is

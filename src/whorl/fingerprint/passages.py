@@ -254,9 +254,7 @@ def _rest(of_a: TextWords, of_b: TextWords, a: _Numbers, b: _Numbers, size: int,
     kinds = 1 + int(max(a.max(initial=-1), b.max(initial=-1)))
     is_common = np.zeros(kinds, np.bool_)
     for shingles, words in ((a, common.a), (b, common.b)):
-        # Common words up to each place: a shingle is common if all of its own are.
-        before = np.append(0, np.cumsum(words, dtype=np.int64))
-        is_common[shingles[before[size:] - before[:-size] == size] if shingles.size else shingles] = True
+        is_common[shingles[common_shingles(words, size)]] = True
     has_a, has_b = (np.bincount(each, minlength=kinds) > 0 for each in (a, b))
     left_a, left_b = has_a & ~is_common, has_b & ~is_common
     return Rest(
@@ -269,6 +267,21 @@ def _rest(of_a: TextWords, of_b: TextWords, a: _Numbers, b: _Numbers, size: int,
         shared_shingles=int(np.count_nonzero(left_a & left_b)),
         words_a=common.a,
     )
+
+
+def common_shingles(is_common: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
+    """Return which shingles of a text have no words but common ones.
+
+    Args:
+        is_common: Which words are common; bool array of shape (words,).
+        size: Words in a shingle.
+
+    Returns:
+        bool array of shape (max(words - size + 1, 0),).
+    """
+    before = np.append(0, np.cumsum(is_common, dtype=np.int64))
+    whole: npt.NDArray[np.bool_] = before[size:] - before[: max(0, before.size - size)] == size
+    return whole
 
 
 def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:

@@ -28,6 +28,7 @@ from whorl.service.routes.page import page_routes
 from whorl.service.routes.passages import passages_routes
 from whorl.service.routes.search import search_routes
 from whorl.service.routes.similar import similar_routes
+from whorl.service.routes.snippets import snippets_routes
 from whorl.service.routes.sources import sources_routes
 from whorl.service.routes.store import store_routes
 from whorl.service.routes.text import text_routes
@@ -98,6 +99,7 @@ def create_app(
     app.include_router(text_routes(settings.file_limits))
     app.include_router(compare_routes(store))
     app.include_router(passages_routes(store))
+    app.include_router(snippets_routes(store))
     app.include_router(duplicates_routes(store, jobs, is_read_only=settings.is_read_only))
     app.include_router(page_routes())
     app.include_router(alfresco_routes(store, access))

@@ -12,7 +12,7 @@ from whorl.fingerprint.minhash.codec import integers
 from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from
 from whorl.model import Hit
 from whorl.planning.build import BoundNode, BoundPlan, SharedTokens
-from whorl.similar.hits import Batch, Found, scored
+from whorl.similar.hits import Batch, Found, Settled, scored
 from whorl.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.similar.question import Question
 from whorl.similar.sources import Source
@@ -72,9 +72,9 @@ class MinHashSearch:
         fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
         return Batch(page.total, tuple(hit.id for hit in page.hits), tuple(self._judged(fresh)), page.warnings)
 
-    def settled(self, kept: list[Found]) -> list[Found]:
+    def settled(self, kept: list[Found]) -> Settled:
         """Return the hits of all batches as they are: of estimates as wide as these too many would have to be read."""
-        return kept
+        return Settled(kept)
 
     def _judged(self, hits: list[Hit]) -> list[Found]:
         signatures = self.engine.signatures(dict.fromkeys((hit.id for hit in hits), False)) if hits else {}

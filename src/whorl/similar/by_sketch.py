@@ -20,8 +20,8 @@ from whorl.fingerprint.statistics.estimate import estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit
 from whorl.planning.build import Bool, BoundNode, BoundPlan, SketchTokens
-from whorl.similar.hits import Batch, Found, scored
-from whorl.similar.plan import Branch, SketchPlan, make_plan
+from whorl.similar.hits import Batch, Found, Settled, scored
+from whorl.similar.plan import BUDGET_OF_TWO_PHASES, Branch, SketchPlan, make_plan
 from whorl.similar.question import Question
 from whorl.similar.sources import Source
 from whorl.similar.whole_text import Reader
@@ -44,9 +44,18 @@ class SketchSearch:
         source: What they are compared with.
         sketch: Its sketch.
         question: What is to be found.
+        budget: Tokens of a branch, as in `make_plan`.
     """
 
-    def __init__(self, engine: Engine, source: Source, sketch: Sketch, question: Question) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        source: Source,
+        sketch: Sketch,
+        question: Question,
+        budget: int = BUDGET_OF_TWO_PHASES,
+    ) -> None:
+        self._budget = budget
         self.engine, self.source, self.question, self._sketch = engine, source, question, sketch
         # Documents that contain the source may have any size: those larger than there are need no promise.
         self._largest = engine.largest_size() if question.metric is Metric.A_IN_B else None
@@ -62,6 +71,7 @@ class SketchSearch:
             question.metric,
             question.threshold,
             question.recall,
+            budget=self._budget,
             asks=asks,
             costs=costs,
             largest_size=self._largest,
@@ -144,6 +154,6 @@ class SketchSearch:
             for place, estimate in zip(at.tolist(), estimates, strict=True)
         ]
 
-    def settled(self, kept: list[Found]) -> list[Found]:
+    def settled(self, kept: list[Found]) -> Settled:
         """Return the hits of all batches, those that their sketches leave open by their texts, as far as means go."""
-        return list(self._reader.settled(kept))
+        return Settled(list(self._reader.settled(kept)))

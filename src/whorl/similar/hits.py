@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -12,9 +12,11 @@ from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.model import Hit
 from whorl.similar.minhash_plan import MinHashPlan
 from whorl.similar.plan import SketchPlan
+from whorl.similar.rest_plan import RestPlan
 
-#: How candidates are found: by their sketches, or where there are none by their MinHash tokens.
-SimilarPlan: TypeAlias = SketchPlan | MinHashPlan
+#: How candidates are found: by their sketches, or where there are none by their MinHash tokens; and where common text
+#: counts for nothing.
+SimilarPlan: TypeAlias = SketchPlan | MinHashPlan | RestPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +26,13 @@ class Found:
     Args:
         hit: The document; its score is the percentage of the metric asked for.
         estimate: What the two have in common, each share with its 95 % interval.
+        rest: What they have in common without what is common; None where nobody has told what that is, or the texts
+            were not read.
     """
 
     hit: Hit
     estimate: Estimate
+    rest: Rest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,19 @@ class Batch:
     ids: tuple[str, ...]
     kept: tuple[Found, ...]
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What is left of the hits of all batches.
+
+    Args:
+        kept: The hits.
+        unread: Candidates of which nothing is known, because their texts were not read.
+    """
+
+    kept: list[Found]
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +89,9 @@ class Verified:
     @property
     def projected(self) -> int:
         """How many hits there are, if the candidates that were not verified are like those that were."""
-        return len(self.kept) if self.is_whole else round(len(self.kept) * self.candidates / self.seen)
+        if self.is_whole or not self.seen:
+            return len(self.kept)
+        return round(len(self.kept) * self.candidates / self.seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +106,7 @@ class Similar:
         plan: What was asked and promised.
         candidates: Documents that the look-ups found.
         warnings: What the user should know beside the hits.
-        rests: What is left of the hits on this page without what is common, by their ids; None where nobody has told
-            what that is.
+        tells_common: Whether it was told what is common, so that hits have a `rest`.
     """
 
     total: int
@@ -96,7 +115,7 @@ class Similar:
     plan: SimilarPlan
     candidates: int
     warnings: tuple[str, ...] = ()
-    rests: Mapping[str, Rest] | None = None
+    tells_common: bool = False
 
 
 def scored(hit: Hit, estimate: Estimate, metric: Metric) -> Found:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict
 
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named
 
@@ -34,6 +35,19 @@ class Question:
 
     def __post_init__(self) -> None:
         metric_named(self.metric, METRICS)
+
+
+class SimilarOptions(TypedDict, total=False):
+    """What documents that share content with a source are looked for, as the arguments of `Store.prepare_similar`."""
+
+    source: str | None
+    metric: Metric | str
+    threshold: Percent
+    recall: Percent
+    only: str | None
+    common_above: str | None
+    boilerplate: Sequence[str]
+    ignore_common: bool
 
 
 def ask(metric: Metric | str, threshold: Percent, recall: Percent) -> Question:

@@ -9,7 +9,7 @@ from whorl.boilerplate import Commons
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.passages import CommonWords, Comparison, Rest, compare_words, words_of
-from whorl.similar.sources import Source
+from whorl.similar.sources import Source, text_of
 
 #: Texts fetched in one request; and no more are read once they have so many characters together.
 _TEXTS_AT_ONCE, MOST_CHARACTERS = 25, 20_000_000
@@ -37,9 +37,7 @@ def rests(engine: Engine, source: Source, ids: Sequence[str], commons: Commons) 
         ids: Of the documents.
         commons: Tells what is common.
     """
-    own = source.text
-    if own is None and source.document_id is not None:
-        own = engine.texts([source.document_id]).get(source.document_id)
+    own = text_of(engine, source)
     if own is None:
         return Rests({}, (f"{source.name!r} has no stored text, so nothing is known without what is common",))
     found: dict[str, Rest] = {}

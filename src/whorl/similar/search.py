@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from whorl.boilerplate import Commons
 from whorl.context import require_time, trace
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import text_hashes
 from whorl.planning.build import Bool, BoundNode, BoundPlan, Chosen, MatchAll, Nothing
 from whorl.similar.by_minhash import MinHashSearch
+from whorl.similar.by_rest import RestSearch
 from whorl.similar.by_sketch import SketchSearch
 from whorl.similar.hits import Found, Similar, Verified, best_first
 from whorl.similar.question import Question
 from whorl.similar.sources import Sources
 from whorl.similar.whole_text import Reader
 
-SimilarSearch: TypeAlias = SketchSearch | MinHashSearch
+SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | RestSearch
 
 
-def search_for(sources: Sources, reference: str, question: Question) -> SimilarSearch:
+def search_for(sources: Sources, reference: str, question: Question) -> SketchSearch | MinHashSearch:
     """Return the search for a question: by sketches, or in a store without any by MinHash tokens.
 
     Raises:
@@ -34,6 +36,16 @@ def search_for(sources: Sources, reference: str, question: Question) -> SimilarS
     if sketch is None:
         raise ParameterError(f"document {reference!r} has no sketch; 'whorl solr backfill' or indexing it adds one")
     return SketchSearch(engine, source, sketch, question)
+
+
+def search_of_rest(sources: Sources, reference: str, question: Question, commons: Commons) -> RestSearch:
+    """Return the search for a question about what is not common.
+
+    Raises:
+        UnknownDocumentError: The reference names nothing.
+        ParameterError: It names a document without a text, or the documents have no sketches.
+    """
+    return RestSearch(sources.engine, sources.source(reference), question, commons)
 
 
 def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
@@ -69,8 +81,9 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         seen.update(batch.ids)
         start += len(batch.ids)
     trace().verified += len(seen)
-    kept = search.settled(kept)
-    return Verified(tuple(best_first(kept)), total if seen else 0, len(seen), tuple(dict.fromkeys(warnings)))
+    settled = search.settled(kept)
+    known, found = len(seen) - settled.unread, tuple(best_first(settled.kept))
+    return Verified(found, total if seen else 0, known, tuple(dict.fromkeys(warnings)))
 
 
 def find_similar(

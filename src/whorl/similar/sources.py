@@ -145,6 +145,13 @@ class Sources:
         return {each: self._ids[each] for each in references}
 
 
+def text_of(engine: Engine, source: Source) -> str | None:
+    """Return the text of a source, None where the store has none of it."""
+    if source.document_id is None:
+        return source.text
+    return engine.texts([source.document_id]).get(source.document_id)
+
+
 def stored_texts(engine: Engine, references: Collection[str]) -> Mapping[str, str]:
     """Return the stored texts of the documents that references name, of those that there are, by the references."""
     ids = engine.resolve(references) if references else {}

@@ -16,7 +16,7 @@ from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.similar.hits import Found, best_first, exact_estimate, scored
 from whorl.similar.question import Question
-from whorl.similar.sources import Source
+from whorl.similar.sources import Source, text_of
 
 #: Texts that one search reads at most to settle what sketches leave open, and to have exact numbers on a page, where
 #: passages are compared; and the characters after which no more are read.
@@ -52,12 +52,6 @@ class Reader:
         self._characters += sum(map(len, texts.values()))
         return texts
 
-    def _own_text(self) -> str | None:
-        source = self._source
-        if source.document_id is None:
-            return source.text
-        return self._engine.texts([source.document_id]).get(source.document_id)
-
     # Hits of which the sketches leave open whether they are any.
 
     def settled(self, kept: list[Found]) -> Iterator[Found]:
@@ -84,7 +78,7 @@ class Reader:
     def _own_hashes(self) -> npt.NDArray[np.uint64] | None:
         """Return all hashes of the source, None where its text is not known."""
         if self._own is None:
-            text = self._own_text()
+            text = text_of(self._engine, self._source)
             self._own = None if text is None else text_hashes(text, self._engine.scheme)
         return self._own
 
@@ -124,7 +118,7 @@ class Reader:
             key=lambda found: (-found.estimate.high.by(metric), found.hit.id),
         )
         known = best_first(found for found in kept if found.estimate.is_exact)
-        own = self._own_text() if unread and end else None
+        own = text_of(self._engine, self._source) if unread and end else None
         if unread and end and own is None:
             return tuple(kept), [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
         without_text: list[Found] = []

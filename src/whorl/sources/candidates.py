@@ -23,8 +23,9 @@ from whorl.fingerprint.passages import TextWords
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.planning.build import Bool, BoundNode, MatchAll, Nothing
 from whorl.similar.expected import reach
-from whorl.similar.hits import Found, SimilarPlan
+from whorl.similar.hits import Found
 from whorl.similar.minhash_plan import MinHashPlan
+from whorl.similar.plan import SketchPlan
 from whorl.similar.question import Question
 from whorl.similar.search import look_ups, search_for
 from whorl.similar.sources import Sources
@@ -220,7 +221,7 @@ class _Windows:
         self.promised_words = math.ceil(longest) + size - 1 if is_promised else None
 
 
-def _promised(plan: SimilarPlan, shared: int) -> float:
+def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
     """Return how many shingles of a window a document must have to be found as promised; infinite for no promise."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf

@@ -8,7 +8,6 @@ from typing import TypedDict
 
 from whorl.boilerplate import commons
 from whorl.engine.protocol import Engine
-from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Percent, fraction_of
 from whorl.planning.build import BoundPlan
 from whorl.similar.question import DEFAULT_RECALL
@@ -60,10 +59,9 @@ def sources_of(
     Raises:
         ParameterError: A number is out of its range, or nothing says what is common and to be left out.
     """
-    tells_common = commons(engine, options.get("common_above"), options.get("boilerplate", ()))
     ignore_common = options.get("ignore_common", False)
-    if ignore_common and tells_common is None:
-        raise ParameterError("ignore_common leaves out what is common; say what is, by common_above or boilerplate")
+    named = options.get("boilerplate", ())
+    tells_common = commons(engine, options.get("common_above"), named, is_ignored=ignore_common)
     found = find_sources(
         engine,
         text,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from whorl.model import Hit, Page
 from whorl.prepared import Explanation
 from whorl.similar.measured import Measured
+from whorl.snippets import Snippet
 from whorl.wire.plan import plan_lines
 from whorl.wire.similar import estimate_values
 
@@ -47,6 +48,16 @@ def explanation_values(query: str, explained: Explanation) -> dict[str, object]:
         "fingerprints": [{"source": name, "plan": list(plan_lines(plan))} for name, plan in explained.fingerprints],
         "warnings": list(explained.warnings),
         "request": dict(explained.request),
+    }
+
+
+def snippet_values(shown: Snippet) -> dict[str, object]:
+    """Return the part of a text that shows why a query finds it as JSON values."""
+    return {
+        "text": shown.text,
+        "places": [{"start": start, "end": end} for start, end in shown.places],
+        "cut_before": shown.is_cut_before,
+        "cut_behind": shown.is_cut_behind,
     }
 
 

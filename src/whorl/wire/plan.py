@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.similar.expected import final_false_positives, reach
+from whorl.similar.hits import SimilarPlan
 from whorl.similar.minhash_plan import MinHashPlan
 from whorl.similar.plan import Branch, SketchPlan
+from whorl.similar.rest_plan import RestPlan
 from whorl.wire.text import counted
 
 _WANTED = {
@@ -21,8 +23,10 @@ def _few(number: float) -> str:
     return "none" if number < 0.005 else f"{number:.2f}"
 
 
-def promise(plan: SketchPlan | MinHashPlan) -> str:
+def promise(plan: SimilarPlan) -> str:
     """Say in one line what can be relied on."""
+    if isinstance(plan, RestPlan):
+        return _promise_of_rest(plan)
     if isinstance(plan, MinHashPlan):
         return _promise_of_tokens(plan)
     if not plan.branches:
@@ -32,6 +36,17 @@ def promise(plan: SketchPlan | MinHashPlan) -> str:
         return f"at least {wanted} documents just at the threshold are found, more of those above it"
     weak = [branch for branch in plan.branches if not branch.promised]
     return f"best effort: {wanted} is not promised for {_sizes(weak[0])}: {_reach(plan, weak[0])}"
+
+
+def _promise_of_rest(plan: RestPlan) -> str:
+    if plan.source_size and not plan.left:
+        return "all of the source is common, so nothing is left to look for"
+    if plan.metric is not Metric.B_IN_A or not plan.candidates.promised:
+        return promise(plan.candidates)
+    wanted = f"at least {float(100 * plan.recall):g} of 100 documents"
+    return (
+        f"{wanted} with {plan.least:,} of the source's shingles that are not common are found, of those with fewer less"
+    )
 
 
 def _promise_of_tokens(plan: MinHashPlan) -> str:
@@ -58,16 +73,29 @@ def _reach(plan: SketchPlan, branch: Branch) -> str:
     return f"the source is too short to be met there; {100 * branch.recall:.0f} of 100 are found"
 
 
-def plan_lines(plan: SketchPlan | MinHashPlan) -> Iterator[str]:
+def plan_lines(plan: SimilarPlan) -> Iterator[str]:
     """Yield the plan in words and numbers."""
     yield f"find documents that {_WANTED[plan.metric].format(f'{float(100 * plan.threshold):g} %')}"
     yield f"the source has {counted(plan.source_size, 'distinct shingle')}"
+    if isinstance(plan, RestPlan):
+        yield f"of which {plan.left:,} are not common; those alone count"
+        yield f"candidates have at least {plan.least:,} of them:"
+        if plan.candidates.branches:
+            yield from _look_ups(plan.candidates)
+        yield "then the texts of the candidates are compared without what is common"
+        yield promise(plan)
+        return
     if isinstance(plan, MinHashPlan):
         tokens = counted(len(plan.buckets), "MinHash token")
         yield f"at least {plan.min_should_match} of {tokens} (the documents have no sketches)"
         yield "then all tokens of each candidate are compared, and those below the threshold are dropped"
         yield promise(plan)
         return
+    yield from _look_ups(plan)
+    yield promise(plan)
+
+
+def _look_ups(plan: SketchPlan) -> Iterator[str]:
     for branch in plan.branches:
         tokens = counted(len(branch.tokens), "token")
         yield f"{_sizes(branch)}: at least {branch.min_should_match} of {tokens}"
@@ -79,4 +107,3 @@ def plan_lines(plan: SketchPlan | MinHashPlan) -> Iterator[str]:
     yield f"{counted(plan.look_ups, 'look-up')} in all"
     if plan.second_recall is not None:
         yield "then each candidate's whole sketch is compared, and those below the threshold are dropped"
-    yield promise(plan)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from whorl.fingerprint.statistics.estimate import Estimate
-from whorl.similar.hits import Similar
+from whorl.similar.hits import Found, Similar
+from whorl.similar.rest_plan import RestPlan
 from whorl.wire.comparison import rest_shares
 from whorl.wire.numbers import shares_values
 
@@ -16,6 +17,7 @@ def similar_values(page: Similar) -> dict[str, object]:
         "threshold": float(plan.threshold),
         "recall": float(plan.recall),
         "promised": plan.promised,
+        "ignore_common": isinstance(plan, RestPlan),
         "source_shingles": plan.source_size,
         "total": page.total,
         "total_is_exact": page.is_total_exact,
@@ -27,19 +29,16 @@ def similar_values(page: Similar) -> dict[str, object]:
                 "name": found.hit.name,
                 "score": found.hit.score,
                 **estimate_values(found.estimate),
-                **_without_common(page, found.hit.id),
+                **({"without_common": _rest(found)} if page.tells_common else {}),
             }
             for found in page.found
         ],
     }
 
 
-def _without_common(page: Similar, document_id: str) -> dict[str, object]:
-    """Return what a hit shares without what is common, where that is told: null where its text was not read."""
-    if page.rests is None:
-        return {}
-    rest = page.rests.get(document_id)
-    return {"without_common": None if rest is None else rest_shares(rest)}
+def _rest(found: Found) -> dict[str, object] | None:
+    """Return what a hit shares without what is common; None where its text was not read."""
+    return None if found.rest is None else rest_shares(found.rest)
 
 
 def estimate_values(estimate: Estimate) -> dict[str, object]:

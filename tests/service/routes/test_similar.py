@@ -30,3 +30,22 @@ def test_similar(client: TestClient) -> None:
         answer = client.post("/api/similar", json=wrong)
         assert answer.status_code == 400, wrong
         assert answer.json()["error"]["message"]
+
+
+def test_what_is_common_counts_for_nothing(client: TestClient) -> None:
+    """
+    Of two texts that are alike by a text that is named, nothing is left; so in a search with a FINGERPRINT.
+    """
+    common = {"boilerplate": [FIRST]}
+    told = client.post("/api/similar", json={"id": "b", "threshold": 40, **common}).json()
+    (hit,) = told["hits"]
+    assert (told["ignore_common"], hit["without_common"]["shared_shingles"]) == (False, 0)
+    rest = client.post("/api/similar", json={"id": "b", "threshold": 40, **common, "ignore_common": True}).json()
+    assert (rest["ignore_common"], rest["hits"]) == (True, [])
+    asked = {"query": "FINGERPRINT:b_40", "plan": "calibrated", **common}
+    assert client.post("/api/search", json=asked).json()["total"] == 2
+    assert client.post("/api/search", json={**asked, "ignore_common": True}).json()["total"] == 1
+    explained = client.post("/api/explain", json={**asked, "ignore_common": True}).json()
+    assert any("are not common" in line for line in explained["fingerprints"][0]["plan"])
+    for wrong in ({"id": "b", "ignore_common": True}, {"id": "b", "ignore_common": True, "common_above": "1%"}):
+        assert client.post("/api/similar", json=wrong).status_code == 400

@@ -29,10 +29,9 @@ def similar_table(page: Similar) -> Table:
         estimate = found.estimate
         bar = share_bar(found.hit.score / 100)
         shares = [_percentage(estimate, each) for each in METRICS]
-        if page.rests and (rest := page.rests.get(found.hit.id)):
-            shares = [
-                whole.append(f" ({percent(rest.shares.by(each))})") for whole, each in zip(shares, METRICS, strict=True)
-            ]
+        if found.rest is not None:
+            rest = found.rest.shares
+            shares = [whole.append(f" ({percent(rest.by(each))})") for whole, each in zip(shares, METRICS, strict=True)]
         size = Text(f"{estimate.hit_size:,}")
         table.add_row(Text(printable(found.hit.id)), Text(printable(found.hit.name)), bar, *shares, size)
     return table

@@ -5,10 +5,10 @@ import { ask } from "./api.js";
 import { byId, element, fill, settled, showValue, warn } from "./dom.js";
 import { forget } from "./documents.js";
 import { counted, whole } from "./format.js";
-import { fillPassages, hitRow, sourceOf } from "./hits.js";
+import { counting, fillPassages, hitRow, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";
 import { written } from "./query.js";
-import { about, compareLink, nameOf, pathOf, sourcesLink } from "./store.js";
+import { about, commonText, compareLink, nameOf, offerCommon, pathOf, sourcesLink } from "./store.js";
 import { TextPane } from "./text-pane.js";
 
 /** Hits that are asked for, and those that are shown at a time. */
@@ -23,7 +23,7 @@ export function start() {
   const least = byId("least");
   pane = new TextPane(byId("document-text"), () => {});
   const later = settled(PAUSE, () => {
-    const wanted = address(current.id, Number(least.value));
+    const wanted = address(current.id, Number(least.value), byId("document-common").checked);
     if (!amend("document", wanted)) return;
     shown = wanted;
     findSimilar();
@@ -32,6 +32,7 @@ export function start() {
     showValue(least, byId("least-told"));
     if (current) later();
   });
+  byId("document-common").addEventListener("change", () => current && later());
   byId("document-delete").addEventListener("click", async () => {
     if (await forget(current)) location.hash = "#documents";
   });
@@ -41,10 +42,12 @@ export function start() {
 /** Show the document that the address names. */
 export async function show(parameters) {
   const id = parameters.get("id") ?? "", given = Number(parameters.get("least"));
-  const wanted = address(id, given >= 1 && given <= 100 ? given : LEAST);
+  const least = given >= 1 && given <= 100 ? given : LEAST, isRest = parameters.get("common") === "without";
+  const wanted = address(id, least, isRest);
   if (wanted === shown) return;
   shown = wanted;
-  byId("least").value = given >= 1 && given <= 100 ? given : LEAST;
+  byId("least").value = least;
+  byId("document-common").checked = isRest;
   showValue(byId("least"), byId("least-told"));
   showProblem(byId("document-problem"), null);
   byId("document-title").textContent = id;
@@ -73,7 +76,12 @@ async function withText(id) {
   }
 }
 
-const address = (id, least) => `#document?${new URLSearchParams(least === LEAST ? { id } : { id, least })}`;
+function address(id, least, isRest) {
+  const told = new URLSearchParams({ id });
+  if (least !== LEAST) told.set("least", least);
+  if (isRest) told.set("common", "without");
+  return `#document?${told}`;
+}
 
 function showDocument(isReadOnly) {
   const { id, text, properties } = current, name = nameOf(current);
@@ -105,11 +113,13 @@ async function findSimilar() {
   byId("document-more").hidden = true;
   warn(byId("document-warnings"), []);
   try {
+    await offerCommon(byId("document-common"));
+    const isRest = byId("document-common").checked, common = isRest ? await commonText(true) : {};
     const pages = await Promise.all(METRICS.map((metric) => ask(
-      "/api/similar", { id, metric, threshold: Number(written(least)), rows: MOST }, signal,
+      "/api/similar", { id, metric, threshold: Number(written(least)), rows: MOST, ...common }, signal,
     )));
     if (signal.aborted) return;
-    showSimilar(pages, least, signal);
+    showSimilar(pages, least, isRest, signal);
   } catch (error) {
     if (error.name === "AbortError") return;
     told.textContent = "";
@@ -117,17 +127,17 @@ async function findSimilar() {
   }
 }
 
-function showSimilar(pages, least, signal) {
+function showSimilar(pages, least, isRest, signal) {
   const byBoth = new Map(pages.flatMap((page) => page.hits).map((hit) => [hit.id, hit]));
-  const best = (hit) => Math.max(hit.a_in_b, hit.b_in_a);
+  const best = (hit) => Math.max(...METRICS.map((metric) => counting(hit, isRest)[metric]));
   const hits = [...byBoth.values()].sort((a, b) => best(b) - best(a) || (a.id < b.id ? -1 : 1));
   const isAll = pages.every((page) => page.total_is_exact && page.total <= page.hits.length);
   const name = nameOf(current);
   byId("document-similar").textContent = hits.length
     ? `${isAll ? "" : "At least "}${counted(hits.length, "document")} ${hits.length === 1 ? "shares" : "share"} content with it`
-    : `No document shares ${least}% with it`;
+    : `No document shares ${least}% with it${isRest ? ", without common text" : ""}`;
   warn(byId("document-warnings"), [...new Set(pages.flatMap((page) => page.warnings))]);
-  const list = byId("document-hits"), more = byId("document-more"), source = sourceOf({ ...current, name });
+  const list = byId("document-hits"), more = byId("document-more"), source = { ...sourceOf({ ...current, name }), isRest };
   function next(isAsked) {
     const before = list.children.length;
     const rows = hits.slice(before, before + ROWS).map((hit) => hitRow({ ...hit, measured: hit }, source));

@@ -6,10 +6,11 @@ import { Cleaning } from "./cleaning.js";
 import { byId, element, fill, inSteps, settled, showValue, warn } from "./dom.js";
 import { counted, percent, whole } from "./format.js";
 import { sizeOf } from "./documents.js";
+import { counting } from "./hits.js";
 import { showProblem } from "./problem.js";
 import { written } from "./query.js";
 import { saveAnswer } from "./saving.js";
-import { about, compareLink, documentLink, nameOf } from "./store.js";
+import { COMMON_ABOVE, about, compareLink, documentLink, nameOf } from "./store.js";
 
 const CLUSTERS = 10;
 /** Members of a cluster whose pairs can be shown as a matrix, and with numbers in it. */
@@ -21,7 +22,7 @@ const FOLDED = 3;
 const PASSAGES = 3;
 const ASK_AGAIN = 300, PAUSE = 200;
 const DEFAULTS = { metric: "jaccard", threshold: "80", recall: "95", keep: "", order: "size", named: "" };
-const FLAGS = ["complete", "versions"];
+const FLAGS = ["complete", "common", "versions"];
 const PROGRESS = {
   waiting: () => "Others are first.",
   reading: (count) => `${counted(count, "document")} read`,
@@ -123,6 +124,8 @@ function question() {
     complete: parts.complete.checked,
     versions: parts.versions.checked,
     ...(parts.keep.value ? { keep: parts.keep.value } : {}),
+    // Here the documents themselves tell, whatever the store keeps.
+    ...(parts.common.checked ? { common_above: COMMON_ABOVE, ignore_common: true } : {}),
   };
 }
 
@@ -263,9 +266,12 @@ function drawCluster({ documents, members, pairs, versions = [] }, at) {
 
 const isSame = (member) => member.exact && member.jaccard === 1;
 
+/** How alike two documents are: without common text where that was left out. */
+const alikeness = (told) => counting(told, asked?.ignore_common).jaccard;
+
 /** How alike the others are to the first. */
 function spread(others) {
-  const shares = others.map((each) => each.jaccard), least = Math.min(...shares), most = Math.max(...shares);
+  const shares = others.map(alikeness), least = Math.min(...shares), most = Math.max(...shares);
   if (least === 1) return "all with the same words";
   return `${least === most ? percent(least) : `${percent(least)} to ${percent(most)}`} alike`;
 }
@@ -274,7 +280,8 @@ function spread(others) {
 function drawMembers(first, members, kind) {
   function row(member) {
     const isFirst = member === first, label = nameOf(member);
-    const link = { href: compareLink(first.id, member.id), "aria-label": `Compare ${nameOf(first)} with ${label}, ${percent(member.jaccard)}` };
+    const share = percent(alikeness(member)), all = percent(member.jaccard);
+    const link = { href: compareLink(first.id, member.id), "aria-label": `Compare ${nameOf(first)} with ${label}, ${share}` };
     return element(
       "tr", {},
       element("td", {}, cleaning.box(member)),
@@ -283,7 +290,10 @@ function drawMembers(first, members, kind) {
         label !== member.id ? element("span.mono", {}, member.id) : null,
       ),
       element("td", {}, sizeOf(member.shingles)),
-      element("td", {}, isFirst ? "" : element("a", link, isSame(member) ? "same words" : percent(member.jaccard))),
+      element(
+        "td", {}, isFirst ? "" : element("a", link, isSame(member) ? "same words" : share),
+        isFirst || share === all ? null : element("span.rest", {}, `${all} with common text`),
+      ),
     );
   }
   const heads = [["", "Delete"], ["Document"], ["Size, about"], ["Alike", "Alike to the first (Jaccard)"]];
@@ -313,7 +323,7 @@ const keyOf = (a, b) => (a < b ? JSON.stringify([a, b]) : JSON.stringify([b, a])
 
 /** All pairs as a square: the darker, the more alike. */
 function drawMatrix(members, pairs) {
-  const similar = new Map(pairs.map((pair) => [keyOf(pair.a, pair.b), pair.jaccard]));
+  const similar = new Map(pairs.map((pair) => [keyOf(pair.a, pair.b), alikeness(pair)]));
   const isNumbered = members.length <= NUMBERED;
   function cell(row, column) {
     if (row.id === column.id) return element("td.self", {}, "");

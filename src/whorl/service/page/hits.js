@@ -3,6 +3,7 @@
 import { ask } from "./api.js";
 import { element, fill } from "./dom.js";
 import { bar, counted, percent, whole } from "./format.js";
+import { toUnits } from "./offsets.js";
 import { compareLink, commonText, documentLink, nameOf } from "./store.js";
 
 /** Documents whose passages are asked for at once. */
@@ -15,6 +16,7 @@ const AT_ONCE = 8;
  * @property {string} [id] Of a document.
  * @property {string} [mark] Of a text of one's own, see texts.js.
  * @property {string} [text] That text.
+ * @property {boolean} [isRest] Whether only what is not common text counts.
  */
 
 /** The source that a document is. */
@@ -54,23 +56,28 @@ export function hitRow(hit, source, points = "") {
   return element("li.hit", { "data-id": hit.id }, title, shares, links);
 }
 
+/** The shares of a hit that count: with everything, or without common text where that is known. */
+export const counting = (told, isRest) => (isRest && told.without_common) || told;
+
 /** Tell two shares in sentences, with bars, and how they are counted behind an i. */
 function tellShares(place, told, source) {
   fill(
     place,
-    sentence(told, "a_in_b", `of ${source.called} is in this document`, "first"),
-    sentence(told, "b_in_a", `of this document is in ${source.called}`, "second"),
+    sentence(told, "a_in_b", `of ${source.called} is in this document`, "first", source.isRest),
+    sentence(told, "b_in_a", `of this document is in ${source.called}`, "second", source.isRest),
     formula(told, source),
   );
 }
 
-function sentence(told, name, words, kind) {
-  const [low, high] = told.intervals?.[name] ?? [told[name], told[name]], rest = told.without_common;
-  // What is common is told where it makes a difference.
+function sentence(told, name, words, kind, isRest) {
+  const rest = told.without_common, counts = counting(told, isRest), share = counts[name];
+  const [low, high] = counts.intervals?.[name] ?? [share, share];
+  // The other share is told where what is common makes a difference.
   const isOther = rest && percent(rest[name]) !== percent(told[name]);
+  const other = counts === rest ? `, with common text ${percent(told[name])}` : rest && `, without common text ${percent(rest[name])}`;
   return element(
-    "p.say", {}, bar(told[name], low, high, kind), told.exact ? "" : "about ", element("b", {}, percent(told[name])),
-    ` ${words}`, isOther ? element("span.rest", {}, `, without common text ${percent(rest[name])}`) : null,
+    "p.say", {}, bar(share, low, high, kind), told.exact ? "" : "about ", element("b", {}, percent(share)),
+    ` ${words}`, isOther ? element("span.rest", {}, other) : null,
   );
 }
 
@@ -111,6 +118,32 @@ export async function fillPassages(rows, source, signal) {
     }
   } catch {
     // The estimates stay: the store has no texts, they are too long, or the hits are not looked at any more.
+  }
+}
+
+/**
+ * Read the texts of hits and show where in them the words of a query stand.
+ * @param {HTMLElement[]} rows
+ * @param {string} query
+ * @param {AbortSignal} [signal]
+ */
+export async function fillSnippets(rows, query, signal) {
+  try {
+    for (let at = 0; at < rows.length; at += AT_ONCE) {
+      const some = new Map(rows.slice(at, at + AT_ONCE).map((row) => [row.dataset.id, row]));
+      const { documents } = await ask("/api/snippets", { query, documents: [...some.keys()] }, signal);
+      for (const { id, text, places, cut_before: isBefore, cut_behind: isBehind } of documents) {
+        const units = toUnits(text, places);
+        const marked = units.flatMap(({ start, end }, word) => [
+          text.slice(units[word - 1]?.end ?? 0, start), element("mark", {}, text.slice(start, end)),
+        ]);
+        fill(some.get(id).querySelector(".said"), element(
+          "blockquote", {}, isBefore ? "… " : "", ...marked, text.slice(units.at(-1).end), isBehind ? " …" : "",
+        ));
+      }
+    }
+  } catch {
+    // Hits are hits without them: the store has no texts, they are too long, or nobody looks any more.
   }
 }
 

@@ -5,10 +5,10 @@ import { ask } from "./api.js";
 import { watchBuilder } from "./builder.js";
 import { byId, element, fill, settled, showValue, warn } from "./dom.js";
 import { counted, whole } from "./format.js";
-import { fillPassages, hitRow, ownSource, sourceOf } from "./hits.js";
+import { fillPassages, fillSnippets, hitRow, ownSource, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";
 import { SOURCE, quoted, read, withNumbers } from "./query.js";
-import { about, pathOf } from "./store.js";
+import { about, commonText, offerCommon, pathOf } from "./store.js";
 import { NOT_HERE, calledOf, textOf } from "./texts.js";
 
 const ROWS = 25, MOST = 1000;
@@ -36,6 +36,7 @@ export function start() {
   const ids = ["query", "threshold", "recall", "plan", "hits", "found", "blank", "more", "explain", "explained", "language", "collapse"];
   for (const id of ids) parts[id] = byId(id);
   parts.form = byId("ask");
+  parts.common = byId("search-common");
   parts.problem = byId("query-error");
   parts.form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -59,7 +60,7 @@ export function start() {
       later();
     });
   }
-  for (const input of [...parts.form.elements.metric, parts.plan, parts.collapse]) {
+  for (const input of [...parts.form.elements.metric, parts.plan, parts.collapse, parts.common]) {
     input.addEventListener("change", () => {
       tell();
       later();
@@ -73,6 +74,7 @@ export function start() {
     parts.query.focus();
   });
   parts.language.addEventListener("toggle", async () => {
+    await offerCommon(parts.common).catch(() => {});
     const { fields } = await about().catch(() => ({ fields: [] }));
     byId("collapse-offered").hidden = !parts.collapse.checked && !fields.some(({ name }) => name === CLUSTER);
   });
@@ -101,6 +103,7 @@ export async function show(parameters) {
   parts.form.elements.metric.value = Object.hasOwn(METRICS, wanted) ? wanted : "jaccard";
   mark = parameters.get("text");
   parts.collapse.checked = parameters.has("collapse");
+  parts.common.checked = parameters.get("common") === "without";
   setQuery(query);
   adopt();
   await run(Math.min(MOST, Math.max(ROWS, Number(parameters.get("rows")) || 0)));
@@ -151,7 +154,7 @@ function adopt() {
 function tell() {
   showValue(parts.threshold, byId("threshold-told"));
   showValue(parts.recall, byId("recall-told"));
-  for (const input of parts.form.elements.metric) input.disabled = !isCalibrated();
+  for (const input of [...parts.form.elements.metric, parts.common]) input.disabled = !isCalibrated();
   byId("metric-told").textContent = isCalibrated()
     ? METRICS[metric()](`${threshold()} %`)
     : `Bands of tokens that find a share of ${threshold()} % in ${recall()} of 100.`;
@@ -164,19 +167,21 @@ function showOwn() {
     ? `${calledOf(own)}, ${counted(own.text.length, "character")}: the query calls it source.` : NOT_HERE;
 }
 
-function question() {
+async function question() {
   const query = parts.query.value, own = mark === null ? null : textOf(mark);
   const isOwn = own !== null && /FINGERPRINT:\s*source/u.test(query);
-  const told = { query, plan: parts.plan.value, metric: metric(), collapse: parts.collapse.checked };
+  const common = isCalibrated() && parts.common.checked && read(query) !== null ? await commonText(true) : {};
+  const told = { query, plan: parts.plan.value, metric: metric(), collapse: parts.collapse.checked, ...common };
   return isOwn ? { ...told, source: own.text } : told;
 }
 
-function addressOf({ query, plan, metric: by, collapse }, shown) {
+function addressOf({ query, plan, metric: by, collapse, ignore_common: isRest }, shown) {
   const told = new URLSearchParams({ q: query });
   if (plan !== "calibrated") told.set("plan", plan);
   else if (by !== "jaccard") told.set("metric", by);
   if (mark !== null) told.set("text", mark);
   if (collapse) told.set("collapse", "1");
+  if (isRest) told.set("common", "without");
   if (shown > ROWS) told.set("rows", shown);
   return `#search?${told}`;
 }
@@ -191,11 +196,12 @@ function goTo(wanted) {
 async function run(rows = ROWS) {
   going?.abort();
   going = new AbortController();
-  const { signal } = going, wanted = question();
+  const { signal } = going, query = parts.query.value;
   parts.form.setAttribute("aria-busy", "true");
-  if (read(wanted.query) !== null) parts.language.open = true;
+  if (read(query) !== null) parts.language.open = true;
   showOwn();
   try {
+    const wanted = await question();
     // What is typed may be an id as well, and that is then no mistake.
     const [page, named] = await Promise.all([
       ask("/api/search", { ...wanted, rows }, signal).catch((error) => error), documentOf(wanted.query, signal),
@@ -212,7 +218,7 @@ async function run(rows = ROWS) {
     if (error.name === "AbortError") return;
     showFound(null);
     parts.blank.hidden = true;
-    showProblem(parts.problem, error, wanted.query);
+    showProblem(parts.problem, error, query);
     if (error.span) parts.query.setAttribute("aria-invalid", "true");
   } finally {
     if (going?.signal === signal) parts.form.removeAttribute("aria-busy");
@@ -264,6 +270,7 @@ async function showFound(page, named = null) {
   byId("found-how").textContent = how(page, total);
   warn(byId("found-warnings"), page.warnings);
   source = await sourceOfHits(page);
+  if (source) source.isRest = Boolean(asked.ignore_common);
   if (isNamed) {
     const row = hitRow({ ...named, measured: null }, null, "has this id");
     parts.hits.append(row);
@@ -296,6 +303,7 @@ function append(page) {
   parts.more.hidden = hits.length >= page.total || !page.hits.length;
   parts.more.textContent = `Show more (${whole(page.total - hits.length)} left)`;
   if (source && page.hits.some((hit) => hit.measured)) fillPassages(rows, source, going?.signal);
+  else fillSnippets(rows, asked.query, going?.signal);
 }
 
 /** What is told of a hit without shares: how many of the words it has. */

@@ -7,7 +7,7 @@ import { besideLink, ownSource, sourceOf } from "./hits.js";
 import { toUnits } from "./offsets.js";
 import { showProblem } from "./problem.js";
 import { saveAnswer } from "./saving.js";
-import { about, documentLink, nameOf, pathOf } from "./store.js";
+import { commonText, documentLink, nameOf, offerCommon, pathOf } from "./store.js";
 import { TextPane } from "./text-pane.js";
 import { NOT_HERE, calledOf, textOf } from "./texts.js";
 
@@ -63,11 +63,11 @@ function address() {
   return `#sources?${told}`;
 }
 
-function question({ keeps_passages: keeps }) {
+async function question() {
   const of = source.mark ? { text: source.text } : { id: source.id };
   const without = ["quotations", "references"].filter((part) => parts[part].checked);
   const except = parts.except.value.trim() ? { except: parts.except.value.trim() } : {};
-  const common = keeps ? { common_above: "1%", ignore_common: parts.common.checked } : {};
+  const common = await commonText(parts.common.checked);
   return { ...of, min_words: Number(parts.words.value) || LEAST_WORDS, without, ...except, ...common, texts: "passages" };
 }
 
@@ -80,9 +80,8 @@ async function run() {
   byId("sourced").hidden = true;
   showProblem(byId("sources-problem"), null);
   try {
-    const facts = await about();
-    parts.common.closest("label").hidden = !facts.keeps_passages;
-    const asked = question(facts);
+    await offerCommon(parts.common);
+    const asked = await question();
     const [told, document_] = await Promise.all([
       ask("/api/sources", asked, signal),
       source.mark ? null : ask(`${pathOf(source.id)}?text=true`, undefined, signal),
@@ -106,7 +105,7 @@ async function report(button) {
   button.disabled = true;
   try {
     const name = byId("sources-title").textContent;
-    await saveAnswer(await request("/api/sources", { ...question(await about()), name, format: "html" }), "sources.html");
+    await saveAnswer(await request("/api/sources", { ...await question(), name, format: "html" }), "sources.html");
   } catch (error) {
     showProblem(byId("sources-problem"), error, parts.except.value.trim());
   } finally {

@@ -19,10 +19,22 @@ export function changed() {
   dispatchEvent(new Event("whorl:changed"));
 }
 
-/** Return what tells common text apart, to be sent with a question: nothing where the store cannot tell. */
-export async function commonText() {
+/** What stands in more of the documents is common text. */
+export const COMMON_ABOVE = "1%";
+
+/**
+ * Return what tells common text apart, to be sent with a question: nothing where the store cannot tell.
+ * @param {boolean} [isIgnored] Whether it is to count for nothing.
+ */
+export async function commonText(isIgnored = false) {
   const { keeps_passages: keeps } = await about();
-  return keeps ? { common_above: "1%" } : {};
+  return keeps ? { common_above: COMMON_ABOVE, ...(isIgnored ? { ignore_common: true } : {}) } : {};
+}
+
+/** Offer a box to leave out common text, where the store can tell it. */
+export async function offerCommon(box) {
+  const { keeps_passages: keeps } = await about();
+  box.closest("label").hidden = !keeps;
 }
 
 /** What people call a document. */

@@ -31,3 +31,10 @@ class Commonness(BaseModel):
     common_above: str | None = None
     #: Texts that are common.
     boilerplate: list[str] = Field(default_factory=list, max_length=100)
+
+
+class Ignoring(Commonness):
+    """The same, where it may count for nothing."""
+
+    #: Whether what is common counts for nothing.
+    ignore_common: bool = False

@@ -21,7 +21,7 @@ from whorl.duplicates.result import Cluster, with_words
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
 from whorl.service.errors import DEFECT, Json, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, Report
-from whorl.service.routes.asked import Commonness
+from whorl.service.routes.asked import Ignoring
 from whorl.store import Store
 from whorl.wire.duplicates import cluster_values, common_line, left_out, pair_values, write_clusters
 
@@ -34,7 +34,7 @@ _PATH = "/api/duplicates"
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 
 
-class DuplicatesRequest(Commonness):
+class DuplicatesRequest(Ignoring):
     """What `POST /api/duplicates` is sent: which documents belong together."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,8 +53,6 @@ class DuplicatesRequest(Commonness):
     date: str | None = None
     #: Whether to write into the documents which (complete) cluster each is in, for searches that show one of each.
     write_ids: bool = False
-    #: Whether what is not common alone makes duplicates.
-    ignore_common: bool = False
 
     @property
     def common(self) -> CommonQuestion | None:

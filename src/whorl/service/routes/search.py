@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from whorl.prepared import Reading
 from whorl.service.errors import Json
+from whorl.service.routes.asked import Ignoring
 from whorl.settings.settings import MAX_ROWS
 from whorl.similar.question import SimilarWord
 from whorl.store import Store
 from whorl.wire.page import explanation_values, measured_page_values
 
 
-class QueryRequest(BaseModel):
+class QueryRequest(Ignoring):
     """A query, and what its FINGERPRINTs mean."""
-
-    model_config = ConfigDict(extra="forbid")
 
     query: str
     #: A text that need not be in the store; the query calls it `FINGERPRINT:source`.
@@ -31,9 +31,16 @@ class QueryRequest(BaseModel):
     collapse: bool = False
 
     @property
-    def is_calibrated(self) -> bool:
-        """Whether FINGERPRINT means what `similar` finds."""
-        return self.plan == "calibrated"
+    def reading(self) -> Reading:
+        """How the query is read."""
+        return Reading(
+            source=self.source,
+            calibrated=self.plan == "calibrated",
+            metric=self.metric,
+            common_above=self.common_above,
+            boilerplate=self.boilerplate,
+            ignore_common=self.ignore_common,
+        )
 
 
 class QueryParameters(QueryRequest):
@@ -63,7 +70,7 @@ def search_routes(store: Store) -> APIRouter:
         95 % intervals. Both are null where the query has no FINGERPRINT, or those of several documents. With `collapse`
         a hit has its `cluster` and in `copies` how many further hits it stands for; `matches` counts all of them.
         """
-        prepared = store.prepare(asked.query, source=asked.source, calibrated=asked.is_calibrated, metric=asked.metric)
+        prepared = store.prepare(asked.query, **asked.reading)
         page = prepared.search(start=asked.start, rows=asked.rows, collapsed=asked.collapse)
         measured = prepared.measured([hit.id for hit in page.hits])
         return measured_page_values(asked.query, page, prepared.references, measured)
@@ -76,14 +83,7 @@ def search_routes(store: Store) -> APIRouter:
     @router.post("/api/explain", summary="Explain with a text beside the query")
     def explain(asked: QueryRequest) -> dict[str, Any]:
         """What a query does, in words and numbers; `fingerprints` has how calibrated ones find their documents."""
-        explained = store.explain(
-            asked.query,
-            source=asked.source,
-            start=asked.start,
-            rows=asked.rows,
-            calibrated=asked.is_calibrated,
-            metric=asked.metric,
-        )
+        explained = store.explain(asked.query, start=asked.start, rows=asked.rows, **asked.reading)
         return explanation_values(asked.query, explained)
 
     return router

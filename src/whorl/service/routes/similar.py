@@ -8,13 +8,13 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from whorl.service.errors import Json
-from whorl.service.routes.asked import Commonness, OneText
+from whorl.service.routes.asked import Ignoring, OneText
 from whorl.similar.question import SimilarWord
 from whorl.store import SOURCE, Store
 from whorl.wire.similar import similar_values
 
 
-class SimilarRequest(OneText, Commonness):
+class SimilarRequest(OneText, Ignoring):
     """What `POST /api/similar` is sent: a document's id or a text, and what is to be found."""
 
     metric: SimilarWord = "jaccard"
@@ -49,6 +49,7 @@ def similar_routes(store: Store) -> APIRouter:
             rows=asked.rows,
             common_above=asked.common_above,
             boilerplate=asked.boilerplate,
+            ignore_common=asked.ignore_common,
         )
         return similar_values(page)
 

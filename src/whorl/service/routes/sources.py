@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from whorl.service.errors import Json
-from whorl.service.routes.asked import Commonness, OneText
+from whorl.service.routes.asked import Ignoring, OneText
 from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS
 from whorl.store import SOURCE, Store
@@ -20,13 +20,12 @@ from whorl.wire.sources import sources_values
 _MOST_READ = 1_000
 
 
-class SourcesRequest(OneText, Commonness):
+class SourcesRequest(OneText, Ignoring):
     """What `POST /api/sources` is sent: a document's id or a text."""
 
     min_words: int = Field(MIN_WORDS, ge=1, le=1_000_000)
     #: A query: the documents that it matches are no sources.
     except_for: str | None = Field(None, alias="except")
-    ignore_common: bool = False
     #: Parts of the text that the sources need not account for.
     without: set[Exclusion] = Field(default_factory=set)
     recall: float = Field(95, gt=0, le=100)

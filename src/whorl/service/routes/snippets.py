@@ -1,0 +1,45 @@
+"""Where the words of a query stand in each of several documents, over HTTP: what stands below hits of words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from whorl.service.errors import Json
+from whorl.store import Store
+from whorl.wire.page import snippet_values
+
+#: Documents of one request.
+_MOST = 100
+
+
+class SnippetsRequest(BaseModel):
+    """What `POST /api/snippets` is sent: a query, and documents that it found."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str
+    documents: list[str] = Field(max_length=_MOST)
+
+
+def snippets_routes(store: Store) -> APIRouter:
+    """Return the route.
+
+    Args:
+        store: Where the documents are.
+    """
+    router = APIRouter(tags=["whorl"], default_response_class=Json)
+
+    @router.post("/api/snippets", summary="Where the words of a query stand")
+    def snippets(asked: SnippetsRequest) -> dict[str, Any]:
+        """The part of each document that has most words of a query, with their places in it.
+
+        Documents without a stored text or without such words are left out, and so are the last ones where all together
+        are very long. Places are half-open ranges of characters as Python counts them, from 0.
+        """
+        found = store.prepare(asked.query).snippets(asked.documents)
+        return {"documents": [{"id": each, **snippet_values(shown)} for each, shown in found]}
+
+    return router

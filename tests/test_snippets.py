@@ -1,0 +1,77 @@
+"""Where the words of a query stand: the part of a text with most of them, told to the letter."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
+from whorl.planning.clauses import InOrder, Near, Words
+from whorl.query.ast import Joker
+from whorl.snippets import is_near, snippet
+
+FILLER = " ".join(f"word{number}" for number in range(100))
+
+
+def marked(text: str, *clauses: Words | InOrder | Near) -> list[str] | None:
+    found = snippet(text, clauses, DEFAULT_PROFILE)
+    return None if found is None else [found.text[start:end] for start, end in found.places]
+
+
+def test_the_part_with_most_of_the_words() -> None:
+    """
+    Not the first that has any; with a few words before it, and cut at both ends between words.
+    """
+    text = f"The roof. {FILLER} The Landlord, mends the roof! {FILLER}"
+    found = snippet(text, [Words("roof"), Words("landlord")], DEFAULT_PROFILE)
+    assert found is not None
+    assert [found.text[start:end] for start, end in found.places] == ["Landlord", "roof"]
+    assert (found.is_cut_before, found.is_cut_behind) == (True, True)
+    assert found.text.startswith("word93 word94")
+    assert len(found.text.split()) == 40
+    whole = snippet("the roof leaks", [Words("roof")], DEFAULT_PROFILE)
+    assert whole is not None
+    assert (whole.text, whole.is_cut_before, whole.is_cut_behind) == ("the roof leaks", False, False)
+
+
+def test_what_is_meant() -> None:
+    """
+    Phrases as a whole, patterns, words that are spelled nearly so; and nothing where a text has none of them.
+    """
+    assert marked("a leaking roof, the roof leaks", Words("roof leaks")) == ["roof", "leaks"]
+    assert marked("the roof of it leaks", Words("roof leaks", slop=3)) == ["roof", "leaks"]
+    assert marked("leases and leaks", InOrder((("lea", Joker.ANY, "s"),))) == ["leases", "leaks"]
+    assert marked("leases and leaks", InOrder((("lea", Joker.ONE, "s"),))) == ["leaks"]
+    assert marked("his laese ends", Near("lease", 1)) == ["laese"]
+    assert marked("rent is due", Words("roof"), Words("...")) is None
+    assert marked("", Words("roof")) is None
+
+
+def test_places_behind_wide_characters() -> None:
+    """
+    They count code points.
+    """
+    assert marked("😀😀 the roof 😀", Words("roof")) == ["roof"]
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "edits", "expected"),
+    [
+        ("lease", "lease", 0, True),
+        ("lease", "laese", 1, True),
+        ("lease", "leases", 1, True),
+        ("lease", "ease", 1, True),
+        ("lease", "leash", 1, True),
+        ("lease", "least", 1, True),
+        ("lease", "leash", 0, False),
+        ("lease", "please", 1, True),
+        ("lease", "leaks", 1, False),
+        ("lease", "leaks", 2, True),
+        ("ab", "ba", 1, True),
+        ("", "ab", 1, False),
+    ],
+)
+def test_edits(word: str, other: str, edits: int, expected: bool) -> None:
+    """
+    Insertions, deletions, changes and swaps of neighbours, each one edit.
+    """
+    assert is_near(word, other, edits) is is_near(other, word, edits) is expected
