@@ -1,6 +1,7 @@
 """What an embedded store takes of a document: processor time to index it, bytes on disk, and processor time to ask.
 
-    python benchmarks/indexing.py [CORPUS.jsonl] [--documents N] [--pieces N] [--queries N] [--label TEXT] [--csv FILE]
+    python benchmarks/indexing.py [CORPUS.jsonl] [--documents N] [--pieces N] [--queries N] [--without-minhash]
+        [--label TEXT] [--csv FILE]
 
 The first N documents of the corpus go into a new store as `whorl index` puts them there; beside it stands what zlib
 takes for the same texts. With `--pieces` their number is made up to that by pieces of 200 words, stored but not timed.
@@ -85,9 +86,9 @@ def sizes(folder: Path, text_bytes: int, count: int) -> Iterable[Line]:
         yield what, 100 * size / text_bytes, "% of the text"
 
 
-def asked(store: Store, names: Sequence[str]) -> Iterable[Line]:
+def asked(store: Store, names: Sequence[str], kinds: Iterable[str] = QUERIES) -> Iterable[Line]:
     """Yield the median of what each kind of question takes."""
-    for what, ask in QUERIES.items():
+    for what, ask in ((each, QUERIES[each]) for each in kinds):
         for name in names[:3]:
             ask(store, name)
         yield what, statistics.median(cpu_ms(partial(ask, store, name)) for name in names), "ms CPU"
@@ -100,6 +101,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1_500)
     parser.add_argument("--pieces", type=int, default=0)
     parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--without-minhash", action="store_true", help="a store that FINGERPRINT cannot be asked of")
     parser.add_argument("--label", default="")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
@@ -107,7 +109,7 @@ def main() -> None:
     some = list(islice(everything, options.documents))
     with tempfile.TemporaryDirectory(dir=HERE) as folder:
         path = Path(folder) / "store"
-        with open_store(path) as store:
+        with open_store(path, without_minhash=options.without_minhash) as store:
             store.index(
                 Document("warm", "a text to make ready whatever is made ready once " * 20_000) for _ in range(1)
             )
@@ -119,7 +121,8 @@ def main() -> None:
             names = [each.id.replace("_", "\\_") for each in some[:: max(1, len(some) // options.queries)]][
                 : options.queries
             ]
-            lines += asked(store, names)
+            kinds = [each for each in QUERIES if not options.without_minhash or "FINGERPRINT" not in each]
+            lines += asked(store, names, kinds)
             count = store.engine.count()
     rows = [
         [options.label, count, what, f"{value:.3f}", unit, platform.python_version()] for what, value, unit in lines

@@ -28,6 +28,7 @@ def open_store(
     *,
     create: bool = True,
     passages: bool = False,
+    without_minhash: bool = False,
 ) -> Store:
     """Open a store by name.
 
@@ -40,9 +41,11 @@ def open_store(
         create: Whether to make a folder that is not there; without it, that is an error.
         passages: Whether the store is to find passages with certainty from now on. A folder that did not so far is
             indexed anew, an index that is not there is made for it; other ones must have been set up for it.
+        without_minhash: Whether a folder is to keep no MINHASH tokens from now on: a fifth less room, for those who
+            never ask FINGERPRINT. One that has them is rid of them.
 
     Raises:
-        ParameterError: The URL is not one of a core, collection or index.
+        ParameterError: The URL is not one of a core, collection or index; or it is, and is to be without MINHASH.
         SchemaError: The collection or index has no field for passages.
         StoreError: The folder cannot be used, or is not there.
     """
@@ -52,6 +55,11 @@ def open_store(
         raise ParameterError(
             f"a store is a Solr URL (http://localhost:8983/solr/NAME), that of an index "
             f"(opensearch+http://localhost:9200/NAME) or a folder, got {name!r}"
+        )
+    if without_minhash and "://" in name:
+        raise ParameterError(
+            f"only a folder is told so with its documents, and {name} is none; a Solr collection is set up so by "
+            "'whorl solr init --without-minhash'"
         )
     if _is_of_a_cluster(name, settings):
         name = f"opensearch+{name}"
@@ -83,7 +91,8 @@ def open_store(
         except RuntimeError as error:
             raise StoreError(f"{name} cannot be used as a store: {error}") from error
         is_wanted = passages or (create and settings.passages)
-        engine = EmbeddedEngine(folder, create=create, passages=PassageScheme() if is_wanted else None)
+        scheme = PassageScheme() if is_wanted else None
+        engine = EmbeddedEngine(folder, create=create, passages=scheme, without_minhash=without_minhash)
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)
 
 

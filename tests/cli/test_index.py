@@ -79,6 +79,17 @@ def test_passages(notes: Path) -> None:
         assert opened.engine.passage_scheme is not None
 
 
+def test_without_minhash(notes: Path) -> None:
+    """
+    The store says why it does not answer FINGERPRINT; similar does.
+    """
+    whorl("index", "--store", "store", "--without-minhash", "notes")
+    result = whorl("search", "--store", "store", "FINGERPRINT:notes/a.txt")
+    assert result.exit_code == 1
+    assert "keeps no MINHASH tokens" in result.stderr
+    assert whorl("similar", "--store", "store", "notes/a.txt").exit_code == 0
+
+
 def test_passages_by_a_setting(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Whoever writes to a folder has it keep them; who only searches it changes nothing.

@@ -36,6 +36,11 @@ from whorl.wire.text import counted
     help="Have the store find every passage of 20 words, from now on (see 'whorl sources'). It takes some more room.",
 )
 @click.option(
+    "--without-minhash",
+    is_flag=True,
+    help="Have the store, a folder, keep no MINHASH tokens from now on: a fifth less room, and no FINGERPRINT.",
+)
+@click.option(
     "--warn",
     metavar="PERCENT",
     help="Tell which of the documents stored repeat others that were there, or came before, by so much; up to 1 a "
@@ -57,6 +62,7 @@ def index(
     batch: int,
     again: bool,
     passages: bool,
+    without_minhash: bool,
     warn: str | None,
     metric: str,
 ) -> None:
@@ -72,7 +78,7 @@ def index(
     """
     problems: list[Problem] = []
     columns = Columns(text_column or "text", id_column)
-    with open_store(store, passages=passages) as opened:
+    with open_store(store, passages=passages, without_minhash=without_minhash) as opened:
         done = Indexed()
         # What is asked wrongly is told before anything is stored.
         repeats = None if warn is None else RepeatSearch(opened, warn, metric)

@@ -21,12 +21,12 @@ DOCUMENTS = [
 ]
 
 
-@pytest.mark.parametrize("passages", [None, PassageScheme()])
-def test_new_and_stored_ones_alike(passages: PassageScheme | None) -> None:
+@pytest.mark.parametrize(("passages", "has_minhash"), [(None, True), (PassageScheme(), True), (PassageScheme(), False)])
+def test_new_and_stored_ones_alike(passages: PassageScheme | None, has_minhash: bool) -> None:
     """
     Each kind of token, as many as there are bits for, and the sketch.
     """
-    made = Preparation(Scheme(), SketchScheme(), passages)
+    made = Preparation(Scheme(), SketchScheme(), passages, has_minhash)
     prepared = made.prepared(DOCUMENTS)
     (changes,) = made.changes(Numbered(number, document) for number, document in enumerate(DOCUMENTS))
     for document, (record, entry), change in zip(DOCUMENTS, prepared, changes, strict=True):
@@ -36,6 +36,7 @@ def test_new_and_stored_ones_alike(passages: PassageScheme | None) -> None:
         kinds, again = entry.tokens.kinds, change.entry.tokens.kinds
         assert [each.tolist() for each in kinds] == [each.tolist() for each in again]
         assert len(kinds) == len(made.token_bits) == (2 if passages is None else 3)
+        assert bool(kinds[0].size) == (has_minhash and bool(entry.tokens.size))
         assert (entry.values, entry.wholes) == (change.entry.values, change.entry.wholes)
         if passages:
             assert kinds[2].tolist() == winnowed(joined_words(document.text, "icu74"), passages).tolist()

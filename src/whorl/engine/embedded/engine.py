@@ -35,18 +35,18 @@ from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.marks import EmbeddedMarks
 from whorl.engine.embedded.preparation import Preparation, passages_there
 from whorl.engine.embedded.queries import translate
-from whorl.engine.embedded.records import Records, WriteLock
+from whorl.engine.embedded.records import Choice, Records, WriteLock
 from whorl.engine.embedded.schema import Change
 from whorl.engine.embedded.search import Search
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
-from whorl.errors import StoreError
+from whorl.errors import SchemaError, StoreError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Document, Order, Page, Stored
-from whorl.planning.build import BoundPlan
+from whorl.planning.build import BoundPlan, SharedBands, SharedTokens, leaves
 from whorl.planning.clauses import Kind
 from whorl.planning.fields import Fields
 
@@ -71,6 +71,8 @@ class EmbeddedEngine:
         wait_seconds: How long to wait for a writer in another process.
         passages: What the store finds passages by from now on; its documents are indexed anew where it had nothing for
             it. None for what it has.
+        without_minhash: Whether the store is to keep no MINHASH tokens from now on: they take a fifth of its room, and
+            only FINGERPRINT asks them.
 
     Raises:
         StoreError: There is no store, or something else, or it cannot be used.
@@ -85,6 +87,7 @@ class EmbeddedEngine:
         scheme: Scheme = _DEFAULT_SCHEME,
         wait_seconds: float = 30.0,
         passages: PassageScheme | None = None,
+        without_minhash: bool = False,
     ) -> None:
         self.path, self._scheme, self._wait_seconds = Path(path), scheme, wait_seconds
         self._sketch_scheme = SketchScheme()
@@ -109,7 +112,9 @@ class EmbeddedEngine:
                 is_read_only=self._is_read_only,
             )
             opened.callback(self._records.close)
-            self._preparation = Preparation(scheme, self._sketch_scheme, self._with_passages(passages))
+            self._preparation = Preparation(
+                scheme, self._sketch_scheme, self._with_passages(passages), self._with_minhash(not without_minhash)
+            )
             self._index = InvertedIndex(
                 folder / INDEX, self._records.store, self._preparation.token_bits, self._merging_ended
             )
@@ -125,17 +130,27 @@ class EmbeddedEngine:
 
     def _with_passages(self, wanted: PassageScheme | None) -> PassageScheme | None:
         """Return the scheme of the store's passages, which it has from now on if it is wanted."""
-        there = passages_there(self.path, self._records.passages(), wanted)
+        there = passages_there(self.path, self._records.chosen("passages"), wanted)
         if wanted is None or there:
             return there
+        self._choose("passages", wanted.name)
+        return wanted
+
+    def _with_minhash(self, wanted: bool) -> bool:
+        """Return whether the store has MINHASH tokens, which it has no more from now on if they are not wanted."""
+        has_minhash = self._records.chosen("minhash") is None
+        if has_minhash and not wanted:
+            self._choose("minhash", "none")
+        return has_minhash and wanted
+
+    def _choose(self, what: Choice, value: str) -> None:
         if self._is_read_only:
             raise StoreError(self._not_writable())
         if not self._lock.acquire(self._wait_seconds):
             raise StoreError(busy(self.path, self._wait_seconds))
-        # An index without them is none of this store from now on, and made again.
+        # An index of other tokens is none of this store from now on, and made again.
         with self._records.writing():
-            self._records.keep_passages(wanted.name)
-        return wanted
+            self._records.choose(what, value)
 
     # Writing.
 
@@ -217,7 +232,7 @@ class EmbeddedEngine:
         if not self._lock.acquire(wait_seconds):
             return None
         try:
-            self._require_same_passages()
+            self._require_same_tokens()
             try:
                 self._writer = self._started_writer()
             except IndexBrokenError as error:
@@ -231,10 +246,12 @@ class EmbeddedEngine:
             raise
         return self._writer
 
-    def _require_same_passages(self) -> None:
-        """Raise StoreError where another process has given the store passages: what is written here lacks them."""
-        if self._records.passages() != (self.passage_scheme.name if self.passage_scheme else None):
+    def _require_same_tokens(self) -> None:
+        """Raise StoreError where another process has chosen other tokens for the store than are written here."""
+        if self._records.chosen("passages") != (self.passage_scheme.name if self.passage_scheme else None):
             raise StoreError(f"the store {self.path} was told to keep passages since it was opened; open it again")
+        if (self._records.chosen("minhash") is None) != self._preparation.has_minhash:
+            raise StoreError(f"the store {self.path} was told to keep no MINHASH since it was opened; open it again")
 
     def _is_up_to_date(self) -> bool:
         last = self._records.last_change()
@@ -309,7 +326,7 @@ class EmbeddedEngine:
             if not self._lock.acquire(self._wait_seconds):
                 raise StoreError(busy(self.path, self._wait_seconds))
             try:
-                self._require_same_passages()
+                self._require_same_tokens()
                 self._build(cause)
             except IndexBrokenError as error:
                 raise StoreError(index_failure(self.path, error)) from error
@@ -417,7 +434,7 @@ class EmbeddedEngine:
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         """Run a bound plan, and return its hits with their sketches."""
-        return self._mended(lambda: self._search.candidates(plan, start, rows))
+        return self._mended(lambda: self._search.candidates(self._askable(plan), start, rows))
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""
@@ -442,7 +459,18 @@ class EmbeddedEngine:
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan."""
-        return self._mended(lambda: self._search.page(plan, start, rows, order))
+        return self._mended(lambda: self._search.page(self._askable(plan), start, rows, order))
+
+    def _askable(self, plan: BoundPlan) -> BoundPlan:
+        """Return a plan; SchemaError where it asks for tokens that nobody keeps here."""
+        if not self._preparation.has_minhash and any(
+            isinstance(leaf, SharedTokens | SharedBands) for leaf in leaves(plan.root)
+        ):
+            raise SchemaError(
+                f"the store {self.path} keeps no MINHASH tokens, which FINGERPRINT asks; 'whorl similar' and "
+                "FINGERPRINT with '--plan calibrated' need none, and a new folder without --without-minhash has them"
+            )
+        return plan
 
     def _mended(self, search: Callable[[], _Answer]) -> _Answer:
         """Return what a search finds, for which the index is made again where it is broken."""
@@ -461,7 +489,7 @@ class EmbeddedEngine:
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return what `search` would ask the index, with numbers of tokens in the place of tokens."""
         self._require_usable()
-        translation = translate(plan, self._scheme.profile, None)
+        translation = translate(self._askable(plan), self._scheme.profile, None)
         return {
             "engine": "embedded",
             "store": str(self.path),
@@ -474,7 +502,7 @@ class EmbeddedEngine:
 
     @property
     def marks(self) -> EmbeddedMarks:
-        ids = lambda plan: self._mended(lambda: self._search.ids(plan))  # noqa: E731
+        ids = lambda plan: self._mended(lambda: self._search.ids(self._askable(plan)))  # noqa: E731
         return EmbeddedMarks(self._records, ids, partial(self._store, is_again=True))
 
     def count(self) -> int:

@@ -19,6 +19,9 @@ from whorl.fingerprint.winnow import PassageScheme, winnowed
 from whorl.fingerprint.words.shingles import joined_words
 from whorl.model import Document
 
+#: Of a token of a signature; and of a kind of token that no document has, which tells its index from another one.
+_BITS_OF_MINHASH, _BITS_OF_NOTHING = 64, 8
+
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
@@ -28,16 +31,19 @@ class Preparation:
         scheme: Of signatures.
         sketch_scheme: Of sketches.
         passage_scheme: Of what passages are found by; None where the store keeps nothing for that.
+        has_minhash: Whether the store keeps the tokens of signatures, which only FINGERPRINT asks.
     """
 
     scheme: Scheme
     sketch_scheme: SketchScheme
     passage_scheme: PassageScheme | None
+    has_minhash: bool = True
 
     @property
     def token_bits(self) -> list[int]:
         """Bits of each kind of token, in the order of `DocumentTokens.kinds`."""
-        return [64, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
+        minhash = _BITS_OF_MINHASH if self.has_minhash else _BITS_OF_NOTHING
+        return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
 
     def prepared(self, documents: Sequence[Document]) -> list[tuple[Record, Entry]]:
         """Return what is stored of documents, and what is indexed."""
@@ -61,7 +67,8 @@ class Preparation:
         return joined_words(text, self.scheme.profile).words()
 
     def _hashed(self, documents: Sequence[Document]) -> Iterator[Hashed]:
-        return hashed((document.text for document in documents), self.scheme, Parts.ALL, workers=1)
+        parts = Parts.ALL if self.has_minhash else Parts.HASHES | Parts.WORDS
+        return hashed((document.text for document in documents), self.scheme, parts, workers=1)
 
     def _entry(self, document: Document, found: Hashed, sketch: Sketch) -> Entry:
         values = [("content", joined("content", found.words))] if document.text else []
@@ -69,6 +76,7 @@ class Preparation:
         for name, text in (("name", document.name), *texts):
             if text:
                 values.append((name, joined_text(name, text, self.scheme.profile)))
+        # Without them there are none here either.
         kinds = [sorted_distinct([found.minima[:, 0]]), lookup_numbers(sketch)]
         if self.passage_scheme:
             kinds.append(winnowed(found.words, self.passage_scheme))

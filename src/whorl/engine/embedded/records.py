@@ -39,6 +39,8 @@ READABLE = ("6", FORMAT)
 #: Properties that a document can be named by, beside its id.
 HANDLES = ("DBID", "LID")
 
+#: What a user may choose for a store: which tokens its documents have in the index.
+Choice: TypeAlias = Literal["passages", "minhash"]
 #: What documents are chosen by.
 _Key: TypeAlias = Literal["number", "id"]
 
@@ -178,14 +180,14 @@ class Records:
                 )
         return str(meta.get("store"))
 
-    def passages(self) -> str | None:
-        """Return the name of the scheme of the store's passages, None where it has none."""
-        rows = self._read("SELECT value FROM meta WHERE key = 'passages'")
+    def chosen(self, what: Choice) -> str | None:
+        """Return what was chosen for the store: the scheme of its passages, "none" for MINHASH; None for nothing."""
+        rows = self._read("SELECT value FROM meta WHERE key = ?", (what,))
         return str(rows[0][0]) if rows else None
 
-    def keep_passages(self, name: str) -> None:
-        """Note under what scheme the store has passages from now on; within `writing` only."""
-        self._writer.execute("INSERT OR REPLACE INTO meta VALUES ('passages', ?)", (name,))
+    def choose(self, what: Choice, value: str) -> None:
+        """Note what is chosen for the store from now on; within `writing` only."""
+        self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (what, value))
 
     def require_unchanged(self) -> None:
         """Raise StoreError where only reading is allowed and somebody has written since this was opened."""
