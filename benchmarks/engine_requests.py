@@ -1,16 +1,20 @@
-"""HTTP to Solr without whorl: its own requests sent again, and `{!min_hash}` asked by hand."""
+"""HTTP without whorl: its own requests sent again, and `{!min_hash}` asked by hand."""
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import urlencode
 
 import requests
 from urllib3 import BaseHTTPResponse
 from urllib3.connectionpool import HTTPConnectionPool
+
+from whorl.engine.opensearch.connection import Connection
 
 #: What a query finds: how many documents, and the ids and scores on the page.
 Answer = tuple[int, list[tuple[str, float]]]
@@ -24,7 +28,7 @@ _TIMEOUT_SECONDS = 60.0
 def recorded() -> Iterator[list[requests.PreparedRequest]]:
     """Give a list that fills with the requests that leave this process, ready to be sent again.
 
-    It listens at urllib3, below everything that whorl puts between itself and Solr.
+    It listens below everything that whorl puts between itself and a server.
     """
     heard: list[requests.PreparedRequest] = []
     unheard = HTTPConnectionPool.urlopen
@@ -41,7 +45,19 @@ def recorded() -> Iterator[list[requests.PreparedRequest]]:
         heard.append(requests.Request(method, address, headers=dict(headers or {}), data=body).prepare())
         return unheard(pool, method, url, body, headers, **rest)
 
-    with patch.object(HTTPConnectionPool, "urlopen", urlopen):
+    perform = Connection.perform_request
+
+    def perform_request(connection: Connection, method: str, url: str, *rest: Any, **named: Any) -> Any:
+        asked = inspect.signature(perform).bind(connection, method, url, *rest, **named).arguments
+        address = f"{connection.host}{url}?{urlencode(asked.get('params') or {})}".rstrip("?")
+        headers = {**connection.headers, **(asked.get("headers") or {})}
+        heard.append(requests.Request(method, address, headers=headers, data=asked.get("body")).prepare())
+        return perform(connection, method, url, *rest, **named)
+
+    with (
+        patch.object(HTTPConnectionPool, "urlopen", urlopen),
+        patch.object(Connection, "perform_request", perform_request),
+    ):
         yield heard
 
 

@@ -5,9 +5,11 @@
 The documents are those of the corpus, and of each source copies that keep its first words, 95 % of them, 85, 70, 50.
 What is right is counted from all shingles of all documents. whorl has them in an index, in a Solr and in a folder; and
 one more index has them as the servers' documentation shows it, with shingles of five words through the filter
-`min_hash` (512 buckets). All ways take turns, and the median of the rounds and sources counts. The ways:
+`min_hash` (512 buckets). All ways take turns, none has the plan of a search before, and the median of the rounds and
+sources counts. The ways:
 
     similar              verified, recall 95 %, by the id of the source; on OpenSearch, Solr, and embedded
+    by sketches alone    the same without the texts of hits that sketches leave open
     FINGERPRINT          at least so many of 512 tokens, by the id of the source; on the three as well
     bare                 the requests that whorl makes for these, sent again by `requests`, the answers read
     bare and decoded     the same, and JSON made of every answer
@@ -28,6 +30,7 @@ from itertools import islice, product
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import requests
 
@@ -41,6 +44,8 @@ from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.engine.opensearch.setup import create
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.scheme import Scheme
+from whorl.similar import by_sketch
+from whorl.similar.by_sketch import SketchSearch
 
 HERE = Path(__file__).resolve().parent
 KEPT = (0.95, 0.85, 0.7, 0.5)
@@ -70,6 +75,7 @@ PLAIN: dict[str, Any] = {
 }
 #: What stands in the names of the ways that send whorl's requests again.
 BARE = "bare"
+DECODED = f"{BARE} and decoded"
 Way = Callable[[str, int], list[str]]
 
 
@@ -127,7 +133,11 @@ def whorl_ways(store: Store) -> dict[str, Way]:
     def fingerprint(name: str, least: int) -> list[str]:
         return [hit.id for hit in store.search(f'FINGERPRINT:"{name}"_{least}', rows=ROWS).hits]
 
-    return {"similar": similar, "FINGERPRINT": fingerprint}
+    def by_sketches(name: str, least: int) -> list[str]:
+        with patch.object(SketchSearch, "settled", lambda _, kept: kept):
+            return similar(name, least)
+
+    return {"similar": similar, "by sketches alone": by_sketches, "FINGERPRINT": fingerprint}
 
 
 def bare_ways(way: Way, url: str) -> dict[str, Way]:
@@ -149,7 +159,7 @@ def bare_ways(way: Way, url: str) -> dict[str, Way]:
         by_hand.replay_and_decode(asked(name, least))
         return []
 
-    return {"bare": bare, "bare and decoded": decoded}
+    return {BARE: bare, DECODED: decoded}
 
 
 def stock_ways(url: str, texts_by_id: dict[str, str]) -> dict[str, Way]:
@@ -203,7 +213,8 @@ def measured(
 ) -> Iterator[list[Any]]:
     """Yield a row for each threshold and way.
 
-    Milliseconds, those of this process's own work, times those of the bare requests, recall, precision, hits.
+    Milliseconds, those of this process's own work, times those of the bare requests and of the decoded, and the work as
+    times that of the decoded, recall, precision, hits.
     """
     chance = random.Random(7)
     for least in THRESHOLDS:
@@ -215,6 +226,7 @@ def measured(
         answers: dict[str, dict[str, set[str]]] = {way: {} for way in found}
         for _, name in product(range(rounds), sources):
             for way in chance.sample(list(found), len(found)):
+                by_sketch._plan.cache_clear()
                 began, began_work = time.perf_counter(), time.process_time()
                 ids = found[way](name, least)
                 times[way].append(1000 * (time.perf_counter() - began))
@@ -223,16 +235,16 @@ def measured(
         for way, told in answers.items():
             taken = [f"{median(each[way]):.1f}" for each in (times, worked)]
             if BARE in way:
-                yield [least, way, *taken, "", "", "", "", ""]
+                yield [least, way, *taken, "", "", "", "", "", ""]
                 continue
             hits = sum(map(len, told.values()))
             good = sum(len(told[name] & right[name, least]) for name in sources)
             true = sum(len(right[name, least]) for name in sources)
             ratios = [
-                f"{median(mine / bare for mine, bare in zip(times[way], times[other], strict=True)):.2f}"
-                if (other := f"{way}, {kind}") in times
+                f"{median(mine / bare for mine, bare in zip(measure[way], measure[other], strict=True)):.2f}"
+                if (other := f"{way}, {kind}") in measure
                 else ""
-                for kind in (BARE, f"{BARE} and decoded")
+                for measure, kind in ((times, BARE), (times, DECODED), (worked, DECODED))
             ]
             yield [least, way, *taken, *ratios, f"{good / true:.3f}",
                    f"{good / hits if hits else 1:.3f}", f"{hits / len(sources):.1f}"]  # fmt: skip
@@ -267,14 +279,15 @@ def run(url: str, solr: MeasuredSolr, corpus: Path, count: int, wanted: int, rou
             for name in held
         ]
         found = {f"{kind}, {name}": way for name, store in stores.items() for kind, way in whorl_ways(store).items()}
-        for name in ("similar, OpenSearch", "FINGERPRINT, OpenSearch"):
-            found |= {f"{name}, {kind}": way for kind, way in bare_ways(found[name], url).items()}
+        for name, way in list(found.items()):
+            if name.endswith("OpenSearch"):
+                found |= {f"{name}, {kind}": again for kind, again in bare_ways(way, url).items()}
         found |= stock_ways(clients["stock"].url, {each.id: each.text for each in documents})
         rows = list(measured(found, sources, right, rounds))
         for client in clients.values():
             client.raw.indices.delete(index=client.index)
     heads = (
-        *("threshold", "way", "milliseconds", "of this process", "times bare", "times decoded"),
+        *("threshold", "way", "milliseconds", "of this process", "times bare", "times decoded", "times its work"),
         *("recall", "precision", "hits"),
     )
     written(out, heads, rows)

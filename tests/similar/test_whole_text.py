@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from tests.similar.copies import TEXTS, Watched, jaccard
@@ -66,6 +68,29 @@ def test_settling_is_bounded_in_texts(store: Store, engine: Watched, monkeypatch
     bounded = store.similar("whole", threshold=92, rows=100)
     assert sum(each.startswith("text of copy") for each in engine.asked) == 1
     assert {each.hit.id for each in bounded.found} >= {each.hit.id for each in settled.found}
+
+
+def test_the_text_of_the_source_comes_with_others(
+    store: Store, engine: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A search that reads texts to settle hits makes one request for them; one with a text of its own asks for no other.
+    """
+    requests = list[list[str]]()
+    texts = engine.texts
+
+    def noted(ids: Collection[str]) -> dict[str, str]:
+        requests.append(list(ids))
+        return texts(ids)
+
+    monkeypatch.setattr(engine, "texts", noted)
+    store.similar("whole", threshold=92, rows=100)
+    assert len(requests) == 1
+    assert requests[0][0] == "whole"
+    settled = requests.pop()[1:]
+    store.similar(source=TEXTS["whole"], threshold=92, rows=100)
+    # Here the document itself is a hit, and an exact one.
+    assert requests == [settled]
 
 
 @pytest.mark.slow

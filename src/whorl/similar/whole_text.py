@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from whorl.arrays import chunks
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.batch import hashed, text_hashes
+from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.passages import compare
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import least_overlap
@@ -45,11 +45,13 @@ class Reader:
         """Return how many more texts may be read where there may be `most`."""
         return most - self._read if self._characters < MOST_CHARACTERS else 0
 
-    def _texts(self, hits: list[Found]) -> Mapping[str, str]:
+    def _texts(self, hits: Sequence[Found], beside: Sequence[str] = ()) -> dict[str, str]:
+        """Return the texts of hits by their ids, and those of documents beside them, which take none of the means."""
         require_time()
-        texts = self._engine.texts([found.hit.id for found in hits])
-        self._read += len(texts)
-        self._characters += sum(map(len, texts.values()))
+        texts = dict(self._engine.texts([*beside, *(found.hit.id for found in hits)]))
+        read = [text for document_id, text in texts.items() if document_id not in beside]
+        self._read += len(read)
+        self._characters += sum(map(len, read))
         return texts
 
     # Hits of which the sketches leave open whether they are any.
@@ -63,32 +65,34 @@ class Reader:
         is_open = [found for found in kept if self._is_open(found.estimate)]
         # The smallest first: so most of them are settled.
         is_open.sort(key=lambda found: (found.estimate.hit_size, found.hit.id))
-        own = self._own_hashes() if is_open else None
-        hashes = {} if own is None else dict(self._hashes(is_open))
+        hashes = dict(self._hashes(is_open))
         for found in kept:
-            if own is None or found.hit.id not in hashes:
+            if self._own is None or found.hit.id not in hashes:
                 yield found
-            elif exact := self._exact(own, hashes[found.hit.id]):
+            elif exact := self._exact(self._own, hashes[found.hit.id]):
                 yield scored(found.hit, exact, self._question.metric)
 
     def _is_open(self, estimate: Estimate) -> bool:
         # An interval below the threshold is as open: it may come of a sharper law than the one that kept the hit.
         return not estimate.is_exact and estimate.low.by(self._question.metric) < float(self._question.threshold)
 
-    def _own_hashes(self) -> npt.NDArray[np.uint64] | None:
-        """Return all hashes of the source, None where its text is not known."""
-        if self._own is None:
-            text = text_of(self._engine, self._source)
-            self._own = None if text is None else text_hashes(text, self._engine.scheme)
-        return self._own
-
     def _hashes(self, is_open: list[Found]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
+        """Yield the ids of hits and all hashes of their texts, once those of the source are known."""
         for group in chunks(is_open, _shingles, _SHINGLES_AT_ONCE, _SETTLED_AT_ONCE):
             if not (left := self._left(MOST_SETTLED)):
                 return
-            texts = self._texts(group[:left])
-            found = hashed(texts.values(), self._engine.scheme, workers=1)
-            yield from zip(texts, (each.hashes for each in found), strict=True)
+            # That of the source comes with the first ones.
+            beside = [own_id] if self._own is None and (own_id := self._source.document_id) is not None else []
+            texts = self._texts(group[:left], beside)
+            if self._own is None:
+                own = texts.pop(beside[0], None) if beside else self._source.text
+                if own is None:
+                    return
+                self._own = self._hashed([own])[0]
+            yield from zip(texts, self._hashed(texts.values()), strict=True)
+
+    def _hashed(self, texts: Iterable[str]) -> list[npt.NDArray[np.uint64]]:
+        return [each.hashes for each in hashed(texts, self._engine.scheme, workers=1)]
 
     def _exact(self, own: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Estimate | None:
         question, size = self._question, len(hashes)

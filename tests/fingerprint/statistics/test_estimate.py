@@ -15,6 +15,7 @@ from tests.plain import sketch_of
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, estimate, estimate_overlaps, overlap_interval
+from whorl.fingerprint.statistics.hypergeometric import upper_tail
 
 SCHEME = SketchScheme()
 
@@ -48,6 +49,34 @@ def test_nothing_drawn_says_nothing() -> None:
     """
     assert interval(10, [0], 0) == [(0, 10)]
     assert interval(0, [0], 0) == [(0, 0)]
+
+
+@pytest.mark.slow
+@given(st.data())
+def test_ends_are_those_that_trying_all_finds(data: st.DataObject) -> None:
+    """
+    However many rows there are, and however far from where an end is first looked for.
+    """
+    total, rows = data.draw(st.integers(1, 400)), data.draw(st.integers(1, 12))
+    confidence = data.draw(st.sampled_from([0.05, CONFIDENCE, 0.9999]))
+    is_union = data.draw(st.booleans())
+    counts = st.integers(0, total // 2 if is_union else total).flatmap(
+        lambda m: st.tuples(st.just(m), st.integers(0, m))
+    )
+    drawn, shared = np.array(data.draw(st.lists(counts, min_size=rows, max_size=rows))).T
+    # What is drawn beside what is shared are other things.
+    most = (total - drawn + shared) // 2 if is_union else total - drawn + shared
+    most = np.maximum(most, shared)
+    ends = overlap_interval(np.full(rows, total), np.full(rows, is_union), drawn, shared, most, confidence)
+    tail = (1 - confidence) / 2
+    for row, (least, largest) in enumerate(zip(*ends, strict=True)):
+        tried = np.arange(shared[row], most[row] + 1)
+        population = total - tried if is_union else np.full(tried.shape, total)
+        can_be_so_few = upper_tail(population, population - tried, drawn[row], drawn[row] - shared[row]) > tail
+        can_be_so_many = upper_tail(population, tried, drawn[row], shared[row]) > tail
+        # The ends themselves are taken to be possible, where nothing else is.
+        assert least == next(iter(tried[can_be_so_many]), most[row])
+        assert largest == max(least, next(iter(tried[can_be_so_few][::-1]), shared[row]))
 
 
 @pytest.mark.parametrize("drawn", [1, 3, 7, 15, 29])

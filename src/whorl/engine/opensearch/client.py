@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import opensearchpy
-import urllib3
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLError, TransportError
 
 from whorl.context import seconds_left
+from whorl.engine.opensearch.connection import Connection
 from whorl.engine.opensearch.fields import Json
 from whorl.engine.repetition import repeated
 from whorl.errors import (
@@ -72,13 +72,6 @@ class Access:
     connections: int = 16
 
 
-class _Connection(opensearchpy.Urllib3HttpConnection):
-    """Keeps to itself what a cluster finds old-fashioned, which the client would make a warning of Python's."""
-
-    def _raise_warnings(self, warning_headers: object) -> None:
-        pass
-
-
 class IndexClient:
     """An index under its URL, `opensearch+http://host:9200/index`.
 
@@ -119,7 +112,7 @@ class IndexClient:
             # Repeated here, where it is known who waits how long.
             max_retries=0,
             trust_env=False,
-            connection_class=_Connection,
+            connection_class=Connection,
         )
 
     def search(self, body: Json) -> Json:
@@ -350,8 +343,7 @@ class IndexClient:
         seconds = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
         if seconds <= 0:
             raise EngineUnavailableError(f"the time for this request is up before {self.url} is asked")
-        time_out = urllib3.Timeout(connect=min(seconds, self._access.connect_seconds), read=seconds)
-        params = {**parameters, "request_timeout": time_out}
+        params = {**parameters, "request_timeout": (min(seconds, self._access.connect_seconds), seconds)}
         headers = {"content-type": "application/x-ndjson" if isinstance(body, str) else "application/json"}
         found = self.raw.transport.perform_request(method, path, params=params, body=body, headers=headers)
         if not isinstance(found, dict):

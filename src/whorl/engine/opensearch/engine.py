@@ -7,7 +7,6 @@ but MinHash tokens of its own, is asked by those (`tokens`).
 
 from __future__ import annotations
 
-import base64
 import binascii
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -78,6 +77,7 @@ class OpenSearchEngine:
         scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     ) -> None:
         self._client, self._names, self._scheme, self._sketch_scheme = client, names, scheme, SketchScheme()
+        self._scheme_name = scheme_name(scheme, self._sketch_scheme)
         self._commit = SharedCommit(client.refresh)
         self._fields = Remembered(lambda _: self._read_fields(), _FIELDS_SECONDS)
         self._largest = Remembered(lambda _: self._largest_now(), _LARGEST_SECONDS)
@@ -350,17 +350,17 @@ class OpenSearchEngine:
     def _sketch(self, hit: Json) -> Sketch | None:
         """Return the sketch of a document; None where it has none, another scheme's or a damaged one."""
         stored = _stored(hit, SKETCH)
-        if not stored or _stored(hit, SCHEME) != [scheme_name(self._scheme, self._sketch_scheme)]:
+        if not stored or _stored(hit, SCHEME) != [self._scheme_name]:
             return None
         try:
-            return decode(base64.b64decode(stored[0], validate=True), self._sketch_scheme)
-        except (binascii.Error, StoreError, SchemeMismatchError):
+            return decode(binascii.a2b_base64(stored[0], strict_mode=True), self._sketch_scheme)
+        except (ValueError, StoreError, SchemeMismatchError):
             return None
 
     def _largest_now(self) -> int | None:
         if self._foreign:
             return None
-        own = {"term": {SCHEME: {"value": scheme_name(self._scheme, self._sketch_scheme)}}}
+        own = {"term": {SCHEME: {"value": self._scheme_name}}}
         hits = self._client.hits({"query": own, "size": 1, "sort": [{SIZE: "desc"}], "_source": False})
         return int(hits[0]["sort"][0]) if hits else None
 

@@ -20,19 +20,27 @@ with at least that confidence, whatever the truth. The three shares rise with I,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
-from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, upper_tail
+from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, upper_tail
 from whorl.fingerprint.statistics.metric import Shares
 
 CONFIDENCE = 0.95
-#: Overlaps that are tried at once to find the ends of intervals: so many for a row, and about so many for all.
+#: Of rows, as numpy finds them.
+Places: TypeAlias = npt.NDArray[np.intp]
+#: Numbers that are tried at once to find the end of an interval: so many for a row, and about so many for all.
 _MOST_STEPS, _AT_ONCE = 15, 64
+#: Those that are tried first, about a good guess; and of many rows, where each takes its time.
+_AROUND = np.array([-32, -10, -5, -3, -2, -1, 0, 1, 2, 4, 9, 31])
+_AROUND_OF_MANY = np.array([-5, 0, 4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +132,7 @@ def shared_shingles(
     of_smaller = np.where(sizes_a <= sizes_b, counts_a, counts_b)
     drawn = np.where(is_union, shared + alone_a + alone_b, of_smaller)
     low, high = overlap_interval(np.where(is_union, together, smaller), is_union, drawn, shared, most, confidence)
-    likeliest = _likeliest(sizes_a, sizes_b, levels, alone_a, alone_b, shared, most)
-    return np.clip(likeliest, low, high), low, high
+    return _likeliest(sizes_a, sizes_b, levels, alone_a, alone_b, shared, low, high), low, high
 
 
 def overlap_interval(
@@ -151,24 +158,21 @@ def overlap_interval(
     is_union = np.tile(is_union, 2).astype(np.bool_)
     is_lower = np.arange(total.size) < total.size // 2
     # From the end that is sought inwards, overlaps are impossible up to one, and possible from there on.
-    outer, inner = np.where(is_lower, shared, np.maximum(shared, most)), np.where(is_lower, most, shared)
-    inner = np.where(is_lower, np.maximum(inner, outer), inner)
-    inwards = np.where(is_lower, 1, -1)
-    # Several at once: of few rows it is the number of calls that takes the time.
-    steps = np.arange(1, 1 + min(_MOST_STEPS, max(1, _AT_ONCE // max(1, total.size))))
-    while (left := np.abs(inner - outer)).any():
-        tried = outer[:, None] + inwards[:, None] * (left[:, None] * steps // (steps.size + 1))
-        population = np.where(is_union[:, None], total[:, None] - tried, total[:, None])
+    inwards, most = np.where(is_lower, 1, -1), np.maximum(shared, most)
+    outer = np.where(is_lower, shared, most)
+
+    def is_possible(rows: Places, steps: Counts) -> Bools:
+        overlaps = outer[rows, None] + inwards[rows, None] * steps
+        population = total[rows, None] - np.where(is_union[rows, None], overlaps, 0)
         # At most so many good ones are at least so many of the others: both tails in one call.
-        good = np.where(is_lower[:, None], tried, population - tried)
-        least_drawn = np.where(is_lower, shared, drawn - shared)[:, None]
-        is_possible = upper_tail(population, good, drawn[:, None], least_drawn) > tail
-        first = np.where(is_possible.any(axis=1), is_possible.argmax(axis=1), steps.size)
-        rows, is_any, is_none = np.arange(total.size), first < steps.size, first == 0
-        beyond = tried[rows, np.maximum(first, 1) - 1] + inwards
-        inner = np.where(is_any, tried[rows, np.minimum(first, steps.size - 1)], inner)
-        outer = np.where(is_none | (left == 0), outer, beyond)
-    least, largest = inner[is_lower], inner[~is_lower]
+        good = np.where(is_lower[rows, None], overlaps, population - overlaps)
+        least_drawn = np.where(is_lower, shared, drawn - shared)[rows, None]
+        return np.asarray(upper_tail(population, good, drawn[rows, None], least_drawn) > tail)
+
+    deviations = -inwards * NormalDist().inv_cdf(1 - tail)
+    about = inwards * (_guessed_ends(total, is_union, drawn, shared, deviations) - outer)
+    ends = outer + inwards * _first(most - shared, is_possible, about)
+    least, largest = ends[is_lower], ends[~is_lower]
     return least, np.maximum(least, largest)
 
 
@@ -177,20 +181,78 @@ def _require_confidence(confidence: float) -> None:
         raise ParameterError(f"confidence must be a fraction between 0 and 1, got {confidence}")
 
 
-def _likeliest(
-    sizes_a: Counts, sizes_b: Counts, levels: Counts, alone_a: Counts, alone_b: Counts, shared: Counts, most: Counts
-) -> Counts:
-    """Return the overlaps of greatest likelihood, at least those seen and at most `most`."""
-    low, high = shared.copy(), np.maximum(shared, most)
-    lost = 1.0 - np.exp2(-levels.astype(np.float64))
-    while (low < high).any():
-        middle = (low + high + 1) // 2
-        in_a, in_b = sizes_a - middle + 1, sizes_b - middle + 1
-        # The quotient of the docstring is at least 1; crosswise, nothing is divided by 0.
-        gain = middle * ((in_a - alone_a) / in_a) * ((in_b - alone_b) / in_b)
-        rises = gain >= (middle - shared) * lost
-        low, high = np.where(rises, middle, low), np.where(rises, high, np.maximum(low, middle - 1))
+def _guessed_ends(total: Counts, is_union: Bools, drawn: Counts, shared: Counts, deviations: Floats) -> Counts:
+    """Return about where intervals end, most of them right to four shingles; `overlap_interval` says what they hold.
+
+    By Wilson's interval (Probable inference, the law of succession, and statistical inference, 1927), with half a
+    count of correction to whole numbers and the lesser spread of what is drawn without putting back.
+
+    Args:
+        total: As all but the last, those of `overlap_interval`.
+        is_union: Whether an overlap is taken from it once.
+        drawn: Hashes drawn.
+        shared: Good ones among them.
+        deviations: Standard deviations from the overlap seen to the end; negative to a lower end.
+    """
+    taken = np.maximum(drawn, 1).astype(np.float64)
+    seen = np.clip(shared + np.sign(deviations) / 2, 0, taken)
+    population = np.maximum(np.where(is_union, total / (1 + seen / taken), total), 2)
+    square = deviations * deviations * np.maximum(population - taken, 0) / (population - 1)
+    spread = np.sqrt(square * (seen * (taken - seen) / taken + square / 4))
+    share = (seen + square / 2 + np.sign(deviations) * spread) / (taken + square)
+    return np.asarray(share * np.where(is_union, total / (1 + share), total)).astype(np.int64)
+
+
+def _first(last: Counts, holds: Callable[[Places, Counts], Bools], about: Counts | None = None) -> Counts:
+    """Return of each row the first whole number from 0 to `last` from which on something holds.
+
+    Args:
+        last: At least 0; there it is taken to hold; int64 array of shape (rows,).
+        holds: Tells whether it does, of rows by their places and numbers of each, an array of shape (rows, numbers).
+        about: Near which number that may be; int64 array of shape (rows,).
+    """
+    low, high = np.zeros_like(last), last.copy()
+    rows = np.flatnonzero(high)
+    while rows.size:
+        left = (high[rows] - low[rows])[:, None]
+        # Several at once: of few rows it is the number of calls that takes the time.
+        if about is not None:
+            near = _AROUND if rows.size * _AROUND.size <= 4 * _AT_ONCE else _AROUND_OF_MANY
+            steps, about = np.clip(about[rows, None] + near, 0, left - 1), None
+        else:
+            parts = min(_MOST_STEPS, max(1, _AT_ONCE // rows.size))
+            steps = left * np.arange(1, 1 + parts) // (parts + 1)
+        tried = low[rows, None] + steps
+        does = holds(rows, tried)
+        failed = np.where(does.any(axis=1), does.argmax(axis=1), tried.shape[1])
+        is_any, at = failed < tried.shape[1], np.arange(rows.size)
+        high[rows] = np.where(is_any, tried[at, np.minimum(failed, tried.shape[1] - 1)], high[rows])
+        low[rows] = np.where(failed > 0, tried[at, np.maximum(failed, 1) - 1] + 1, low[rows])
+        rows = rows[low[rows] < high[rows]]
     return low
+
+
+def _likeliest(
+    sizes_a: Counts,
+    sizes_b: Counts,
+    levels: Counts,
+    alone_a: Counts,
+    alone_b: Counts,
+    shared: Counts,
+    low: Counts,
+    high: Counts,
+) -> Counts:
+    """Return the overlaps of greatest likelihood from `low` to `high`."""
+    lost = 1.0 - np.exp2(-levels.astype(np.float64))
+
+    def falls(rows: Places, steps: Counts) -> Bools:
+        overlaps = low[rows, None] + steps + 1
+        in_a, in_b = sizes_a[rows, None] - overlaps + 1, sizes_b[rows, None] - overlaps + 1
+        # The quotient of the docstring is at least 1; crosswise, nothing is divided by 0.
+        gain = overlaps * ((in_a - alone_a[rows, None]) / in_a) * ((in_b - alone_b[rows, None]) / in_b)
+        return np.asarray(gain < (overlaps - shared[rows, None]) * lost[rows, None])
+
+    return low + _first(high - low, falls)
 
 
 def _estimates(

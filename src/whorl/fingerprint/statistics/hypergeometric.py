@@ -266,9 +266,9 @@ def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     """Return P(X >= x) of Hypergeometric(n, k, m) for x above the mean and within the support."""
     p, q = m / n, (n - m) / n
     # All parts at once: of few rows it is the number of calls that takes the time.
-    whole, part = np.stack([k, n - k, n]), np.stack([x, m - x, m])
+    whole, part = np.array([k, n - k, n]), np.array([x, m - x, m])
     of_marked, of_others, of_all = _log_choices(whole, part)
-    seen, expected = np.stack([*part[:2], *(whole - part)[:2]]), np.stack([k * p, (n - k) * p, k * q, (n - k) * q])
+    seen, expected = np.array([*part[:2], *(whole - part)[:2]]), np.array([k * p, (n - k) * p, k * q, (n - k) * q])
     logarithm: Floats = of_marked + of_others - of_all - _deviance(seen, expected).sum(axis=0)
     first = np.exp(logarithm)
     result = np.empty_like(first)
@@ -332,7 +332,7 @@ def _terms(left: Floats, spread: Floats) -> int:
 
 def _log_choices(n: Floats, x: Floats) -> Floats:
     """Return log(n over x), less the part that `_deviance` holds."""
-    whole, part, rest = _stirling(np.stack([n, x, n - x]))
+    whole, part, rest = _stirling(np.array([n, x, n - x]))
     return np.asarray(whole - part - rest)
 
 

@@ -1,0 +1,84 @@
+"""Connections to a node: kept while it keeps them, made anew where it does not."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from whorl.engine.opensearch.client import Access, IndexClient
+from whorl.errors import EngineError
+
+ANSWER = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 8\r\n\r\n{"a": 1}'
+
+
+class Node:
+    """Answers so many requests on each connection, the last one by a part only where that is told, and closes it.
+
+    Args:
+        requests: On a connection.
+        last: What is said to the last of them.
+    """
+
+    def __init__(self, requests: int, last: bytes = ANSWER) -> None:
+        self._answers = [ANSWER] * (requests - 1) + [last]
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"opensearch+http://127.0.0.1:{self._listener.getsockname()[1]}/docs"
+        self.connections, self.closed = 0, threading.Semaphore(0)
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection = self._listener.accept()[0]
+                self.connections += 1
+                with connection:
+                    for answer in self._answers:
+                        connection.recv(65_536)
+                        connection.sendall(answer)
+                self.closed.release()
+
+    def stop(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+@contextlib.contextmanager
+def asked(node: Node) -> Iterator[IndexClient]:
+    thread = threading.Thread(target=node.run)
+    thread.start()
+    try:
+        with contextlib.closing(IndexClient(node.url, Access(retries=0, timeout_seconds=10))) as client:
+            yield client
+    finally:
+        node.stop()
+        thread.join()
+
+
+@pytest.mark.process
+def test_a_connection_serves_several_requests() -> None:
+    """
+    And one that the node has closed meanwhile is not used, so that nothing need be sent twice.
+    """
+    node = Node(2)
+    with asked(node) as client:
+        for _ in range(2):
+            assert [client.about(), client.about()] == [{"a": 1}] * 2
+            node.closed.acquire()
+    assert node.connections == 2
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("answer", [ANSWER[:-3], b"HTTP/1.1 200 OK\r\ncontent", b"hello\r\n\r\n", b""])
+def test_a_part_of_an_answer(answer: bytes) -> None:
+    """
+    It is none, whatever is missing; and the connection is not used again.
+    """
+    node = Node(1, answer)
+    with asked(node) as client:
+        for _ in range(2):
+            with pytest.raises(EngineError, match=r"no cluster answers|no JSON object"):
+                client.about()
+    assert node.connections == 2
