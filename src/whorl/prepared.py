@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TypeAlias, TypedDict
 
-from whorl.arrays import chunks
+from whorl.arrays import batches
 from whorl.boilerplate import Commons
 from whorl.collapse import collapsed_page
 from whorl.context import require_time, trace
@@ -269,7 +269,7 @@ class PreparedQuery:
         """
         clauses = word_clauses(self._plan, self._reader.content_places())
         characters, profile = 0, self._engine.scheme.profile
-        for some in chunks(dict.fromkeys(ids) if clauses else (), lambda _: 1, _TEXTS_AT_ONCE):
+        for some in batches(dict.fromkeys(ids) if clauses else (), _TEXTS_AT_ONCE):
             if characters >= MOST_CHARACTERS:
                 break
             for document_id, text in self._engine.texts(some).items():

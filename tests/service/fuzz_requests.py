@@ -82,6 +82,7 @@ _SIMILAR = {
     "rows": 5,
     "common_above": "50%",
     "boilerplate": [_SHARED[:300]],
+    "ignore_common": False,
 }
 _SOURCES = {
     "text": _SHARED,
@@ -130,6 +131,7 @@ RIGHT = (
     Sent("POST", "/api/sources", body={"id": "lease"}),
     Sent("POST", "/api/compare", body={"a": {"id": "lease"}, "b": {"text": _SHARED}, "common_above": "1"}),
     Sent("POST", "/api/passages", body={"id": "lease", "documents": ["renewal", "minutes"]}),
+    Sent("POST", "/api/snippets", body={"query": "rent AND house", "documents": ["lease", "renewal"]}),
     Sent("GET", "/api/documents", (("filter", "lea"), ("start", "0"), ("rows", "5"))),
     Sent("POST", "/api/documents", raw=_LINES, headers=(_LINES_TYPE,)),
     Sent("POST", "/api/documents", (("check", "80"),), raw=_LINES, headers=(_LINES_TYPE,)),
