@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +21,7 @@ from whorl.duplicates.gathering import FILES_SCHEME, duplicates_among, duplicate
 from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import ask_pairs
 from whorl.errors import ParameterError, StoppedError
-from whorl.fingerprint.batch import Hashed, Parts, hashed
+from whorl.fingerprint.batch import Parts, Together, hashed, hashed_together
 from whorl.fingerprint.scheme import Scheme
 
 DOCUMENTS = family_documents(80)
@@ -216,23 +215,22 @@ def test_a_text_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch, t
     """
     read = 0
 
-    def counting(texts: Iterator[str], *arguments: Any, **options: Any) -> Iterator[Hashed]:
-        def counted() -> Iterator[str]:
+    def counting(portions: Iterable[Sequence[str]], scheme: Scheme) -> Iterator[Together]:
+        def counted() -> Iterator[Sequence[str]]:
             nonlocal read
-            for text in texts:
-                read += 1
-                yield text
+            for some in portions:
+                read += len(some)
+                yield some
 
-        return hashed(counted(), *arguments, **options)
+        return hashed_together(counted(), scheme)
 
-    monkeypatch.setattr("whorl.duplicates.gathering.hashed", counting)
-    # So that results come before all of these few texts are read.
-    monkeypatch.setattr("whorl.fingerprint.batch.LARGE", 1)
+    monkeypatch.setattr("whorl.duplicates.sketching.hashed_together", counting)
     text = " ".join(f"w{at}" for at in range(200))
     many = [Document(str(at), text) for at in range(5_000)]
-    with duplicates_among(many, ask_pairs("jaccard", 80, 95), folder=tmp_path, workers=1) as found:
-        assert [len(cluster.members) for cluster in found.clusters()] == [5_000]
-    assert read < 2_000
+    for folder in (tmp_path, None):
+        with duplicates_among(many, ask_pairs("jaccard", 80, 95), folder=folder, workers=1) as found:
+            assert [len(cluster.members) for cluster in found.clusters()] == [5_000]
+    assert 0 < read < 50
     assert sum(file.stat().st_size for file in tmp_path.glob("hashes-*.u64")) < 20 * 200 * 8
 
 

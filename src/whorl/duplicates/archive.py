@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ _TABLES = """
     ) WITHOUT ROWID;
     CREATE INDEX pair_by_b ON pair (b)
 """
-_HASH = np.dtype("<u8")
+HASH = np.dtype("<u8")
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
 #: What `is_paired` of a document says: it was compared with nothing yet; all its pairs with others of these are known;
 #: they were, until a document was forgotten that took some of them along.
@@ -60,6 +60,10 @@ _PAIR_CLUSTERS_AGAIN = f"""
 _LINKS = "links of "
 #: The file of hashes is written anew when fewer of them than one in so many belong to a document.
 _GARBAGE = 2
+
+
+#: Id, name, worth and date of a document.
+Known: TypeAlias = tuple[str, str, float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +113,14 @@ class Archive:
         path: The folder; made where there is none.
         origin: What the documents come from and how they were sampled; an archive keeps to one.
         scheme: What the sketches depend on.
-        lasts: Whether it is to survive a power cut; a temporary one need not.
 
     Raises:
         StoreError: The folder holds something else, cannot be used, or is used by another process.
         ParameterError: The archive is of another origin.
     """
 
-    def __init__(self, path: Path, origin: str, scheme: SketchScheme, *, lasts: bool = True) -> None:
-        self._path, self._scheme, self.lasts = path, scheme, lasts
+    def __init__(self, path: Path, origin: str, scheme: SketchScheme) -> None:
+        self._path, self._scheme = path, scheme
         try:
             path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()) and not (path / _DATABASE).exists():
@@ -141,7 +144,7 @@ class Archive:
         # One process at a time: what two of them append to the file would run together.
         self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute(f"PRAGMA synchronous={'FULL' if self.lasts else 'OFF'}")
+        self._database.execute("PRAGMA synchronous=FULL")
         self._database.execute("BEGIN IMMEDIATE")
         if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
             for statement in _TABLES.split(";"):
@@ -171,10 +174,10 @@ class Archive:
                 other.unlink()
         descriptor = os.open(self._hashes_path(number), os.O_RDWR | os.O_CREAT, 0o666)
         size = os.fstat(descriptor).st_size
-        if size < end * _HASH.itemsize:
+        if size < end * HASH.itemsize:
             os.close(descriptor)
             raise StoreError(f"{self._hashes_path(number)} was cut short; delete the folder, and all is compared anew")
-        os.ftruncate(descriptor, end * _HASH.itemsize)
+        os.ftruncate(descriptor, end * HASH.itemsize)
         os.lseek(descriptor, 0, os.SEEK_END)
         self._end = end
         return descriptor
@@ -182,7 +185,7 @@ class Archive:
     def _written_anew(self, number: int) -> int:
         """Write the hashes that documents have to the next file."""
         rows = self._database.execute("SELECT number, start, count FROM document ORDER BY number").fetchall()
-        old = np.fromfile(self._hashes_path(number), _HASH) if rows else np.empty(0, _HASH)
+        old = np.fromfile(self._hashes_path(number), HASH) if rows else np.empty(0, HASH)
         moved, start = [], 0
         with self._hashes_path(number + 1).open("wb") as file:
             for document, at, count in rows:
@@ -256,12 +259,11 @@ class Archive:
         """
         # One sketch that several have, as texts that come again do, is written once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
-        hashes = {each: sketch.hashes.astype(_HASH, copy=False) for each, sketch in sketches.items()}
+        hashes = {each: sketch.hashes.astype(HASH, copy=False) for each, sketch in sketches.items()}
         with self._failures():
             for some in chunks(hashes.values(), lambda own: own.nbytes, _BYTES_AT_ONCE):
-                _write(self._file, np.concatenate(some).tobytes())
-            if self.lasts:
-                os.fsync(self._file)
+                write_all(self._file, np.concatenate(some))
+            os.fsync(self._file)
         scan = self._scan()
         places, start = {}, self._end
         for each, own in hashes.items():
@@ -331,7 +333,7 @@ class Archive:
         )
         path = self._hashes_path(int(self._meta("file") or 0))
         # numpy maps no empty file.
-        hashes = np.memmap(path, _HASH, "r", shape=(self._end,)) if self._end else np.empty(0, np.uint64)
+        hashes = np.memmap(path, HASH, "r", shape=(self._end,)) if self._end else np.empty(0, np.uint64)
         sketches = Sketches(self._scheme, sizes, starts, counts, hashes)
         return Archived(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
@@ -348,7 +350,7 @@ class Archive:
         """Return how many documents there are."""
         return int(self._one("SELECT count(*) FROM document")[0])
 
-    def known(self, numbers: Collection[int]) -> dict[int, tuple[str, str, float | None, float | None]]:
+    def known(self, numbers: Collection[int]) -> dict[int, Known]:
         """Return id, name, worth and date of documents, by their numbers."""
         found = self._by_id("SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers))
         return {row[0]: (row[1], row[2], row[3], row[4]) for row in found}
@@ -385,11 +387,6 @@ class Archive:
                 "INSERT INTO pair VALUES (?, ?, ?, ?, ?)",
                 zip(*(column.tolist() for column in columns), strict=True),
             )
-            self._database.execute(f"UPDATE document SET is_paired = {_PAIRED}")
-
-    def take_as_compared(self) -> None:
-        """Take all documents there are as compared with one another; no pairs among them are to be found."""
-        with self._writing():
             self._database.execute(f"UPDATE document SET is_paired = {_PAIRED}")
 
     def pairs(self, archived: Archived) -> Pairs:
@@ -463,7 +460,7 @@ class Archive:
 def sketch_digest(sketch: Sketch) -> bytes:
     """Return a digest of a sketch, equal for equal ones."""
     told = hashlib.blake2b(sketch.size.to_bytes(8, "little"), digest_size=16)
-    told.update(sketch.hashes.astype(_HASH, copy=False).tobytes())
+    told.update(sketch.hashes.astype(HASH, copy=False).tobytes())
     return told.digest()
 
 
@@ -472,7 +469,8 @@ def sketch_key(sketch: Sketch) -> int:
     return int.from_bytes(sketch_digest(sketch)[:8], "little", signed=True)
 
 
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
+def write_all(descriptor: int, numbers: npt.NDArray[np.uint64]) -> None:
+    """Write numbers to a file, all of them."""
+    view = numbers.view(np.uint8).data
     while view:
         view = view[os.write(descriptor, view) :]

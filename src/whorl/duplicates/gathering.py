@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import tempfile
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +19,13 @@ from whorl.duplicates.common import CommonQuestion, rest_of
 from whorl.duplicates.keep import Keep, seconds_of
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
+from whorl.duplicates.scratch import Gathered, Scratch
 from whorl.duplicates.search import find_pairs, first_of_equals
+from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.whole_text import ReadHashes, settled, told_apart
 from whorl.engine.protocol import Engine, Scanned
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
-from whorl.fingerprint.batch import Hashed, hashed
+from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document
@@ -39,10 +39,6 @@ MOST_DOCUMENTS = 200_000
 _AT_ONCE = 512
 #: Texts fetched from a store in one request.
 _TEXTS_AT_ONCE = 50
-#: Hashes of texts that are remembered in case they come again, each text counted as some of them beside its own.
-_MOST_HASHES, _HASHES_OF_A_TEXT = 1 << 21, 64
-#: Documents that wait for a text before them, at most.
-_MOST_WAITING = _AT_ONCE
 #: Fields that are named where one is missing, at most.
 _SHOWN = 20
 
@@ -57,7 +53,7 @@ def duplicates_among(
     scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     reference: Iterable[Document] = (),
     folder: Path | None = None,
-    dates: Callable[[Document], float | None] = lambda document: None,
+    dates: Callable[[Document], float | None] = no_date,
     date_column: str | None = None,
     keep: Keep = Keep("first"),  # noqa: B008 - frozen
     within: str | None = None,
@@ -101,23 +97,22 @@ def duplicates_among(
     if folder is not None and reference:
         raise ParameterError("a reference keeps no state: put it into the folder by a run of its own")
 
-    def valued(document: Document) -> tuple[float | None, float | None]:
-        worth = keep.worth(document.properties.get(keep.column)) if keep.column else None
-        return worth, seconds_of(document.properties.get(date_column)) if date_column else dates(document)
-
+    sketching = Sketching(scheme, FILES_SCHEME, dates, date_column, keep, within)
     with ExitStack() as opened:
         origin = f"files, under {scheme.name}" + (f", within {within}" if within else "")
         if keep.column:
             origin += f", with what decides on the {keep}"
         if date_column:
             origin += f", with dates of {date_column}"
-        archive = opened.enter_context(_archive(opened, folder, origin, FILES_SCHEME))
-        archive.begin_reading()
-        _ask(archive, question, links_suffice=links_suffice)
-        _gather(archive, reference, scheme, valued, within, workers, on_repeated, progress)
-        if folder is None:
+        archive = _archive(opened, folder, origin, FILES_SCHEME)
+        if isinstance(archive, Archive):
+            archive.begin_reading()
+            _ask(archive, question, links_suffice=links_suffice)
+            _keep(archive, documents, sketching, on_repeated, progress)
+        else:
+            _gather(archive, reference, sketching, on_repeated, progress)
             archive.take_as_compared()
-        _gather(archive, documents, scheme, valued, within, workers, on_repeated, progress)
+            _gather(archive, documents, sketching, on_repeated, progress)
         found = _found(archive, question, scheme, None, common=common, links_suffice=links_suffice, progress=progress)
         found.read_texts = texts
         yield found
@@ -163,9 +158,7 @@ def duplicates_in(
     sought = {keep.column: keep.sought, date_field: "date"}
     _require_fields(engine, names or {}, {name: kind for name, kind in sought.items() if name}, origin)
     with ExitStack() as opened:
-        archive = opened.enter_context(
-            _archive(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
-        )
+        archive = _archive(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
         without = 0
         for portion in engine.scan(archive.begin_scan()):
             sketches = {document_id: sketch for document_id, _, sketch in portion.documents}
@@ -285,135 +278,91 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
             )
 
 
-def _archive(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> Archive:
+def _archive(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> Gathered:
     if folder is not None:
-        return Archive(folder, origin, scheme)
+        return opened.enter_context(Archive(folder, origin, scheme))
     # What is mapped may not be deleted everywhere before the process ends.
     temporary = tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True)
-    return Archive(Path(opened.enter_context(temporary)), origin, scheme, lasts=False)
+    return opened.enter_context(Scratch(Path(opened.enter_context(temporary)), scheme))
 
 
 def _gather(
+    scratch: Scratch,
+    documents: Iterable[Document],
+    sketching: Sketching,
+    on_repeated: Callable[[str], None],
+    progress: Progress,
+) -> None:
+    """Take documents for one run."""
+    for _, sketched in sketching.sketched(batches(documents, _AT_ONCE)):
+        require_time()
+        for document_id in scratch.add(sketched):
+            on_repeated(document_id)
+        progress("reading", scratch.count())
+    for document_id in scratch.repeated():
+        on_repeated(document_id)
+
+
+def _keep(
     archive: Archive,
     documents: Iterable[Document],
-    scheme: Scheme,
-    valued: Callable[[Document], tuple[float | None, float | None]],
-    within: str | None,
-    workers: int | None,
+    sketching: Sketching,
     on_repeated: Callable[[str], None],
     progress: Progress,
 ) -> None:
     """Put documents into an archive, except those that are in it unchanged."""
-    waiting: deque[tuple[str, str, tuple[float | None, float | None], bytes, str, Sketch | None]] = deque()
-    fresh: dict[str, Entry] = {}
-    known_texts = _KnownTexts()
-    empty = Sketch(archive.scheme, 0, np.empty(0, np.uint64))
-    # Between these characters no rule ends a word, but after 255 of them.
-    has_few_words = re.compile(rf"(?=[\0-\x7f]{{0,255}}\Z)\W*+(?:\w++\W*+){{0,{scheme.shingle_size - 1}}}\Z", re.ASCII)
-    remaining = iter(documents)
-    seen = archive.count()
-    is_empty = not seen
+    ahead: Counter[str] = Counter()
+    is_empty = not archive.count()
 
-    def texts() -> Iterator[str]:
-        while some := list(islice(remaining, _AT_ONCE)):
+    def changed() -> Iterator[list[Document]]:
+        for some in batches(documents, _AT_ONCE):
             require_time()
-            parts = [_part(each, within) for each in some]
-            digests = [_digest(each.text, part) for each, part in zip(some, parts, strict=True)]
-            values = [valued(each) for each in some]
             # What came before in this run and is still to be put is not known by what the archive has under its id.
-            ahead = {document_id for document_id, *_ in waiting} | fresh.keys()
             known = [
-                (each.id, digest, each.name, *own)
-                for each, digest, own in zip(some, digests, values, strict=True)
+                (each.id, _digest(each, sketching), each.name, *sketching.valued(each))
+                for each in some
                 if each.id not in ahead
             ]
             same = {} if is_empty else archive.unchanged(known)
-            for document, digest, part, own in zip(some, digests, parts, values, strict=True):
-                if document.id in same:
-                    if same[document.id]:
-                        on_repeated(document.id)
+            new = []
+            for document in some:
+                if document.id not in same:
+                    new.append(document)
+                elif same[document.id]:
+                    on_repeated(document.id)
+                else:
                     same[document.id] = True
-                    continue
-                # Too many would wait behind a text that waits for others to be read with.
-                sketch = known_texts.get(digest) if len(waiting) < _MOST_WAITING else None
-                if sketch is None and scheme.unit == "words" and has_few_words.match(document.text):
-                    sketch = empty
-                waiting.append((document.id, document.name, own, digest, part, sketch))
-                if sketch is None:
-                    yield document.text
-            take_known()
+            ahead.update(document.id for document in new)
+            if new:
+                yield new
 
-    def take_known() -> None:
-        while waiting and (sketch := waiting[0][-1]) is not None:
-            take(sketch)
-
-    def take(sketch: Sketch) -> None:
-        nonlocal seen
-        document_id, name, own, digest, _, _ = waiting.popleft()
-        sketch = known_texts.get(digest, sketch)
-        known_texts[digest] = sketch
-        if document_id in fresh:
+    seen = archive.count()
+    for some, sketched in sketching.sketched(changed()):
+        entries: dict[str, Entry] = {}
+        digests = [_digest(document, sketching) for document in some]
+        for entry in sketched.entries(archive.scheme, digests):
+            if entry.id in entries:
+                on_repeated(entry.id)
+            entries[entry.id] = entry
+        for document_id in archive.put(list(entries.values())):
             on_repeated(document_id)
-        fresh[document_id] = Entry(document_id, digest, sketch, name, *own)
-        if len(fresh) == _AT_ONCE:
-            seen += _put(archive, fresh, on_repeated)
-            progress("reading", seen)
-
-    for each in hashed(texts(), scheme, workers=workers):
-        take_known()
-        take(_apart(each, waiting[0][-2]).sketch(archive.scheme))
-    take_known()
-    seen += _put(archive, fresh, on_repeated)
-    progress("reading", seen)
+        ahead -= Counter(document.id for document in some)
+        seen += len(entries)
+        progress("reading", seen)
 
 
-class _KnownTexts(dict[bytes, Sketch]):
-    """Sketches of the texts that came last, by their digests: a text that comes again is read once."""
-
-    _hashes = 0
-
-    def __setitem__(self, digest: bytes, sketch: Sketch) -> None:
-        if digest not in self:
-            self._hashes += sketch.hashes.size + _HASHES_OF_A_TEXT
-            super().__setitem__(digest, sketch)
-            while self._hashes > _MOST_HASHES:
-                oldest = next(iter(self))
-                self._hashes -= self.pop(oldest).hashes.size + _HASHES_OF_A_TEXT
+def _digest(document: Document, sketching: Sketching) -> bytes:
+    part = sketching.part(document)
+    return hashlib.blake2b(document.text.encode(), digest_size=16, key=part.encode()[-64:]).digest()
 
 
-def _part(document: Document, within: str | None) -> str:
-    """Return which part of a collection a document is in: what stands in a property, "" for all without it."""
-    value = None if within is None else document.properties.get(within)
-    return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _apart(hashed: Hashed, part: str) -> Hashed:
-    """Return hashes that documents of other parts do not have: each the same bits turned round in all of them."""
-    if not part:
-        return hashed
-    turned = np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()))
-    return hashed._replace(hashes=np.sort(hashed.hashes ^ turned))
-
-
-def _digest(text: str, part: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=16, key=part.encode()[-64:]).digest()
-
-
-def _put(archive: Archive, fresh: dict[str, Entry], on_repeated: Callable[[str], None]) -> int:
-    count = len(fresh)
-    for document_id in archive.put(list(fresh.values())):
-        on_repeated(document_id)
-    fresh.clear()
-    return count
-
-
-def _ask(archive: Archive, question: PairQuestion, *, links_suffice: bool) -> None:
+def _ask(archive: Gathered, question: PairQuestion, *, links_suffice: bool) -> None:
     told = f"{question.metric.value} {question.threshold} with recall {question.recall}"
     archive.ask(told, links_suffice=links_suffice)
 
 
 def _found(
-    archive: Archive,
+    archive: Gathered,
     question: PairQuestion,
     scheme: Scheme,
     read: ReadHashes | None,
@@ -445,6 +394,5 @@ def _found(
     )
     if read is not None:
         pairs = settled(archive, archived, pairs, question, read, lambda count: progress("reading whole", count))
-    if archive.lasts:
-        archive.keep_pairs(pairs, archived.numbers)
+    archive.keep_pairs(pairs, archived.numbers)
     return Duplicates(archive, archived, pairs, firsts, archived.is_new, scheme, properties, rest)

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, chunks
-from whorl.duplicates.archive import Archive, Archived
+from whorl.duplicates.archive import Archived
 from whorl.duplicates.clusters import Components, complete_labels, grouped
 from whorl.duplicates.common import Rest
 from whorl.duplicates.keep import Keep
+from whorl.duplicates.scratch import Gathered
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
 from whorl.duplicates.versions import Own, in_order, told_apart
@@ -149,7 +150,7 @@ class Duplicates:
 
     def __init__(
         self,
-        archive: Archive,
+        archive: Gathered,
         archived: Archived,
         pairs: Pairs,
         firsts: Numbers,

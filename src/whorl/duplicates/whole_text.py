@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.context import require_time
-from whorl.duplicates.archive import Archive, Archived, sketch_key
+from whorl.duplicates.archive import Archived, sketch_key
 from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.scratch import Gathered
 from whorl.duplicates.sketches import Numbers
 from whorl.duplicates.verify import Pairs, measured
 from whorl.fingerprint.sketch.sketch import Sketch
@@ -27,7 +28,7 @@ _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 
 
 def told_apart(
-    archive: Archive,
+    archive: Gathered,
     archived: Archived,
     question: PairQuestion,
     read: ReadHashes,
@@ -50,7 +51,7 @@ def told_apart(
 
 
 def settled(
-    archive: Archive,
+    archive: Gathered,
     archived: Archived,
     pairs: Pairs,
     question: PairQuestion,
@@ -81,7 +82,9 @@ def settled(
     return settled.only(is_kept)
 
 
-def _read(archive: Archive, archived: Archived, places: Numbers, read: ReadHashes) -> dict[int, npt.NDArray[np.uint64]]:
+def _read(
+    archive: Gathered, archived: Archived, places: Numbers, read: ReadHashes
+) -> dict[int, npt.NDArray[np.uint64]]:
     """Return all hashes of some documents by their places, of those that have a text."""
     numbers = archived.numbers[places].tolist()
     known = archive.known(numbers)

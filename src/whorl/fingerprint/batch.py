@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 import warnings
 from collections import deque
@@ -19,7 +20,7 @@ from enum import Flag, auto
 from functools import partial, reduce
 from itertools import accumulate, chain
 from operator import length_hint
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,7 @@ BATCHES_PER_WORKER = 2
 _TOGETHER = 1 << 16
 
 _Row = npt.NDArray[np.uint64]
+Item = TypeVar("Item")
 _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.uint64), join([])
 
 
@@ -77,6 +79,18 @@ class Hashed(NamedTuple):
     def sketch(self, scheme: SketchScheme) -> Sketch:
         """Return the sketch of the text; its hashes must have been asked for."""
         return sketch_of_distinct(self.hashes, scheme)
+
+
+class Together(NamedTuple):
+    """The hashes of several texts.
+
+    Attributes:
+        hashes: The high halves, those of each text together, ascending and each once; uint64 array.
+        sizes: How many each text has, which are its distinct shingles; int64 array of shape (texts,).
+    """
+
+    hashes: _Row
+    sizes: npt.NDArray[np.int64]
 
 
 class Sized(NamedTuple):
@@ -225,6 +239,46 @@ def hashed(
     return _one_by_one(iter(texts), scheme, parts, workers or _processors(), progress or _ignore)
 
 
+def hashed_together(portions: Iterable[Sequence[str]], scheme: Scheme = kernel.DEFAULT_SCHEME) -> Iterator[Together]:
+    """Return the hashes of many texts, portion by portion: what `hashed` does, without an array for each text.
+
+    Args:
+        portions: Some hundred texts each, or some hundred thousand characters; the first few may be read ahead.
+        scheme: As in `signatures_of`; for hashes only the profile and the shingle size matter.
+
+    Raises:
+        ParameterError: There is no such profile.
+    """
+    if scheme.unit == "words":
+        segmenter_of(scheme.profile)
+    return _portion_by_portion(portions, scheme)
+
+
+def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme) -> Iterator[Together]:
+    ahead, is_large = _looked_ahead(iter(portions), lambda some: sum(map(_work, some)))
+    fast = _kernel_for(scheme, is_large=is_large)
+    was_compiling = is_compiling()
+    try:
+        for some in ahead:
+            if was_compiling and not is_compiling():
+                fast, was_compiling = kernel_if_ready(scheme), False
+            yield Together(*fast.distinct_hashes(some)) if fast else _plain_together(some, scheme)
+    finally:
+        if fast:
+            give_back(fast)
+
+
+def _plain_together(texts: Sequence[str], scheme: Scheme) -> Together:
+    """Return the hashes of some texts by the plain route."""
+    # Between these characters no rule ends a word, but after 255 of them.
+    few = re.compile(rf"(?=[\0-\x7f]{{0,255}}\Z)\W*+(?:\w++\W*+){{0,{scheme.shingle_size - 1}}}\Z", re.ASCII)
+    rest = [at for at, text in enumerate(texts) if scheme.unit != "words" or not few.match(text)]
+    found = [_NO_HASHES] * len(texts)
+    for at, each in zip(rest, _plain_batch([texts[at] for at in rest], scheme, Parts.HASHES), strict=True):
+        found[at] = each.hashes
+    return Together(np.concatenate([_NO_HASHES, *found]), np.array([each.size for each in found], np.int64))
+
+
 def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch:
     """Return the sketch of one text, at once."""
     return sketch_of_distinct(text_hashes(text, scheme), sketch_scheme)
@@ -278,6 +332,11 @@ def _fast(texts: Sequence[str], parts: Parts, one: kernel.Kernel) -> list[Hashed
         rows, counts = one.many(texts)
         found = zip(rows, counts.tolist(), strict=True)
         return [Hashed(row if count else _NO_MINIMA, _NO_HASHES, _NO_WORDS) for row, count in found]
+    if parts == Parts.HASHES:
+        together, sizes = one.distinct_hashes(texts)
+        split = np.split(together, np.cumsum(sizes)[:-1])
+        # Each on its own, so that what is kept of one does not hold them all.
+        return [Hashed(_NO_MINIMA, own.copy(), _NO_WORDS) for own in split]
     rows, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
     minima = [_NO_MINIMA] * len(texts)
     if parts & Parts.MINIMA:
@@ -293,7 +352,7 @@ def _plain_batch(batch: Sequence[str], scheme: Scheme, parts: Parts) -> list[Has
 def _one_by_one(
     texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int, progress: Callable[[int], None]
 ) -> Iterator[Hashed]:
-    texts, is_large = _looked_ahead(texts)
+    texts, is_large = _looked_ahead(texts, _work)
     done = 0
     for results in _route(texts, scheme, parts, workers, is_large):
         yield from results
@@ -307,25 +366,33 @@ class _Amount:
     seen = 0
 
 
-def _looked_ahead(texts: Iterator[str]) -> tuple[Iterator[str], bool]:
-    """Return all of the texts again, and whether they are a large amount."""
+def _work(text: str) -> int:
+    """Return how much a text takes, in characters."""
+    # Many texts are work too, however short.
+    return 64 + (len(text) // _ASCII_IN_ONE if text.isascii() else len(text))
+
+
+def _looked_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> tuple[Iterator[Item], bool]:
+    """Return all texts, or portions of them, again, and whether they are a large amount."""
     first, seen = [], 0
-    for text in texts:
-        first.append(text)
-        # Many texts are work too, however short.
-        seen += 64 + (len(text) // _ASCII_IN_ONE if text.isascii() else len(text))
+    for item in items:
+        first.append(item)
+        seen += work(item)
         if seen >= LARGE:
             break
     _Amount.seen += seen
     # An iterator lets go of its list at the end; chain keeps what it was given.
-    return chain(iter(first), texts), seen >= LARGE
+    return chain(iter(first), items), seen >= LARGE
+
+
+def _kernel_for(scheme: Scheme, *, is_large: bool) -> kernel.Kernel | None:
+    """Return a kernel where there is one, and enough to do for it."""
+    return kernel_if_ready(scheme) if is_large or kernel.is_loaded() or _Amount.seen >= LARGE else None
 
 
 def _route(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int, is_large: bool) -> Iterator[list[Hashed]]:
     """Yield the results batch by batch."""
-    is_worth_it = is_large or kernel.is_loaded() or _Amount.seen >= LARGE
-    fast = kernel_if_ready(scheme) if is_worth_it else None
-    if fast:
+    if fast := _kernel_for(scheme, is_large=is_large):
         yield from _in_threads(texts, fast, parts, workers)
     elif is_large and workers > 1 and not is_compiling() and not multiprocessing.current_process().daemon:
         yield from _in_processes(texts, scheme, parts, workers)

@@ -82,5 +82,8 @@ def assert_same(text: str, scheme: Scheme) -> None:
     for found in (several, alone):
         assert found.dtype == expected.dtype
         assert np.array_equal(found if count else found[:0], expected)
+    together, sizes = one.distinct_hashes([text, "", text])
+    assert together.tolist() == [*hashes.tolist(), *hashes.tolist()]
+    assert sizes.tolist() == [hashes.size, 0, hashes.size]
     assert hashes.tolist() == np.unique(numbered(halves, 0)[0]).tolist()
     assert hashes.size == len({java_utf16(gram) for gram in shingles(words, scheme.shingle_size)})

@@ -19,6 +19,8 @@ LANES = 8
 #: Shingles this many 16-byte blocks long, or longer, share a class.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
+#: Of a number that is put in its place among others: more of them, and somebody chose what is hashed.
+_MOST_MOVES = 64
 
 #: murmur3 x64 128 (Austin Appleby, public domain).
 _C1, _C2 = uint64(0x87C37B91114253D5), uint64(0x4CF5AD432745937F)
@@ -169,6 +171,45 @@ def _hash8(
     return types.void(words, places, lengths, types.int64, types.int64, masks, add, hashes), generate
 
 
+@loop
+def _hash_some(
+    words: Any, starts: Any, batch: int, batch_end: int, size: int, numbers: Any, masks: Any, scratch: Any
+) -> Any:
+    """Hash the shingles that begin with some words, at most SHINGLE_BATCH, and return how many slots they fill.
+
+    In `scratch` stand then, by slots, the word that the shingle begins with, and the two halves of its hash. They are
+    in no order, and some come more than once: those of one length fill whole lanes.
+    """
+    places, lengths, hashes, slots, begins = scratch
+    slots[:] = 0
+    for i in range(batch, batch_end):
+        blocks = (int64(get(starts, i + size)) - 1 - int64(get(starts, i))) >> 3
+        slots[uint64(min(blocks, LENGTH_CLASSES - 1) + 1)] += 1
+    # Each class fills whole lanes; what is left over stays a shingle of the class, hashed twice.
+    for i in range(1, LENGTH_CLASSES + 1):
+        slots[i] = slots[i - 1] + ((slots[i] + LANES - 1) & -LANES)
+    for i in range(batch, batch_end):
+        start = int64(get(starts, i))
+        length = int64(get(starts, i + size)) - 1 - start
+        kind = uint64(min(length >> 3, LENGTH_CLASSES - 1))
+        slot = uint64(slots[kind])
+        places[slot], lengths[slot], begins[slot] = start, length, i
+        slots[kind] += 1
+    slot = 0
+    for blocks in range(LENGTH_CLASSES - 1):
+        while slots[blocks] & (LANES - 1):
+            last = slots[blocks]
+            places[last], lengths[last], begins[last] = places[slot], lengths[slot], begins[slot]
+            slots[blocks] += 1
+        while slot < slots[blocks]:
+            _hash8(words, places, lengths, slot, blocks, masks, numbers, hashes)
+            slot += LANES
+    while slot < slots[LENGTH_CLASSES - 1]:
+        hashes[slot], hashes[_HASHES + slot] = _hash(words, places[slot], lengths[slot], masks, numbers)
+        slot += 1
+    return slot
+
+
 @kept
 def reduce(
     words: Any,
@@ -202,7 +243,7 @@ def reduce(
     Returns:
         The number of hashes in `kept`.
     """
-    places, lengths, hashes, slots = scratch
+    hashes = scratch[2]
     bucket_size, shift = numbers[2], numbers[3]
     total = 0
     for text in range(counts.size - 1):
@@ -210,32 +251,7 @@ def reduce(
         end = counts[text + 1] - size + 1
         shingles[text] += max(0, end - counts[text])
         for batch in range(counts[text], end, SHINGLE_BATCH):
-            batch_end = min(end, batch + SHINGLE_BATCH)
-            slots[:] = 0
-            for i in range(batch, batch_end):
-                blocks = (int64(get(starts, i + size)) - 1 - int64(get(starts, i))) >> 3
-                slots[uint64(min(blocks, LENGTH_CLASSES - 1) + 1)] += 1
-            # Each class fills whole lanes; what is left over stays a shingle of the class, hashed twice.
-            for i in range(1, LENGTH_CLASSES + 1):
-                slots[i] = slots[i - 1] + ((slots[i] + LANES - 1) & -LANES)
-            for i in range(batch, batch_end):
-                start = int64(get(starts, i))
-                length = int64(get(starts, i + size)) - 1 - start
-                kind = uint64(min(length >> 3, LENGTH_CLASSES - 1))
-                slot = uint64(slots[kind])
-                places[slot], lengths[slot] = start, length
-                slots[kind] += 1
-            slot = 0
-            for blocks in range(LENGTH_CLASSES - 1):
-                while slots[blocks] & (LANES - 1):
-                    places[slots[blocks]], lengths[slots[blocks]] = places[slot], lengths[slot]
-                    slots[blocks] += 1
-                while slot < slots[blocks]:
-                    _hash8(words, places, lengths, slot, blocks, masks, numbers, hashes)
-                    slot += LANES
-            while slot < slots[LENGTH_CLASSES - 1]:
-                hashes[slot], hashes[_HASHES + slot] = _hash(words, places[slot], lengths[slot], masks, numbers)
-                slot += 1
+            slot = _hash_some(words, starts, batch, min(end, batch + SHINGLE_BATCH), size, numbers, masks, scratch)
             for i in range(slot):
                 high, low = get(hashes, i), get(hashes, _HASHES + i)
                 bucket = high >> shift if shift else (high >> uint64(32)) // bucket_size
@@ -250,6 +266,114 @@ def reduce(
                     kept[total + i] = hashes[i]
             total += slot
     return total
+
+
+@kept
+def distinct(
+    words: Any,
+    starts: Any,
+    counts: Any,
+    size: int,
+    numbers: Any,
+    masks: Any,
+    kept: Any,
+    aside: Any,
+    heads: Any,
+    sizes: Any,
+    scratch: Any,
+) -> Any:
+    """Write the different hashes of the shingles of some texts, those of each text together and ascending.
+
+    Args:
+        words: As in `reduce`, and so on.
+        starts: The same.
+        counts: The same.
+        size: The same.
+        numbers: The same.
+        masks: The same.
+        kept: uint64 array of as many as there are words; gets the high halves of the hashes.
+        aside: Another of this shape, which is written on.
+        heads: int64 array of one more, which is written on.
+        sizes: int64 array of shape (texts,); gets how many hashes each text has.
+        scratch: What `make_scratch` made.
+
+    Returns:
+        The number of hashes in `kept`.
+    """
+    hashes, begins = scratch[2], scratch[4]
+    # Those of shingles that reach from one text into the next are made as well, and left out.
+    end = counts[counts.size - 1] - size + 1
+    for batch in range(counts[0], end, SHINGLE_BATCH):
+        slot = _hash_some(words, starts, batch, min(end, batch + SHINGLE_BATCH), size, numbers, masks, scratch)
+        for i in range(slot):
+            aside[uint64(begins[i])] = get(hashes, i)
+    total = 0
+    for text in range(counts.size - 1):
+        first = counts[text]
+        shingles = max(0, counts[text + 1] - size + 1 - first)
+        sizes[text] = _put_in_order(aside, first, shingles, kept, total, heads)
+        total += sizes[text]
+    return total
+
+
+@loop
+def _put_in_order(numbers: Any, first: int, count: int, out: Any, at: int, heads: Any) -> Any:
+    """Write numbers without an order to out[at:], ascending and each once, and return how many there are then.
+
+    Hashes are spread evenly, so each is put near its place at once (a bucket for each), and moved by a few.
+    """
+    for i in range(count + 1):
+        heads[uint64(i)] = 0
+    for i in range(count):
+        heads[uint64(_bucket(get(numbers, first + i), count) + 1)] += 1
+    for i in range(count):
+        heads[uint64(i + 1)] += heads[uint64(i)]
+    for i in range(count):
+        number = get(numbers, first + i)
+        bucket = uint64(_bucket(number, count))
+        out[uint64(at + heads[bucket])] = number
+        heads[bucket] += 1
+    moves = count * _MOST_MOVES
+    for i in range(at + 1, at + count):
+        number, place = get(out, i), i
+        while place > at and get(out, place - 1) > number:
+            out[uint64(place)] = get(out, place - 1)
+            place -= 1
+        out[uint64(place)] = number
+        moves -= i - place
+        if moves < 0:
+            _heap_sort(out, at, count)
+            break
+    different = 0
+    for i in range(at, at + count):
+        number = get(out, i)
+        if different == 0 or get(out, at + different - 1) != number:
+            out[uint64(at + different)] = number
+            different += 1
+    return different
+
+
+@loop
+def _heap_sort(numbers: Any, at: int, count: int) -> None:
+    """Put numbers[at : at + count] in ascending order, whatever they are."""
+    for end in range(count + count // 2, 0, -1):
+        # First every number is sunk into a heap, the largest on top; then the largest goes to the end, one by one.
+        root, size = (end - count - 1, count) if end > count else (0, end - 1)
+        if end <= count:
+            numbers[at], numbers[at + end - 1] = numbers[at + end - 1], numbers[at]
+        child = 2 * root + 1
+        while child < size:
+            if child + 1 < size and numbers[at + child + 1] > numbers[at + child]:
+                child += 1
+            if numbers[at + root] >= numbers[at + child]:
+                break
+            numbers[at + root], numbers[at + child] = numbers[at + child], numbers[at + root]
+            root, child = child, 2 * child + 1
+
+
+@inlined
+def _bucket(number: Any, count: int) -> Any:
+    return int64(((number >> uint64(32)) * uint64(count)) >> uint64(32))
 
 
 @kept
@@ -276,12 +400,13 @@ def rotate(minima: Any, filled: Any) -> None:
 
 
 def make_scratch() -> tuple[NDArray[Any], ...]:
-    """Make what `reduce` writes on: where shingles begin, how long they are, their hashes, and where classes stand."""
+    """Make what shingles are hashed on: where they begin, how long they are, their hashes, the classes, their words."""
     return (
         np.zeros(_HASHES, np.int64),
         np.zeros(_HASHES, np.int64),
         np.empty(2 * _HASHES, np.uint64),
         np.zeros(LENGTH_CLASSES + 1, np.int64),
+        np.zeros(_HASHES, np.int64),
     )
 
 

@@ -1,0 +1,179 @@
+"""From documents to their sketches, many at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.duplicates.archive import Entry
+from whorl.duplicates.keep import Keep, seconds_of
+from whorl.duplicates.sketches import Numbers
+from whorl.fingerprint.batch import Together, hashed_together
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
+from whorl.model import Document
+
+#: Odd, so that no bit is lost: the golden ratio's, and murmur3's last steps.
+_OF_SIZES, _OF_HASHES = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sketched:
+    """Documents and their sketches in columns.
+
+    Args:
+        ids: What they are known by.
+        names: What people know them by, or "".
+        worths: What the column that decides which is kept says of them, the larger the better; float64, NaN for none.
+        dates: Seconds since 1970 when they were made or changed; the same.
+        sizes: Distinct shingles of each; int64 array of shape (documents,).
+        starts: Where the hashes of each begin among `hashes`; those of equal texts stand there once.
+        counts: How many each has.
+        keys: Equal for documents of equal sketches, and hardly ever for others; int64 array of shape (documents,).
+        hashes: Those of all sketches; uint64 array.
+        offset: Where `hashes` are in the file of hashes, if that has them already and they are empty here.
+    """
+
+    ids: list[str]
+    names: list[str]
+    worths: npt.NDArray[np.float64]
+    dates: npt.NDArray[np.float64]
+    sizes: Numbers
+    starts: Numbers
+    counts: Numbers
+    keys: Numbers
+    hashes: npt.NDArray[np.uint64]
+    offset: int | None = None
+
+    def entries(self, scheme: SketchScheme, digests: Sequence[bytes]) -> Iterator[Entry]:
+        """Yield the documents one by one, those of equal texts with one sketch."""
+        sketches: dict[tuple[int, int], Sketch] = {}
+        numbers = zip(self.sizes.tolist(), self.starts.tolist(), self.counts.tolist(), strict=True)
+        worths, dates = (list(map(number_or_none, column.tolist())) for column in (self.worths, self.dates))
+        for document_id, name, worth, date, digest, (size, start, count) in zip(
+            self.ids, self.names, worths, dates, digests, numbers, strict=True
+        ):
+            sketch = sketches.setdefault((start, count), Sketch(scheme, size, self.hashes[start : start + count]))
+            yield Entry(document_id, digest, sketch, name, worth, date)
+
+
+@dataclass(frozen=True, slots=True)
+class Sketching:
+    """What is made of documents.
+
+    Args:
+        scheme: What words and shingles are.
+        sketch_scheme: What is kept of them.
+        dates: Seconds since 1970 when a document was made or changed, None where nobody knows.
+        date_column: The property that has these dates, where one has.
+        keep: What decides which document of a cluster is kept; its column is a property.
+        within: A property that has to be the same in documents that are compared; those that lack it are, too.
+    """
+
+    scheme: Scheme
+    sketch_scheme: SketchScheme
+    dates: Callable[[Document], float | None]
+    date_column: str | None
+    keep: Keep
+    within: str | None
+
+    def valued(self, document: Document) -> tuple[float | None, float | None]:
+        """Return what a document is worth, and its date."""
+        keep, date = self.keep, self.date_column
+        return (
+            keep.worth(document.properties.get(keep.column)) if keep.column else None,
+            seconds_of(document.properties.get(date)) if date else self.dates(document),
+        )
+
+    def part(self, document: Document) -> str:
+        """Return which part of a collection a document is in: what stands in a property, "" for all without it."""
+        value = None if self.within is None else document.properties.get(self.within)
+        return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
+        """Yield portions of documents with their sketches; the first few may be read ahead."""
+        waiting: deque[tuple[Sequence[Document], list[str], Numbers]] = deque()
+
+        def texts() -> Iterator[list[str]]:
+            for some in portions:
+                parts = [] if self.within is None else [self.part(document) for document in some]
+                own = [document.text for document in some]
+                # A text that comes again is read once.
+                places: dict[object, int] = {}
+                which = [
+                    places.setdefault(key, len(places)) for key in (zip(own, parts, strict=True) if parts else own)
+                ]
+                firsts = dict(zip(reversed(which), reversed(range(len(which))), strict=True))
+                waiting.append(
+                    (some, [parts[firsts[at]] for at in range(len(places))] if parts else [], np.array(which, np.int64))
+                )
+                yield [own[firsts[at]] for at in range(len(places))]
+
+        for found in hashed_together(texts(), self.scheme):
+            some, parts, which = waiting.popleft()
+            yield some, self._in_columns(some, _apart(found, parts), which)
+
+    def _in_columns(self, some: Sequence[Document], found: Together, which: Numbers) -> Sketched:
+        hashes, counts = _kept(found, self.sketch_scheme)
+        values = np.full((2, len(some)), np.nan)
+        if self.keep.column or self.date_column or self.dates is not no_date:
+            values[:] = np.array([self.valued(document) for document in some], np.float64).T
+        return Sketched(
+            ids=[document.id for document in some],
+            names=[document.name for document in some],
+            worths=values[0],
+            dates=values[1],
+            sizes=found.sizes[which],
+            starts=(np.cumsum(counts) - counts)[which],
+            counts=counts[which],
+            keys=_keys(hashes, counts, found.sizes)[which],
+            hashes=hashes,
+        )
+
+
+def number_or_none(value: float) -> float | None:
+    """Return a number, None for NaN."""
+    return None if math.isnan(value) else value
+
+
+def no_date(document: Document) -> float | None:
+    """Know no date."""
+    return None
+
+
+def _apart(found: Together, parts: Sequence[str]) -> Together:
+    """Give texts hashes that those of other parts do not have: the same bits turned round in all of a part."""
+    ends = np.cumsum(found.sizes)
+    for part, end, size in zip(parts, ends.tolist(), found.sizes.tolist(), strict=False):
+        if part:
+            own = found.hashes[end - size : end]
+            own ^= np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()))
+            own.sort()
+    return found
+
+
+def _kept(found: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
+    """Return the hashes that sketches keep, one document after the other, and how many each keeps."""
+    if found.sizes.max(initial=0) <= scheme.k:
+        return found.hashes >> np.uint64(64 - scheme.bits), found.sizes
+    several = np.split(found.hashes, np.cumsum(found.sizes)[:-1])
+    kept = [sketch_of_distinct(own, scheme).hashes for own in several]
+    return np.concatenate(kept), np.array([own.size for own in kept], np.int64)
+
+
+def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:
+    """Return numbers of 64 bits that are the same for equal sketches, and hardly ever for others."""
+    mixed = hashes + _OF_SIZES
+    for factor in _OF_HASHES:
+        mixed ^= mixed >> np.uint64(33)
+        mixed *= factor
+    mixed ^= mixed >> np.uint64(33)
+    sums = np.append(np.uint64(0), np.cumsum(mixed))
+    ends = np.cumsum(counts)
+    return (sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * _OF_SIZES).view(np.int64)

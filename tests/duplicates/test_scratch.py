@@ -1,0 +1,50 @@
+"""Sketches of one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from whorl.duplicates.archive import Entry
+from whorl.duplicates.scratch import Scratch
+from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
+
+
+def entry(document_id: str, text: str, worth: float | None = None) -> Entry:
+    name = f"the {document_id}\n"
+    return Entry(document_id, b"", text_sketch(text, Scheme(shingle_size=1), SCHEME), name, worth)
+
+
+def test_the_last_document_of_an_id_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Those before are told once each, also where hashes of ids are equal by chance.
+    """
+    monkeypatch.setattr("whorl.duplicates.scratch.hash", len, raising=False)
+    with Scratch(tmp_path, SCHEME) as scratch:
+        assert scratch.put([entry("aa", "one", 1.0), entry("ab", "two"), entry("aa", "three four")]) == []
+        assert scratch.repeated() == ["aa"]
+        scratch.take_as_compared()
+        scratch.put([entry("é", "five"), entry("ab", "six", 2.0)])
+        assert scratch.repeated() == ["ab"]
+        assert scratch.repeated() == []
+        archived = scratch.archived()
+        assert list(scratch.known(archived.numbers.tolist()).values()) == [
+            ("aa", "the aa\n", None, None), ("é", "the é\n", None, None), ("ab", "the ab\n", 2.0, None)
+        ]  # fmt: skip
+        assert archived.is_new.tolist() == [False, True, True]
+        found = [archived.sketches.sketch(place) for place in range(3)]
+        assert found == [entry("", text).sketch for text in ("three four", "five", "six")]
+
+
+def test_nothing_is_there(tmp_path: Path) -> None:
+    """
+    Neither documents nor hashes.
+    """
+    with Scratch(tmp_path, SCHEME) as scratch:
+        assert len(scratch.archived().sketches) == 0
+        assert scratch.repeated() == []
