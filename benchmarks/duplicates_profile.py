@@ -80,15 +80,12 @@ class Clocks:
 
 #: What is timed: the part, the module, and the name in it; of a class behind a dot.
 PARTS = (
-    ("reading JSON", "whorl.ingest.files", "documents_in"),
-    ("digests", "whorl.duplicates.gathering", "_digest"),
-    ("words and hashes", "whorl.duplicates.gathering", "hashed"),
+    ("reading documents", "whorl.duplicates.reading", "documents_in"),
+    ("words and hashes", "whorl.duplicates.sketching", "hashed_together"),
     ("importing numba and loading the loops", "whorl.fingerprint.batch", "kernel_if_ready"),
-    ("sampling", "whorl.fingerprint.batch", "sketch_of_distinct"),
-    ("archive: opening", "whorl.duplicates.archive", "Archive.__init__"),
-    ("archive: writing documents", "whorl.duplicates.archive", "Archive.put"),
-    ("archive: reading documents back", "whorl.duplicates.archive", "Archive.archived"),
-    ("archive: writing pairs", "whorl.duplicates.archive", "Archive.keep_pairs"),
+    ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._in_columns"),
+    ("putting documents aside", "whorl.duplicates.scratch", "Scratch.add"),
+    ("looking for ids that came before", "whorl.duplicates.scratch", "Scratch._later"),
     ("candidates", "whorl.duplicates.search", "find_candidates"),
     ("verification", "whorl.duplicates.search", "verified"),
     ("output", "whorl.cli.duplicates", "_write"),

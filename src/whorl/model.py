@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, repeat
 from typing import TypeAlias
 
 from whorl.errors import DocumentError
@@ -105,6 +106,47 @@ class Document:
             for name, values in self.properties.items()
             if isinstance(values, tuple)
         }
+
+
+def documents_of(
+    ids: Sequence[object],
+    texts: Sequence[object],
+    names: Sequence[object],
+    properties: Sequence[Mapping[str, object]],
+) -> list[Document] | None:
+    """Return several documents, which takes a fraction of the time that each takes by itself.
+
+    Args:
+        ids: What `Document` takes, one for each; and so on.
+        texts: The same.
+        names: The same.
+        properties: The same, or none at all.
+
+    Returns:
+        None if one of them might be refused: then only `Document` says why.
+    """
+    if set(map(type, chain(ids, texts, names))) != {str}:
+        return None
+    together = "".join(ids)  # type: ignore[arg-type]
+    lengths = list(map(len, ids))  # type: ignore[arg-type]
+    if (
+        not min(lengths)
+        or max(lengths) > MAX_ID_LENGTH
+        or _CONTROL.search(together)
+        or together != well_formed(together)
+    ):
+        return None
+    try:
+        of_each = [{name: _values(name, value, "") for name, value in own.items()} for own in properties]
+    except DocumentError:
+        return None
+    made = []
+    for document_id, text, name, own in zip(ids, texts, names, of_each or repeat(None), strict=False):
+        document = object.__new__(Document)
+        # What `__post_init__` looks for was looked for in all of them.
+        vars(document).update(id=document_id, text=well_formed(text), name=well_formed(name), properties=own or {})
+        made.append(document)
+    return made
 
 
 def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, ...]:

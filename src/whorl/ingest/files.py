@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePath
@@ -19,7 +19,7 @@ from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.formats import format_of
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
 from whorl.ingest.rows.formats import format_of as format_of_rows
-from whorl.ingest.rows.row import File
+from whorl.ingest.rows.row import File, Row, portions
 
 if TYPE_CHECKING:
     from whorl.ingest.extraction.reader import Reader
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 #: A file of so many bytes is within every limit that can be set: most are, and need no settings.
 _SMALL_BYTES = 1_000_000
-#: Rows after which is told how far a file is read.
-_TOLD_EVERY = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,23 +117,42 @@ def documents_in(
             if form is None:
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
-            for row in form.rows(opened, columns):
-                if row.number % _TOLD_EVERY == 0 and not opened.closed:
+            for some in portions(form.rows(opened, columns), weight=lambda row: _weight(row, columns.text)):
+                yield from _documents(some, columns, file, on_problem)
+                if not opened.closed:
                     at_byte(opened.tell())
-                try:
-                    if isinstance(row.values, DocumentError):
-                        raise row.values
-                    document = columns.document(row.values, known_as, row.number)
-                except DocumentError as error:
-                    on_problem(Problem(f"{file}, {row.place}", str(error)))
-                else:
-                    yield document
     except OSError as error:
         on_problem(Problem(str(file), error.strerror or str(error)))
     except UnreadRowsError as error:
         on_problem(Problem(str(file), str(error), None))
     except DocumentError as error:
         on_problem(Problem(str(file), str(error)))
+
+
+def _weight(row: Row, column: str) -> int:
+    text = None if isinstance(row.values, DocumentError) else row.values.get(column)
+    return len(text) if isinstance(text, str | bytes) else 0
+
+
+def _documents(
+    rows: Sequence[Row], columns: Columns, file: File, on_problem: Callable[[Problem], None]
+) -> Iterator[Document]:
+    known_as = file.as_posix()
+    values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
+    is_whole = rows and len(values) == len(rows) == rows[-1].number - rows[0].number + 1
+    made = columns.documents(values, known_as, rows[0].number) if is_whole else None
+    if made is not None:
+        yield from made
+        return
+    for row in rows:
+        try:
+            if isinstance(row.values, DocumentError):
+                raise row.values
+            document = columns.document(row.values, known_as, row.number)
+        except DocumentError as error:
+            on_problem(Problem(f"{file}, {row.place}", str(error)))
+        else:
+            yield document
 
 
 def source_text(named: str) -> str:

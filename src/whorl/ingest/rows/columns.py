@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,39 @@ class Columns:
                 raise DocumentError(
                     f"there is no column {name!r}; name the one of the {option} (--{option}-column), of {told}"
                 )
+
+    def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:
+        """Return the documents of rows in a row, made together, if there is nothing odd about any; else None.
+
+        Args:
+            rows: What stands in their columns.
+            file: As in `document`.
+            first: The number of the first of them.
+        """
+        from whorl.model import documents_of
+
+        if self.further is None:
+            return None
+        further = self.further
+        try:
+            texts = [row[self.text] for row in rows]
+        except KeyError:
+            return None
+        if self.id and not all(self.id in row for row in rows):
+            return None
+        ids = [row.get(self.id_column) for row in rows]
+        if type(ids[0]) is not str:
+            ids = [
+                str(each) if type(each) is int else f"{file}:{number}" if each is None else each
+                for number, each in enumerate(ids, first)
+            ]
+        names = [name if isinstance(name := row.get(self.name), str) else "" for row in rows]
+        properties = (
+            [{each: _plain(row[each]) for each in further if row.get(each) is not None} for row in rows]
+            if further
+            else []
+        )
+        return documents_of(ids, texts, names, properties)
 
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
         """Return the document of a row.

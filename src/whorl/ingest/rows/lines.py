@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
+import orjson
+
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.decoding import announced
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from whorl.model import Document
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: Whole numbers of more than 63 bits begin here.
+_LARGE = 2.0**63
 
 
 class JsonLines:
@@ -123,7 +127,27 @@ def _value_row(number: int, value: object, of: str = "document") -> Row:
 
 def _json(line: bytes) -> object:
     try:
-        # Told to be text, since json.loads would look at bytes for an encoding each time; halves of surrogates pass.
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return _json_as_python_has_it(line)
+    # It makes floats of whole numbers that have more than 64 bits.
+    if type(value) is dict and any(type(each) is float and abs(each) >= _LARGE for each in _numbers(value)):
+        return _json_as_python_has_it(line)
+    return value
+
+
+def _numbers(values: dict[str, object]) -> Iterator[object]:
+    for value in values.values():
+        if type(value) is list:
+            yield from value
+        else:
+            yield value
+
+
+def _json_as_python_has_it(line: bytes) -> object:
+    """Return what Python's own reader makes of a line; it takes halves of surrogates, NaN, and large numbers."""
+    try:
+        # Told to be text, since json.loads would look at bytes for an encoding each time.
         return json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogatepass"))
     except json.JSONDecodeError as error:
         raise DocumentError(f"this is not JSON: {error.msg}, at character {error.colno}") from None

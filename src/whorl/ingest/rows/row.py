@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import IO, Any, Protocol, TypeAlias, TypeVar
+from typing import IO, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.columns import Columns
@@ -32,11 +31,10 @@ class File(Protocol):
         """Open it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A row of a file.
 
-    Args:
+    Attributes:
         number: Its place, from 1 on.
         place: The same in words, such as "line 17".
         values: What stands in its columns, or why that cannot be read.
@@ -55,15 +53,26 @@ Added: TypeAlias = Mapping[str, type[str] | type[bool] | type[float]]
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
 
 
-def portions(rows: Iterable[T], most: int = AT_ONCE) -> Iterator[list[T]]:
-    """Yield rows in groups; where reading ends with an error, those before it first."""
+def portions(
+    rows: Iterable[T], most: int = AT_ONCE, weight: Callable[[T], int] = lambda row: 0, heaviest: int = 1 << 20
+) -> Iterator[list[T]]:
+    """Yield rows in groups; where reading ends with an error, those before it first.
+
+    Args:
+        rows: Any number.
+        most: How many there are in a group at most.
+        weight: Of a row; a group is complete once its rows weigh as much as the heaviest has to.
+        heaviest: That weight.
+    """
     group: list[T] = []
+    total = 0
     try:
         for row in rows:
             group.append(row)
-            if len(group) == most:
+            total += weight(row)
+            if len(group) == most or total >= heaviest:
                 yield group
-                group = []
+                group, total = [], 0
     except Exception:
         yield group
         raise
