@@ -141,12 +141,17 @@ def documents_of(
     except DocumentError:
         return None
     made = []
+    texts, names = (_well_formed(several) for several in (texts, names))
     for document_id, text, name, own in zip(ids, texts, names, of_each or repeat(None), strict=False):
         document = object.__new__(Document)
         # What `__post_init__` looks for was looked for in all of them.
-        vars(document).update(id=document_id, text=well_formed(text), name=well_formed(name), properties=own or {})
+        vars(document).update(id=document_id, text=text, name=name, properties=own or {})
         made.append(document)
     return made
+
+
+def _well_formed(texts: Sequence[str]) -> Sequence[str]:
+    return texts if all(map(str.isascii, texts)) else [each if each.isascii() else well_formed(each) for each in texts]
 
 
 def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -200,6 +201,9 @@ def duplicates(
     from whorl.fingerprint.words.tokenizer import CHARACTERS
     from whorl.ingest.rows.columns import Columns
 
+    # Hundreds of thousands of small objects come and go, none of them in a circle.
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 50)
     if paths and store is not None:
         raise ParameterError("name PATHs or a --store, not both")
     if only_new and state is None:

@@ -30,9 +30,13 @@ from whorl.context import require_time
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS, Looked, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.verify import is_fast
 
 #: Hashes that are sorted at once, and pairs that are given out at once, about: what bounds the memory.
 AT_ONCE = 1 << 23
+
+#: Entries that are put in order together, as a power of two: they stay in the processor's cache.
+_PART_BITS = 12
 
 _Hashes = npt.NDArray[np.uint64]
 _Bools = npt.NDArray[np.bool_]
@@ -195,15 +199,13 @@ class _Search:
             0,
         )
         counted, taken = members.looked.counted(members.is_larger), np.zeros_like(members.looked.counts)
+        meet = _meeting_fast if is_fast(int(members.looked.counts.sum())) else _meeting
         for part in range(1, parts + 1):
             require_time()
             end = np.uint64(scheme.bound(level) * part // parts - 1)
             upto = np.minimum(counted, self._sketches.upto(members.places, np.full(taken.shape, end)))
-            hashes, owners = self._sketches.gathered(members.places, taken, upto - taken)
+            found.append(meet(self._sketches, members, level, taken, upto - taken, last, shift, member_bits))
             taken = upto
-            keys = ((hashes >> shift) << np.uint64(member_bits)) | owners.astype(np.uint64)
-            keys.sort()
-            found.append(_meeting(keys, members, last, shift, member_bits))
         return _Entries(
             np.concatenate([each.keys for each in found]),
             np.concatenate([each.frequency for each in found]),
@@ -290,8 +292,20 @@ def _some(
     )
 
 
-def _meeting(keys: _Hashes, members: _Members, last: _Hashes, shift: np.uint64, member_bits: int) -> _Entries:
+def _meeting(
+    sketches: Sketches,
+    members: _Members,
+    level: int,
+    taken: Numbers,
+    counts: Numbers,
+    last: _Hashes,
+    shift: np.uint64,
+    member_bits: int,
+) -> _Entries:
     """Return the entries of hashes that some member offers and a larger one has."""
+    hashes, owners = sketches.gathered(members.places, taken, counts)
+    keys = ((hashes >> shift) << np.uint64(member_bits)) | owners.astype(np.uint64)
+    keys.sort()
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(np.append(run_starts(tokens), keys.size))
     is_several = np.repeat(frequency > 1, frequency)
@@ -308,6 +322,41 @@ def _meeting(keys: _Hashes, members: _Members, last: _Hashes, shift: np.uint64, 
     )
     kept = np.repeat(meets, frequency)
     return _Entries(keys[kept], np.repeat(frequency, frequency)[kept], is_offered[kept])
+
+
+def _meeting_fast(
+    sketches: Sketches,
+    members: _Members,
+    level: int,
+    taken: Numbers,
+    counts: Numbers,
+    last: _Hashes,
+    shift: np.uint64,
+    member_bits: int,
+) -> _Entries:
+    """Return what `_meeting` does, by the compiled loop."""
+    from whorl.duplicates.compiled import meeting
+
+    total = int(counts.sum())
+    lead = max(0, 64 - (sketches.scheme.bits - level - int(shift) + member_bits))
+    keys, frequency = np.empty(total, np.uint64), np.empty(total, np.int32)
+    is_offered = np.empty(total, np.bool_)
+    count = meeting(
+        sketches.hashes.view(np.ndarray),
+        sketches.starts[members.places] + taken,
+        counts,
+        last >> shift,
+        members.is_larger,
+        np.array([shift, member_bits, lead], np.int64),
+        np.empty((1 << max(1, total.bit_length() - _PART_BITS)) + 1, np.int64),
+        np.empty(total + 1, np.int64),
+        np.empty(total, np.uint64),
+        keys,
+        frequency,
+        is_offered,
+    )
+    # Copies, so that the room is given back.
+    return _Entries(keys[:count].copy(), frequency[:count].astype(np.int64), is_offered[:count].copy())
 
 
 def _owners(keys: _Hashes, member_bits: int) -> Numbers:

@@ -57,9 +57,14 @@ def overlaps(sketches: Sketches, a: Numbers, b: Numbers) -> PairOverlaps:
     own = sketches.scheme_levels(sketches.sizes)
     levels = np.maximum(own[a], own[b])
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
-    is_fast = kernel.is_available() and (a.size >= LARGE or kernel.is_loaded())
-    shared = _merged(sketches, a, b, counts_a, counts_b) if is_fast else _looked_up(sketches, a, b)
+    merged = is_fast(a.size)
+    shared = _merged(sketches, a, b, counts_a, counts_b) if merged else _looked_up(sketches, a, b)
     return PairOverlaps(levels, counts_a, counts_b, shared)
+
+
+def is_fast(amount: int) -> bool:
+    """Return whether so many pairs, or hashes, are worth the compiled loops, where these are at hand."""
+    return kernel.is_available() and (amount >= LARGE or kernel.is_loaded())
 
 
 def _merged(sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers) -> Numbers:

@@ -12,6 +12,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from whorl.fingerprint.compiled.jit import element, get, inlined, int64, kept, load8, loop, uint64
+from whorl.fingerprint.compiled.ordering import put_in_order
 
 #: Shingles that are put in order of length together, so that those hashed side by side are equally long.
 SHINGLE_BATCH = 2048
@@ -19,8 +20,6 @@ LANES = 8
 #: Shingles this many 16-byte blocks long, or longer, share a class.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: Of a number that is put in its place among others: more of them, and somebody chose what is hashed.
-_MOST_MOVES = 64
 
 #: murmur3 x64 128 (Austin Appleby, public domain).
 _C1, _C2 = uint64(0x87C37B91114253D5), uint64(0x4CF5AD432745937F)
@@ -311,69 +310,16 @@ def distinct(
     for text in range(counts.size - 1):
         first = counts[text]
         shingles = max(0, counts[text + 1] - size + 1 - first)
-        sizes[text] = _put_in_order(aside, first, shingles, kept, total, heads)
-        total += sizes[text]
+        put_in_order(aside, first, shingles, 0, kept, total, heads)
+        end = total + shingles
+        begin = total
+        for i in range(begin, end):
+            number = get(kept, i)
+            if total == begin or get(kept, total - 1) != number:
+                kept[uint64(total)] = number
+                total += 1
+        sizes[text] = total - begin
     return total
-
-
-@loop
-def _put_in_order(numbers: Any, first: int, count: int, out: Any, at: int, heads: Any) -> Any:
-    """Write numbers without an order to out[at:], ascending and each once, and return how many there are then.
-
-    Hashes are spread evenly, so each is put near its place at once (a bucket for each), and moved by a few.
-    """
-    for i in range(count + 1):
-        heads[uint64(i)] = 0
-    for i in range(count):
-        heads[uint64(_bucket(get(numbers, first + i), count) + 1)] += 1
-    for i in range(count):
-        heads[uint64(i + 1)] += heads[uint64(i)]
-    for i in range(count):
-        number = get(numbers, first + i)
-        bucket = uint64(_bucket(number, count))
-        out[uint64(at + heads[bucket])] = number
-        heads[bucket] += 1
-    moves = count * _MOST_MOVES
-    for i in range(at + 1, at + count):
-        number, place = get(out, i), i
-        while place > at and get(out, place - 1) > number:
-            out[uint64(place)] = get(out, place - 1)
-            place -= 1
-        out[uint64(place)] = number
-        moves -= i - place
-        if moves < 0:
-            _heap_sort(out, at, count)
-            break
-    different = 0
-    for i in range(at, at + count):
-        number = get(out, i)
-        if different == 0 or get(out, at + different - 1) != number:
-            out[uint64(at + different)] = number
-            different += 1
-    return different
-
-
-@loop
-def _heap_sort(numbers: Any, at: int, count: int) -> None:
-    """Put numbers[at : at + count] in ascending order, whatever they are."""
-    for end in range(count + count // 2, 0, -1):
-        # First every number is sunk into a heap, the largest on top; then the largest goes to the end, one by one.
-        root, size = (end - count - 1, count) if end > count else (0, end - 1)
-        if end <= count:
-            numbers[at], numbers[at + end - 1] = numbers[at + end - 1], numbers[at]
-        child = 2 * root + 1
-        while child < size:
-            if child + 1 < size and numbers[at + child + 1] > numbers[at + child]:
-                child += 1
-            if numbers[at + root] >= numbers[at + child]:
-                break
-            numbers[at + root], numbers[at + child] = numbers[at + child], numbers[at + root]
-            root, child = child, 2 * child + 1
-
-
-@inlined
-def _bucket(number: Any, count: int) -> Any:
-    return int64(((number >> uint64(32)) * uint64(count)) >> uint64(32))
 
 
 @kept

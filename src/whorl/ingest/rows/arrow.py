@@ -115,7 +115,7 @@ def _rows(batches: Iterator[pa.RecordBatch], names: list[str], before: int = 0) 
         for values in zip(*columns, strict=True):
             before += 1
             problem = next((value for value in values if isinstance(value, DocumentError)), None)
-            yield Row(before, f"row {before}", problem or dict(zip(names, values, strict=True)))
+            yield Row(before, "row", problem or dict(zip(names, values, strict=True)))
 
 
 def _values(column: pa.Array) -> list[object]:

@@ -113,16 +113,17 @@ def _lines(opened: IO[bytes]) -> Iterator[tuple[int, bytes | DocumentError]]:
 
 def _row(number: int, line: bytes | DocumentError) -> Row:
     try:
-        return _value_row(number, _json(line) if isinstance(line, bytes) else line, "line")
+        value = _json(line) if isinstance(line, bytes) else line
     except DocumentError as error:
-        return Row(number, f"line {number}", error)
+        value = error
+    return _value_row(number, value, "line")
 
 
-def _value_row(number: int, value: object, of: str = "document") -> Row:
+def _value_row(number: int, value: object, kind: str = "document") -> Row:
     try:
-        return Row(number, f"{of} {number}", _object(value))
+        return Row(number, kind, _object(value))
     except DocumentError as error:
-        return Row(number, f"{of} {number}", error)
+        return Row(number, kind, error)
 
 
 def _json(line: bytes) -> object:
@@ -131,17 +132,16 @@ def _json(line: bytes) -> object:
     except orjson.JSONDecodeError:
         return _json_as_python_has_it(line)
     # It makes floats of whole numbers that have more than 64 bits.
-    if type(value) is dict and any(type(each) is float and abs(each) >= _LARGE for each in _numbers(value)):
-        return _json_as_python_has_it(line)
-    return value
+    return _json_as_python_has_it(line) if _has_large_number(value) else value
 
 
-def _numbers(values: dict[str, object]) -> Iterator[object]:
-    for value in values.values():
-        if type(value) is list:
-            yield from value
-        else:
-            yield value
+def _has_large_number(value: object) -> bool:
+    if type(value) is float:
+        return abs(value) >= _LARGE
+    if type(value) is dict:
+        # Texts, most of all.
+        return any(type(each) is not str and _has_large_number(each) for each in value.values())
+    return type(value) is list and any(map(_has_large_number, value))
 
 
 def _json_as_python_has_it(line: bytes) -> object:
@@ -159,11 +159,11 @@ def _json_as_python_has_it(line: bytes) -> object:
 
 
 def _object(value: object) -> dict[str, object]:
+    if isinstance(value, dict):
+        return value
     if isinstance(value, DocumentError):
         raise value
-    if not isinstance(value, dict):
-        raise DocumentError('a line is an object with at least "id" and "text"')
-    return value
+    raise DocumentError('a line is an object with at least "id" and "text"')
 
 
 def _line(values: object) -> bytes:

@@ -36,13 +36,18 @@ class Row(NamedTuple):
 
     Attributes:
         number: Its place, from 1 on.
-        place: The same in words, such as "line 17".
+        kind: What is counted: "line", "row", "record" or "document".
         values: What stands in its columns, or why that cannot be read.
     """
 
     number: int
-    place: str
+    kind: str
     values: Mapping[str, object] | DocumentError
+
+    @property
+    def place(self) -> str:
+        """Its place in words, such as "line 17"."""
+        return f"{self.kind} {self.number}"
 
 
 #: Takes the bytes of a page, and a name that tells what they are where they do not; returns its text.

@@ -75,11 +75,10 @@ class _Cells:
     def __iter__(self) -> Iterator[tuple[Row, list[str]]]:
         while True:
             number = self._rows.line_num + 1
-            place = f"line {number}"
             try:
                 cells = next(self._rows, None)
             except csv.Error as error:
-                yield Row(number, place, DocumentError(f"this is no row of the table: {error}")), []
+                yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), []
                 continue
             if cells is None:
                 return
@@ -87,9 +86,9 @@ class _Cells:
                 continue
             problem = self._problem(cells)
             if problem:
-                yield Row(number, place, DocumentError(problem)), []
+                yield Row(number, "line", DocumentError(problem)), []
             else:
-                yield Row(number, place, dict(zip(self.names, cells, strict=True))), cells
+                yield Row(number, "line", dict(zip(self.names, cells, strict=True))), cells
 
     def _problem(self, cells: list[str]) -> str:
         if len(cells) != len(self.names):

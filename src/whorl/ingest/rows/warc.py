@@ -76,7 +76,6 @@ class Warc:
         """Return the row of a record, None where it is no document."""
         if record.rec_type not in _TYPES:
             return None
-        place = f"record {number}"
         try:
             content, kind = _content(record, raw)
             kind = kind.partition(";")[0].strip().lower()
@@ -84,14 +83,14 @@ class Warc:
                 return None
             text = self._extract(content, PurePath(f"page{_SUFFIXES.get(kind, '.txt')}"))
         except DocumentError as error:
-            return Row(number, place, error)
+            return Row(number, "record", error)
         head = record.rec_headers.get_header
         address = head("WARC-Target-URI") or ""
         values = {
             "id": head("WARC-Record-ID"), "text": text, "name": address, "url": address,
             "date": head("WARC-Date"), "content_type": kind,
         }  # fmt: skip
-        return Row(number, place, values)
+        return Row(number, "record", values)
 
 
 class _Unpacked(GzipFile):
