@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from whorl.errors import DocumentError
 from whorl.fingerprint.hashing import well_formed
@@ -109,9 +109,9 @@ class Document:
 
 
 def documents_of(
-    ids: Sequence[object],
-    texts: Sequence[object],
-    names: Sequence[object],
+    ids: Sequence[Any],
+    texts: Sequence[Any],
+    names: Sequence[Any],
     properties: Sequence[Mapping[str, object]],
 ) -> list[Document] | None:
     """Return several documents, which takes a fraction of the time that each takes by itself.
@@ -127,8 +127,8 @@ def documents_of(
     """
     if set(map(type, chain(ids, texts, names))) != {str}:
         return None
-    together = "".join(ids)  # type: ignore[arg-type]
-    lengths = list(map(len, ids))  # type: ignore[arg-type]
+    together = "".join(ids)
+    lengths = list(map(len, ids))
     if (
         not min(lengths)
         or max(lengths) > MAX_ID_LENGTH
@@ -141,8 +141,8 @@ def documents_of(
     except DocumentError:
         return None
     made = []
-    texts, names = (_well_formed(several) for several in (texts, names))
-    for document_id, text, name, own in zip(ids, texts, names, of_each or repeat(None), strict=False):
+    columns = ids, _well_formed(texts), _well_formed(names), of_each or repeat(None)
+    for document_id, text, name, own in zip(*columns, strict=False):
         document = object.__new__(Document)
         # What `__post_init__` looks for was looked for in all of them.
         vars(document).update(id=document_id, text=text, name=name, properties=own or {})
@@ -150,7 +150,7 @@ def documents_of(
     return made
 
 
-def _well_formed(texts: Sequence[str]) -> Sequence[str]:
+def _well_formed(texts: Sequence[Any]) -> Sequence[Any]:
     return texts if all(map(str.isascii, texts)) else [each if each.isascii() else well_formed(each) for each in texts]
 
 

@@ -176,4 +176,5 @@ def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Nu
     mixed ^= mixed >> np.uint64(33)
     sums = np.append(np.uint64(0), np.cumsum(mixed))
     ends = np.cumsum(counts)
-    return (sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * _OF_SIZES).view(np.int64)
+    keys: npt.NDArray[np.uint64] = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * _OF_SIZES
+    return keys.view(np.int64)
