@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -31,6 +33,10 @@ _MOST_LOST = 0.01
 #: What is counted while something is done.
 _COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
+#: Bytes of PATHs from which on several processes read them.
+_LARGE = 32 * _MEGABYTE
+#: Seconds between two looks at what is done.
+_SHOWN_EVERY = 0.1
 _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 
 
@@ -142,7 +148,12 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     help="Write into the store which complete cluster each document is in, for searches that show one of each.",
 )
 @click.option("--strict", is_flag=True, help="Fail if anything could not be read; else if more than 1 in 100.")
-@click.option("--workers", type=click.IntRange(1), help="Threads that read PATHs; more help little.  [default: 1]")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Processes that read PATHs and hash them; what is found is the same. With --state one does all.  "
+    "[default: one for each processor, for small PATHs 1]",
+)
 @click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),
@@ -315,7 +326,7 @@ def duplicates(
                 within=within,
                 common=common,
                 links_suffice=links_suffice,
-                workers=workers or 1,
+                workers=workers or _workers(reading),
                 texts=reading.texts,
                 on_repeated=reading.note_repeated,
                 progress=progress,
@@ -562,15 +573,28 @@ def _is_too_much_lost(problems: Sequence[Problem], count: int, *, strict: bool) 
     return True
 
 
+def _workers(reading: Reading) -> int:
+    """Return how many processes are worth their beginning."""
+    if reading.share[1] < _LARGE:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @contextmanager
 def _progress(reading: Reading) -> Iterator[Progress]:
     """Show what is being done on a terminal, nothing elsewhere."""
     from whorl.cli.render.console import progress_bar
 
-    with progress_bar("{task.fields[unit]}") as bar:
+    # Without a thread of its own, so that other processes can begin as copies of this one.
+    with progress_bar("{task.fields[unit]}", is_alone=True) as bar:
         task = bar.add_task("reading", total=None, unit="documents")
+        shown = -_SHOWN_EVERY
 
         def tell(doing: str, count: int) -> None:
+            nonlocal shown
+            if doing and time.monotonic() < shown + _SHOWN_EVERY:
+                return
+            shown = time.monotonic()
             read, size = (part // _MEGABYTE for part in reading.share)
             if doing == "reading" and size:
                 bar.update(task, description=f"reading {count:,} documents", completed=read, total=size, unit="MB")
@@ -578,5 +602,6 @@ def _progress(reading: Reading) -> Iterator[Progress]:
                 bar.update(task, description=doing, completed=count, total=None, unit=_COUNTED.get(doing, ""))
             else:
                 bar.stop()
+            bar.refresh()
 
         yield tell

@@ -17,6 +17,7 @@ from whorl.context import require_time
 from whorl.duplicates.archive import Archive, Entry, sketch_digest
 from whorl.duplicates.common import CommonQuestion, rest_of
 from whorl.duplicates.keep import Keep, seconds_of
+from whorl.duplicates.processes import AT_ONCE, sketched_by_several, start_method
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.scratch import Gathered, Scratch
@@ -35,8 +36,6 @@ from whorl.planning.fields import value_named
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 #: Documents that are compared while somebody waits; more of them are the command line's work.
 MOST_DOCUMENTS = 200_000
-#: Documents put into an archive at once, and looked for in it.
-_AT_ONCE = 512
 #: Texts fetched from a store in one request.
 _TEXTS_AT_ONCE = 50
 #: Fields that are named where one is missing, at most.
@@ -59,7 +58,7 @@ def duplicates_among(
     within: str | None = None,
     common: CommonQuestion | None = None,
     links_suffice: bool = False,
-    workers: int | None = None,
+    workers: int = 1,
     texts: ReadTexts = lambda ids: {},
     on_repeated: Callable[[str], None] = lambda document_id: None,
     progress: Progress = lambda doing, count: None,
@@ -81,7 +80,7 @@ def duplicates_among(
         common: What is common in the documents, and is told apart or ignored. Not beside a folder: it changes with
             every document that comes.
         links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
-        workers: As in `fingerprint.bulk.signatures_of`.
+        workers: Processes that read and make sketches; what is found is the same. With a folder one does it all.
         texts: Gives texts again, of documents that have theirs at hand: what versions add and lose is told in words.
         on_repeated: Called with an id that comes again in this run.
         progress: Called with what is being done, and how much of it is.
@@ -110,9 +109,9 @@ def duplicates_among(
             _ask(archive, question, links_suffice=links_suffice)
             _keep(archive, documents, sketching, on_repeated, progress)
         else:
-            _gather(archive, reference, sketching, on_repeated, progress)
+            _gather(archive, reference, sketching, workers, on_repeated, progress)
             archive.take_as_compared()
-            _gather(archive, documents, sketching, on_repeated, progress)
+            _gather(archive, documents, sketching, workers, on_repeated, progress)
         found = _found(archive, question, scheme, None, common=common, links_suffice=links_suffice, progress=progress)
         found.read_texts = texts
         yield found
@@ -290,11 +289,17 @@ def _gather(
     scratch: Scratch,
     documents: Iterable[Document],
     sketching: Sketching,
+    workers: int,
     on_repeated: Callable[[str], None],
     progress: Progress,
 ) -> None:
     """Take documents for one run."""
-    for _, sketched in sketching.sketched(batches(documents, _AT_ONCE)):
+    method = start_method(documents) if workers > 1 else ""
+    if method:
+        several = sketched_by_several(documents, sketching, scratch, workers, method)
+    else:
+        several = (sketched for _, sketched in sketching.sketched(batches(documents, AT_ONCE)))
+    for sketched in several:
         require_time()
         for document_id in scratch.add(sketched):
             on_repeated(document_id)
@@ -315,7 +320,7 @@ def _keep(
     is_empty = not archive.count()
 
     def changed() -> Iterator[list[Document]]:
-        for some in batches(documents, _AT_ONCE):
+        for some in batches(documents, AT_ONCE):
             require_time()
             # What came before in this run and is still to be put is not known by what the archive has under its id.
             known = [

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 from whorl.duplicates.keep import Keep, seconds_of
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.files import Problem, documents_in, file_text
-from whorl.ingest.places import Place, places
+from whorl.ingest.files import Problem, documents_in, file_text, spans_in
+from whorl.ingest.places import Place, StandardInput, places
 from whorl.ingest.rows.columns import Columns
+from whorl.ingest.rows.row import File, Span
 from whorl.model import Document
 
 #: Columns that are named where one is missing, at most.
 _SHOWN = 20
+
+
+def _ignore(position: int) -> None:
+    """Report nothing."""
 
 
 class Reading:
@@ -63,46 +68,43 @@ class Reading:
         """How many bytes are read, of how many."""
         return min(self._done + self._at, self._bytes), self._bytes
 
-    def reference(self) -> Iterator[Document]:
-        """Yield what the others are compared with; ids of rows are told apart from theirs by their file's name."""
-        for place in self._reference:
-            file = place.file.as_posix()
-            for document in self._of(place):
-                is_known_by_file = document.id == file or document.id.startswith(f"{file}:")
-                yield document if is_known_by_file else replace(document, id=f"{file}:{document.id}")
+    def reference(self) -> Documents:
+        """Return what the others are compared with; ids of rows are told apart from theirs by their file's name."""
+        return Documents(self, self._reference, is_reference=True)
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the documents to look through.
+    def documents(self) -> Documents:
+        """Return the documents to look through."""
+        return Documents(self, self.places)
+
+    def part(self, place: Place, span: Span | None, *, is_reference: bool) -> Part:
+        """Return what is read of a file, or of a stretch of it."""
+        return Part(place.file, span, self.columns, self._keep, self._date_column, is_reference)
+
+    def note_bytes(self, done: int, at: int = 0) -> None:
+        """Note that so many bytes are read, and so many of the file that is being read."""
+        self._done, self._at = self._done + done, at
+
+    def note(self, report: Report) -> None:
+        """Take what was noticed in a part."""
+        self.count += report.count
+        self.problems += report.problems
+
+    def require_decided(self, *, has_worth: bool, has_date: bool) -> None:
+        """Raise if a column decides which document is kept, or has the dates, and none has a date or a number in it.
 
         Raises:
-            ParameterError: A column decides which document is kept, or has the dates, and none has a date or a number
-                in it.
+            ParameterError: So it is.
         """
         column, dates = self._keep.column, self._date_column
-        is_worth, is_dated = not column, not dates
-        for place in self.places:
-            for document in self._of(place):
-                is_worth = is_worth or self._keep.worth(document.properties.get(column)) is not None
-                is_dated = is_dated or seconds_of(document.properties.get(dates or "")) is not None
-                yield document
-        if not is_worth and self.count:
+        if column and not has_worth and self.count:
             raise ParameterError(
                 f"no document has a {self._keep.sought} in the column {column!r}, so nobody knows which is the "
                 f"{self._keep.by}; " + self._advice()
             )
-        if not is_dated and self.count:
+        if dates and not has_date and self.count:
             raise ParameterError(
                 f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
             )
-
-    def _of(self, place: Place) -> Iterator[Document]:
-        def at(byte: int) -> None:
-            self._at = byte
-
-        for document in documents_in(place.file, self.problems.append, self.columns, tables_are_text=False, at_byte=at):
-            self.count += 1
-            yield document
-        self._done, self._at = self._done + place.size, 0
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of documents again, of those that are a file each; rows are not looked for."""
@@ -169,6 +171,120 @@ class Reading:
                 "another column (--id-column COLUMN), or '' for rows to be known by their places"
             )
         self.problems.append(Problem(document_id, "this id came before; the last document of it counts", 0))
+
+
+@dataclass(slots=True)
+class Report:
+    """What was noticed while documents were read.
+
+    Args:
+        count: Documents that were read.
+        problems: What gave none.
+        has_worth: Whether one has something in the column that decides which is kept.
+        has_date: Whether one has a date in the column of dates.
+    """
+
+    count: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    has_worth: bool = False
+    has_date: bool = False
+
+
+@dataclass(slots=True)
+class Part:
+    """A file, or a stretch of one, as a process reads it.
+
+    Args:
+        file: The file.
+        span: The stretch; None for all of it.
+        columns: Where ids and texts stand in rows.
+        keep: What decides which document of a cluster is kept.
+        date_column: The column of the dates of documents.
+        is_reference: Whether ids of rows are told apart from others by their file's name.
+        at_byte: Called now and then with how far the file is read.
+        report: What was noticed, once all is read.
+    """
+
+    file: File
+    span: Span | None
+    columns: Columns
+    keep: Keep
+    date_column: str | None
+    is_reference: bool
+    at_byte: Callable[[int], None] = _ignore
+    report: Report = field(default_factory=Report)
+
+    def __iter__(self) -> Iterator[Document]:
+        """Yield the documents."""
+        told, file = self.report, self.file.as_posix()
+        column, dates = self.keep.column, self.date_column
+        for document in documents_in(
+            self.file, told.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
+        ):
+            told.count += 1
+            if column and not told.has_worth:
+                told.has_worth = self.keep.worth(document.properties.get(column)) is not None
+            if dates and not told.has_date:
+                told.has_date = seconds_of(document.properties.get(dates)) is not None
+            if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
+                yield replace(document, id=f"{file}:{document.id}")
+            else:
+                yield document
+
+
+class Documents:
+    """Documents of files, to be read one after the other, or part by part by several processes.
+
+    Args:
+        reading: What takes note of all of them.
+        of: The files.
+        is_reference: Whether these are what others are compared with.
+    """
+
+    def __init__(self, reading: Reading, of: Sequence[Place], *, is_reference: bool = False) -> None:
+        self._reading, self._places, self._is_reference = reading, of, is_reference
+        self._noted = Report()
+
+    def __iter__(self) -> Iterator[Document]:
+        for place in self._places:
+            part = self._reading.part(place, None, is_reference=self._is_reference)
+            part.at_byte = partial(self._reading.note_bytes, 0)
+            yield from part
+            self.note(part.report)
+            self._reading.note_bytes(place.size)
+        self.finish()
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether a process that begins anew can read them, too."""
+        return not any(isinstance(place.file, StandardInput) for place in self._places)
+
+    def parts(self) -> Iterator[Part]:
+        """Yield what several processes may read."""
+        for place in self._places:
+            left = place.size
+            for span in spans_in(place.file, self._reading.columns):
+                yield self._reading.part(place, span, is_reference=self._is_reference)
+                own = 0 if span is None else min(left, span.end - span.begin)
+                left -= own
+                self._reading.note_bytes(own)
+            self._reading.note_bytes(left)
+
+    def note(self, report: Report) -> None:
+        """Take what was noticed in a part that was read."""
+        self._reading.note(report)
+        self._noted.has_worth |= report.has_worth
+        self._noted.has_date |= report.has_date
+
+    def finish(self) -> None:
+        """Tell what is wrong with all of them.
+
+        Raises:
+            ParameterError: A column decides which document is kept, or has the dates, and none has a date or a number
+                in it.
+        """
+        if not self._is_reference:
+            self._reading.require_decided(has_worth=self._noted.has_worth, has_date=self._noted.has_date)
 
 
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:

@@ -36,7 +36,9 @@ class Scratch:
         self.hashes_path = path / "hashes.u64"
         with self._failures():
             self._file = os.open(self.hashes_path, os.O_RDWR | os.O_CREAT, 0o600)
-        self._count = self._end = self._compared = 0
+        self._count = self._compared = 0
+        #: Hashes in the file.
+        self.end = 0
         self._numbers: list[Numbers] = []
         self._values: list[npt.NDArray[np.float64]] = [np.empty((2, 0))]
         self._identities: list[Numbers] = []
@@ -60,10 +62,10 @@ class Scratch:
         """
         offset = some.offset
         if offset is None:
-            offset = self._end
+            offset = self.end
             with self._failures():
                 write_all(self._file, some.hashes.astype(HASH, copy=False))
-            self._end += some.hashes.size
+            self.end += some.hashes.size
         self._numbers.append(np.stack([some.sizes, some.starts + offset, some.counts, some.keys]))
         self._values.append(np.stack([some.worths, some.dates]))
         # Strings of this process alone have this hash.
@@ -141,7 +143,7 @@ class Scratch:
         columns = np.concatenate([np.empty((4, 0), np.int64), *self._numbers], axis=1)[:, numbers]
         sizes, starts, counts, keys = (np.ascontiguousarray(column) for column in columns)
         # numpy maps no empty file.
-        hashes = np.memmap(self.hashes_path, HASH, "r", shape=(self._end,)) if self._end else np.empty(0, np.uint64)
+        hashes = np.memmap(self.hashes_path, HASH, "r", shape=(self.end,)) if self.end else np.empty(0, np.uint64)
         is_paired = numbers < self._compared
         return Archived(numbers, Sketches(self.scheme, sizes, starts, counts, hashes), keys, is_paired, ~is_paired)
 
@@ -205,7 +207,7 @@ class _Strings:
 
     def __init__(self) -> None:
         self._bytes = bytearray()
-        self._ends: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
+        self.ends: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
 
     def extend(self, strings: Sequence[str]) -> None:
         together = "".join(strings)
@@ -216,11 +218,11 @@ class _Strings:
             each = [string.encode() for string in strings]
             lengths, encoded = map(len, each), b"".join(each)
         ends = np.cumsum(np.fromiter(lengths, np.int64, len(strings)))
-        self._ends.append(ends + len(self._bytes))
+        self.ends.append(ends + len(self._bytes))
         self._bytes += encoded
 
     def __getitem__(self, at: int) -> str:
-        if len(self._ends) > 1:
-            self._ends = [np.concatenate(self._ends)]
-        ends = self._ends[0]
+        if len(self.ends) > 1:
+            self.ends = [np.concatenate(self.ends)]
+        ends = self.ends[0]
         return self._bytes[ends[at] : ends[at + 1]].decode()

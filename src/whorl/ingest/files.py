@@ -19,7 +19,7 @@ from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.formats import format_of
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
 from whorl.ingest.rows.formats import format_of as format_of_rows
-from whorl.ingest.rows.row import File, Row, portions
+from whorl.ingest.rows.row import File, Row, Span, portions
 
 if TYPE_CHECKING:
     from whorl.ingest.extraction.reader import Reader
@@ -95,6 +95,7 @@ def documents_in(
     on_problem: Callable[[Problem], None],
     columns: Columns = Columns(),  # noqa: B008 - frozen
     *,
+    span: Span | None = None,
     tables_are_text: bool = True,
     at_byte: Callable[[int], None] = lambda position: None,
 ) -> Iterator[Document]:
@@ -104,6 +105,7 @@ def documents_in(
         file: What to read.
         on_problem: Called with what gave no document.
         columns: What stands in rows.
+        span: A stretch of it, as `spans_in` has them; None for all.
         tables_are_text: Whether CSV, TSV and a JSON array of anything but objects are one document each, as a search
             wants it; who compares documents means the rows.
         at_byte: Called now and then with how far the file is read.
@@ -117,7 +119,7 @@ def documents_in(
             if form is None:
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
-            for some in portions(form.rows(opened, columns), weight=lambda row: _weight(row, columns.text)):
+            for some in portions(form.rows(opened, columns, span), weight=lambda row: _weight(row, columns.text)):
                 yield from _documents(some, columns, file, on_problem)
                 if not opened.closed:
                     at_byte(opened.tell())
@@ -127,6 +129,25 @@ def documents_in(
         on_problem(Problem(str(file), str(error), None))
     except DocumentError as error:
         on_problem(Problem(str(file), str(error)))
+
+
+def spans_in(file: File, columns: Columns) -> Iterator[Span | None]:
+    """Yield the stretches of a file that several processes may read, one after the other; None for all of it at once.
+
+    Args:
+        file: What to read.
+        columns: What stands in rows.
+    """
+    try:
+        with file.open("rb") as opened:
+            form = format_of_rows(opened, PurePath(file.name), columns, file_text)
+            if form is None:
+                yield None
+            else:
+                yield from form.spans(opened)
+    except (OSError, DocumentError):
+        # That it cannot be read, or not to its end, is told where it is read.
+        yield None
 
 
 def _weight(row: Row, column: str) -> int:

@@ -87,11 +87,16 @@ def problem_lines(problems: Sequence[object], what: str) -> list[str]:
     return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
 
 
-def progress_bar(of: str = "") -> Progress:
-    """Return a bar on standard error for tasks that count something; it shows nothing where that is no terminal."""
+def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
+    """Return a bar on standard error for tasks that count something; it shows nothing where that is no terminal.
+
+    Args:
+        of: What is counted.
+        is_alone: Whether no thread shows it again and again; `refresh` then does.
+    """
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
         # What is printed to standard output stays there.
         console=console(stderr=True), redirect_stdout=False, disable=not (sys.stderr and sys.stderr.isatty()),
-        transient=True,
+        transient=True, auto_refresh=not is_alone,
     )  # fmt: skip

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import AT_ONCE, Added, Decide, Row
+from whorl.ingest.rows.row import AT_ONCE, Added, Decide, Row, Span
 
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 #: Bytes of rows that Parquet keeps in one group, about.
@@ -25,11 +25,20 @@ class Parquet:
 
     takes_columns = True
 
-    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
+    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+        with _failures("Parquet"):
+            metadata, before = self._open(opened).metadata, 0
+            for group in range(metadata.num_row_groups):
+                yield Span(group, group + 1, before)
+                before += metadata.row_group(group).num_rows
+
+    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
         with _failures("Parquet"):
             file = self._open(opened)
             wanted = columns.wanted(file.schema_arrow.names)
-            yield from _rows(file.iter_batches(AT_ONCE, columns=wanted), wanted)
+            groups = None if span is None else range(span.begin, span.end)
+            before = 0 if span is None else span.before
+            yield from _rows(file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted), wanted, before)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
         with _failures("Parquet"):
@@ -63,7 +72,10 @@ class Arrow:
     def __init__(self, *, is_stream: bool) -> None:
         self._is_stream = is_stream
 
-    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
+    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+        yield None
+
+    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
         with _failures("Arrow"):
             schema, batches = self._open(opened)
             wanted = columns.wanted(schema.names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import orjson
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.decoding import announced
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Row, portions
+from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Row, Span, portions
 
 if TYPE_CHECKING:
     from whorl.model import Document
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 #: Whole numbers of more than 63 bits begin here.
 _LARGE = 2.0**63
+#: Bytes of a file that one process reads.
+_SPAN = 1 << 22
+#: Bytes that announce an encoding.
+_MARK = 4
 
 
 class JsonLines:
@@ -26,8 +31,21 @@ class JsonLines:
 
     takes_columns = True
 
-    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
-        for number, line in _lines(opened):
+    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+        begin = before = 0
+        if announced(opened.read(_MARK)) not in (None, "utf-8-sig"):
+            yield None
+            return
+        opened.seek(0)
+        while block := opened.read(_SPAN):
+            end, lines = begin + len(block), block.count(b"\n")
+            while not block.endswith(b"\n") and (block := opened.readline(MOST_BYTES)):
+                end, lines = end + len(block), lines + block.count(b"\n")
+            yield Span(begin, end, before)
+            begin, before = end, before + lines
+
+    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+        for number, line in _lines(opened, span):
             yield _row(number, line)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
@@ -46,7 +64,10 @@ class JsonArray:
 
     takes_columns = True
 
-    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
+    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+        yield None
+
+    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
         for number, value in enumerate(_array(opened), start=1):
             yield _value_row(number, value)
 
@@ -96,16 +117,20 @@ def _array(opened: IO[bytes]) -> list[object]:
     return told
 
 
-def _lines(opened: IO[bytes]) -> Iterator[tuple[int, bytes | DocumentError]]:
+def _lines(opened: IO[bytes], span: Span | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
     """Yield the number of each line that is not empty, and the line, unless it is longer than any that is read."""
-    number = 0
-    while line := opened.readline(MOST_BYTES):
+    number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
+    if span:
+        opened.seek(span.begin)
+    while left > 0 and (line := opened.readline(MOST_BYTES)):
         number += 1
+        left -= len(line)
         if number == 1 and (encoding := announced(line)) not in (None, "utf-8-sig"):
             raise UnreadRowsError(f"JSON lines are UTF-8, and this is {encoding}")
         if len(line) == MOST_BYTES and not line.endswith(b"\n"):
             while (rest := opened.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
-                pass
+                left -= len(rest)
+            left -= len(rest)
             yield number, DocumentError(f"a line has at most {MOST_BYTES:,} bytes")
         elif line.strip():
             yield number, line

@@ -14,7 +14,7 @@ from typing import IO, Any
 import zstandard
 
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import Added, Decide, Format, Row
+from whorl.ingest.rows.row import Added, Decide, Format, Row, Span
 
 #: How compressed files begin, and the module that reads them.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
@@ -105,7 +105,10 @@ class Packed:
         self._inner, self._module = inner, module
         self.takes_columns = inner.takes_columns
 
-    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
+    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+        yield None
+
+    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
         with unpacked(opened, self._module) as stream:
             yield from self._inner.rows(stream, columns)
 

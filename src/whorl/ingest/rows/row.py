@@ -50,6 +50,20 @@ class Row(NamedTuple):
         return f"{self.kind} {self.number}"
 
 
+class Span(NamedTuple):
+    """A stretch of a file that can be read by itself.
+
+    Attributes:
+        begin: Where it begins, in whatever its format counts: bytes, or groups of rows.
+        end: Where it ends.
+        before: Rows, or lines, before it.
+    """
+
+    begin: int
+    end: int
+    before: int
+
+
 #: Takes the bytes of a page, and a name that tells what they are where they do not; returns its text.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
 #: The columns that can be added to rows: their names and types.
@@ -93,8 +107,11 @@ class Format(Protocol):
 
     takes_columns: bool
 
-    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
-        """Yield the rows of a file, with the columns that are wanted of it.
+    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+        """Yield the stretches of a file that several processes may read; None for one that goes from end to end."""
+
+    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
+        """Yield the rows of a file, or of a stretch of it, with the columns that are wanted.
 
         Raises:
             UnreadRowsError: The file cannot be read, or not to its end, or lacks a column.

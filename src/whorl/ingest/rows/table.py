@@ -13,7 +13,7 @@ from whorl.errors import DocumentError
 from whorl.fingerprint.hashing import well_formed
 from whorl.ingest.extraction.decoding import announced
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Row, portions
+from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Row, Span, portions
 
 #: What may stand between cells; where none does there is one column.
 _SEPARATORS = ",\t;|"
@@ -26,7 +26,10 @@ class Table:
 
     takes_columns = True
 
-    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
+    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+        yield None
+
+    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
         with _cells(opened) as cells:
             columns.wanted(cells.names)
             for row, _ in cells:

@@ -17,7 +17,7 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
-from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Extract, Row, portions
+from whorl.ingest.rows.row import MOST_BYTES, Added, Decide, Extract, Row, Span, portions
 
 #: Records that are decided about at once: a page is larger than a row.
 _AT_ONCE = 16
@@ -40,7 +40,10 @@ class Warc:
     def __init__(self, extract: Extract, *, is_packed: bool) -> None:
         self._extract, self._is_packed = extract, is_packed
 
-    def rows(self, opened: IO[bytes], columns: Columns) -> Iterator[Row]:
+    def spans(self, opened: IO[bytes]) -> Iterator[Span | None]:
+        yield None
+
+    def rows(self, opened: IO[bytes], columns: Columns, span: Span | None = None) -> Iterator[Row]:
         for number, record, raw in self._records(opened):
             if (row := self._row(number, record, raw)) is not None:
                 yield row

@@ -1,0 +1,148 @@
+"""Several processes that read documents and make their sketches."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from whorl.arrays import batches
+from whorl.context import require_time
+from whorl.duplicates.archive import HASH
+from whorl.duplicates.reading import Report
+from whorl.duplicates.scratch import Scratch
+from whorl.duplicates.sketching import Sketched, Sketching
+from whorl.errors import StoreError
+from whorl.fingerprint.compiled.first_use import give_back, kernel_if_ready
+from whorl.model import Document
+
+#: Documents whose sketches are made at once; and those that a process is given where they are not read in parts.
+AT_ONCE, _GIVEN = 512, 4096
+#: Parts given out for each process: one being worked on, and others waiting.
+_WAITING = 3
+
+
+class Parts(Protocol):
+    """Documents that are read in parts."""
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether a process that begins anew can read them."""
+
+    def __iter__(self) -> Iterator[Document]: ...
+
+    def parts(self) -> Iterator[Any]:
+        """Yield the parts: documents, and `report`, which has what was noticed once they are read."""
+
+    def note(self, report: Report) -> None:
+        """Take what was noticed in a part."""
+
+    def finish(self) -> None:
+        """Tell what is wrong with all of them."""
+
+
+_Done: TypeAlias = tuple[list[Sketched], Report | None]
+
+
+def is_in_parts(documents: object) -> bool:
+    """Return whether documents are read in parts."""
+    return hasattr(documents, "parts")
+
+
+def start_method(documents: Any) -> str:
+    """Return how processes begin: as copies of this one where that is safe, which takes no time; "" for not at all."""
+    if sys.platform == "linux" and threading.active_count() == 1:
+        return "fork"
+    # A new one has neither what standard input brought, nor what is in the memory of this one alone.
+    return "spawn" if not is_in_parts(documents) or documents.is_portable else ""
+
+
+def sketched_by_several(
+    documents: Iterable[Document], sketching: Sketching, scratch: Scratch, workers: int, method: str
+) -> Iterator[Sketched]:
+    """Yield the sketches of documents, in their order, whose hashes are in the file of `scratch` already.
+
+    Args:
+        documents: In parts, or any.
+        sketching: What is made of them.
+        scratch: Where the hashes go.
+        workers: How many processes.
+        method: As `start_method` returns it.
+
+    Raises:
+        StoreError: A process has ended, or cannot write.
+    """
+    fast = kernel_if_ready(sketching.scheme)
+    if fast:
+        # So that copies of this process have it.
+        give_back(fast)
+    parts = documents.parts() if is_in_parts(documents) else batches(documents, _GIVEN)  # type: ignore[attr-defined]
+    context = multiprocessing.get_context(method)
+    end = context.Value("q", scratch.end)
+    begin = sketching, str(scratch.hashes_path), end
+    pool = ProcessPoolExecutor(workers, context, _begin, begin)
+    waiting: deque[Future[_Done]] = deque()
+    try:
+        while True:
+            waiting.extend(pool.submit(_sketched, part) for part in islice(parts, workers * _WAITING - len(waiting)))
+            if not waiting:
+                break
+            require_time()
+            several, report = waiting.popleft().result()
+            yield from several
+            if report is not None:
+                documents.note(report)  # type: ignore[attr-defined]
+        if is_in_parts(documents):
+            documents.finish()  # type: ignore[attr-defined]
+    except BrokenProcessPool as error:
+        raise StoreError("a process that read documents has ended, perhaps for lack of memory; try --workers 1") from (
+            error
+        )
+    finally:
+        pool.shutdown(cancel_futures=True)
+        scratch.end = end.value
+
+
+class _Own:
+    """What a process works with."""
+
+    sketching: Sketching
+    file: int
+    end: Any
+
+
+def _begin(sketching: Sketching, path: str, end: Any) -> None:
+    # Ctrl-C reaches all processes of a terminal; the one that started this one decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _Own.sketching, _Own.file, _Own.end = sketching, os.open(path, os.O_WRONLY), end
+
+
+def _sketched(part: Iterable[Document]) -> _Done:
+    several = [_put_aside(made) for _, made in _Own.sketching.sketched(batches(part, AT_ONCE))]
+    return several, getattr(part, "report", None)
+
+
+def _put_aside(made: Sketched) -> Sketched:
+    """Write hashes where no other process writes."""
+    with _Own.end.get_lock():
+        offset = _Own.end.value
+        _Own.end.value = offset + made.hashes.size
+    view = memoryview(made.hashes.astype(HASH, copy=False).view(np.uint8).data)
+    try:
+        written = 0
+        while written < len(view):
+            written += os.pwrite(_Own.file, view[written:], offset * HASH.itemsize + written)
+    except OSError as error:
+        raise StoreError(f"what is put aside cannot be written: {error.strerror or error}") from None
+    return replace(made, hashes=made.hashes[:0], offset=offset)
