@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import DocumentError
-from whorl.model import MAX_ID_LENGTH, RESERVED_FIELDS, Document
+from whorl.model import MAX_ID_LENGTH, RESERVED_FIELDS, Document, documents_of
 from whorl.planning.clauses import Kind
 
 values = st.one_of(
@@ -132,3 +132,26 @@ def test_the_order_of_properties_is_none() -> None:
     """
     assert Document("a", "", "", {"x": 1, "y": 2}).digest == Document("a", "", "", {"y": [2], "x": 1}).digest
     assert Document("a", "", "", {"x": [1, 2]}).digest != Document("a", "", "", {"x": [2, 1]}).digest
+
+
+ODD = st.text(max_size=3) | st.sampled_from(["a" * 1001, "\ud800", "a\nb", 5, None, b"x"])
+
+
+@given(st.lists(st.tuples(ODD, ODD, ODD, properties | st.just({"k": None})), min_size=1, max_size=3), st.booleans())
+def test_documents_made_together(rows: list[tuple[Any, ...]], with_properties: bool) -> None:
+    """
+    They are those that are made one by one; where one of them is refused there are none.
+    """
+    ids, texts, called, own = (list(column) for column in zip(*rows, strict=True))
+    own = own if with_properties else []
+    made = documents_of(ids, texts, called, own)
+    try:
+        expected = [
+            Document(*each[:3], each[3] if with_properties else {})
+            for each in zip(ids, texts, called, own or ids, strict=True)
+        ]
+    except DocumentError:
+        assert made is None
+    else:
+        assert made == expected
+        assert [each.digest for each in made or []] == [each.digest for each in expected]

@@ -1,4 +1,4 @@
-"""The compiled merge of ascending hashes, against plain sets."""
+"""The compiled loops of all pairs, against plain sets and against numpy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whorl.duplicates import candidates
+from whorl.duplicates.question import ask_pairs
+from whorl.duplicates.sketches import Sketches
 from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
 
@@ -36,3 +40,34 @@ def test_counts_are_those_of_sets(sets: list[set[int]], wanted: list[tuple[int, 
         for (one, other, *_), (first, second) in zip(pairs, counts, strict=True)
     ]
     assert shared.tolist() == expected
+
+
+@given(st.integers(0, 2**32), st.integers(24, 40), st.sampled_from(["jaccard", "containment"]), st.integers(1, 3))
+def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> None:
+    """
+    The loop writes the entries that numpy finds: of documents with common hashes, rare ones, and equal ones.
+    """
+    chance = np.random.default_rng(seed)
+    scheme = SketchScheme(k=64, floor_level=2, cap=128, lookup_k=64, bits=bits)
+    pool = np.unique(chance.integers(0, 1 << bits, 400).astype(np.uint64) >> np.uint64(8 * (spread - 1)))
+    several = [
+        Sketch(scheme, int(size), np.sort(chance.choice(pool, min(pool.size, int(size)), replace=False)))
+        for size in chance.integers(1, 64, int(chance.integers(1, 60)))
+    ]
+    sketches = Sketches.of(several, scheme)
+    one = candidates.rounds(ask_pairs(metric, 60, 95), 64)[0]
+    search = candidates._Search(sketches, one, 1000, lambda places: False, gives_crowds=False)
+    places = np.lexsort((np.arange(len(several)), sketches.sizes))
+    members = search._members(places, np.arange(places.size) % 3 > 0, 0)
+    member_bits = max(1, (places.size - 1).bit_length())
+    found = []
+    for is_fast in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(candidates, "is_fast", lambda amount, told=is_fast: told)
+            patch.setattr(candidates, "_PART_BITS", 4)
+            patch.setattr(candidates, "AT_ONCE", 200)
+            found.append(search._shared_entries(members, 0, member_bits))
+    plain, fast = found
+    assert fast.keys.tolist() == plain.keys.tolist()
+    assert fast.frequency.tolist() == plain.frequency.tolist()
+    assert fast.is_offered.tolist() == plain.is_offered.tolist()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -30,13 +29,9 @@ if TYPE_CHECKING:
 
 #: Share of the documents that may be lost before the command fails.
 _MOST_LOST = 0.01
-#: What is counted while something is done.
-_COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
 #: Bytes of PATHs from which on several processes read them.
 _LARGE = 32 * _MEGABYTE
-#: Seconds between two looks at what is done.
-_SHOWN_EVERY = 0.1
 _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 
 
@@ -203,6 +198,7 @@ def duplicates(
     more than one in a hundred documents, or a whole file of many, could not be read.
     """
     from whorl.cli.render.comparison import read_file
+    from whorl.cli.render.console import reading_bar
     from whorl.duplicates import ask_pairs, duplicates_among
     from whorl.duplicates.common import ask_common
     from whorl.duplicates.filtered import require_columns, require_room
@@ -306,7 +302,7 @@ def duplicates(
     if annotated is not None:
         require_columns(reading.places, reading.columns)
     has_begun = False
-    with _progress(reading) as tell:
+    with reading_bar(lambda: reading.share) as tell:
 
         def progress(doing: str, count: int) -> None:
             nonlocal has_begun
@@ -578,30 +574,3 @@ def _workers(reading: Reading) -> int:
     if reading.share[1] < _LARGE:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def _progress(reading: Reading) -> Iterator[Progress]:
-    """Show what is being done on a terminal, nothing elsewhere."""
-    from whorl.cli.render.console import progress_bar
-
-    # Without a thread of its own, so that other processes can begin as copies of this one.
-    with progress_bar("{task.fields[unit]}", is_alone=True) as bar:
-        task = bar.add_task("reading", total=None, unit="documents")
-        shown = -_SHOWN_EVERY
-
-        def tell(doing: str, count: int) -> None:
-            nonlocal shown
-            if doing and time.monotonic() < shown + _SHOWN_EVERY:
-                return
-            shown = time.monotonic()
-            read, size = (part // _MEGABYTE for part in reading.share)
-            if doing == "reading" and size:
-                bar.update(task, description=f"reading {count:,} documents", completed=read, total=size, unit="MB")
-            elif doing:
-                bar.update(task, description=doing, completed=count, total=None, unit=_COUNTED.get(doing, ""))
-            else:
-                bar.stop()
-            bar.refresh()
-
-        yield tell

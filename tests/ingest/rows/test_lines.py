@@ -179,3 +179,39 @@ def test_what_is_written_is_read(document_id: str, text: str, name: str, propert
     wanted = Document(document_id, text, name, properties)  # type: ignore[arg-type]
     for is_escaped in (True, False):
         assert json_document(json.dumps(told, ensure_ascii=is_escaped).encode()) == wanted
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None), max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(st.characters(codec=None), max_size=3), VALUES, max_size=4), st.booleans())
+def test_a_line_means_what_it_means_to_python(values: dict[str, object], is_ascii: bool) -> None:
+    """
+    Whichever library reads it: large numbers, halves of surrogates, and numbers that are none included.
+    """
+    line = json.dumps(values, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
+    (row,) = rows_of(line)
+    # As text, since not even NaN is itself.
+    assert repr(row.values) == repr(json.loads(line.decode("utf-8", "surrogatepass")))
+
+
+@given(
+    st.lists(st.sampled_from(["", "{", "ß" * 30, '{"text": "t"}', '{"text": "two\\nlines"}']), max_size=12),
+    st.integers(1, 60),
+)
+def test_stretches_have_the_rows_of_the_whole(lines: list[str], size: int) -> None:
+    """
+    Each row once, in order and with its number, wherever the file is cut and whether it ends with its last line.
+    """
+    for end in ("", "\n"):
+        opened = io.BytesIO(("\n".join(lines) + end).encode())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("whorl.ingest.rows.lines._SPAN", size)
+            spans = list(JsonLines().spans(opened))
+        parts = [each for span in spans for each in JsonLines().rows(opened, Columns(), span)]
+        opened.seek(0)
+        assert list(map(str, parts)) == list(map(str, JsonLines().rows(opened, Columns())))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -87,6 +89,13 @@ def problem_lines(problems: Sequence[object], what: str) -> list[str]:
     return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
 
 
+#: What is counted while something is done.
+_COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
+_MEGABYTE = 1_000_000
+#: Seconds between two looks at what is done.
+_SHOWN_EVERY = 0.1
+
+
 def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
     """Return a bar on standard error for tasks that count something; it shows nothing where that is no terminal.
 
@@ -100,3 +109,32 @@ def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
         console=console(stderr=True), redirect_stdout=False, disable=not (sys.stderr and sys.stderr.isatty()),
         transient=True, auto_refresh=not is_alone,
     )  # fmt: skip
+
+
+@contextmanager
+def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Callable[[str, int], None]]:
+    """Show what is being done on a terminal, nothing elsewhere; yield what takes what that is, and how much of it.
+
+    Args:
+        share: Returns how many bytes are read, of how many.
+    """
+    # Without a thread of its own, so that other processes can begin as copies of this one.
+    with progress_bar("{task.fields[unit]}", is_alone=True) as bar:
+        task = bar.add_task("reading", total=None, unit="documents")
+        shown = -_SHOWN_EVERY
+
+        def tell(doing: str, count: int) -> None:
+            nonlocal shown
+            if doing and time.monotonic() < shown + _SHOWN_EVERY:
+                return
+            shown = time.monotonic()
+            read, size = (part // _MEGABYTE for part in share())
+            if doing == "reading" and size:
+                bar.update(task, description=f"reading {count:,} documents", completed=read, total=size, unit="MB")
+            elif doing:
+                bar.update(task, description=doing, completed=count, total=None, unit=_COUNTED.get(doing, ""))
+            else:
+                bar.stop()
+            bar.refresh()
+
+        yield tell

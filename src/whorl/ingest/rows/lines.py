@@ -154,10 +154,11 @@ def _value_row(number: int, value: object, kind: str = "document") -> Row:
 def _json(line: bytes) -> object:
     try:
         value = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return _json_as_python_has_it(line)
-    # It makes floats of whole numbers that have more than 64 bits.
-    return _json_as_python_has_it(line) if _has_large_number(value) else value
+        # It makes floats of whole numbers that have more than 64 bits.
+        is_sure = not _has_large_number(value)
+    except (orjson.JSONDecodeError, RecursionError):
+        is_sure = False
+    return value if is_sure else _json_as_python_has_it(line)
 
 
 def _has_large_number(value: object) -> bool:

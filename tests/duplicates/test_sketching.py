@@ -1,0 +1,65 @@
+"""Sketches of many documents at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from whorl.arrays import batches
+from whorl.duplicates.gathering import FILES_SCHEME
+from whorl.duplicates.keep import Keep
+from whorl.duplicates.sketches import Sketches
+from whorl.duplicates.sketching import Sketching, no_date
+from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.model import Document
+
+TEXTS = [
+    "",
+    "one",
+    "one two three four",
+    "four three two one zero",
+    "one two three four",
+    "x" * 300,
+    "é è e",
+    "one two",
+]
+
+
+@pytest.mark.parametrize("scheme", [FILES_SCHEME, SketchScheme(k=2, floor_level=0, cap=2, lookup_k=1)])
+def test_sketches_are_those_of_one_text(scheme: SketchScheme) -> None:
+    """
+    Also of texts that come again, whose hashes are there once, and of more shingles than are kept.
+    """
+    sketching = Sketching(Scheme(shingle_size=2), scheme, no_date, None, Keep("first"), None)
+    documents = [Document(str(at), text) for at, text in enumerate(TEXTS)]
+    for some, made in sketching.sketched(batches(documents, 5)):
+        held = Sketches(scheme, made.sizes, made.starts, made.counts, made.hashes)
+        expected = [text_sketch(each.text, sketching.scheme, scheme) for each in some]
+        assert [held.sketch(at) for at in range(len(some))] == expected
+        for a in range(len(some)):
+            for b in range(len(some)):
+                assert (made.keys[a] == made.keys[b]) == (expected[a] == expected[b])
+        assert np.isnan(made.worths).all()
+        assert [entry.sketch for entry in made.entries(scheme, [b""] * len(some))] == expected
+
+
+def test_parts_have_hashes_of_their_own() -> None:
+    """
+    A text has the same in one part, and no hash that it has in another.
+    """
+    sketching = Sketching(Scheme(shingle_size=1), FILES_SCHEME, no_date, None, Keep("largest", "q"), "lang")
+    langs = ["de", "en", "de", None]
+    documents = [
+        Document(str(at), "one two three", properties={"lang": lang, "q": at} if lang else {})
+        for at, lang in enumerate(langs)
+    ]
+    ((_, made),) = sketching.sketched([documents])
+    sets = [set(made.hashes[start : start + 3].tolist()) for start in made.starts.tolist()]
+    assert sets[0] == sets[2]
+    assert not sets[0] & sets[1]
+    assert not sets[0] & sets[3]
+    assert made.worths[:3].tolist() == [0, 1, 2]
+    assert np.isnan(made.worths[3])
+    assert made.keys[0] == made.keys[2] != made.keys[1]
