@@ -71,3 +71,8 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
     assert fast.keys.tolist() == plain.keys.tolist()
     assert fast.frequency.tolist() == plain.frequency.tolist()
     assert fast.is_offered.tolist() == plain.is_offered.tolist()
+    owners = candidates._owners(plain.keys, member_bits)
+    left = chance.integers(-1, 6, (2, places.size))
+    expected = candidates._rarest(plain, owners, *left, member_bits)
+    for is_marked, is_plainly in zip(candidates._rarest_fast(fast, owners, *left, member_bits), expected, strict=True):
+        assert is_marked.tolist() == is_plainly.tolist()

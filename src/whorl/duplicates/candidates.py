@@ -18,7 +18,7 @@ R. Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,10 +33,11 @@ from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verify import is_fast
 
 #: Hashes that are sorted at once, and pairs that are given out at once, about: what bounds the memory.
-AT_ONCE = 1 << 23
+AT_ONCE = 1 << 22
 
 #: Entries that are put in order together, as a power of two: they stay in the processor's cache.
 _PART_BITS = 12
+_HEAD_BITS = 16
 
 _Hashes = npt.NDArray[np.uint64]
 _Bools = npt.NDArray[np.bool_]
@@ -188,9 +189,8 @@ class _Search:
     def _shared_entries(self, members: _Members, level: int, member_bits: int) -> _Entries:
         """Return the hashes by which a smaller document may meet a larger one."""
         scheme = self._sketches.scheme
-        shift = np.uint64(max(0, scheme.bits - level + member_bits - 64))
+        shift = max(0, scheme.bits - level + member_bits - 64)
         parts = -(-int(members.looked.counts.sum()) // AT_ONCE)
-        found = [_NO_ENTRIES]
         # The last of the offered hashes: a hash is offered if it is no larger.
         ends = self._sketches.starts[members.places] + np.maximum(members.looked.offered - 1, 0)
         last = np.where(
@@ -198,14 +198,10 @@ class _Search:
             self._sketches.hashes[np.minimum(ends, max(0, self._sketches.hashes.size - 1))],
             0,
         )
-        counted, taken = members.looked.counted(members.is_larger), np.zeros_like(members.looked.counts)
+        offers = last >> np.uint64(shift)
+        bounds = [np.uint64(scheme.bound(level) * part // parts - 1) for part in range(1, parts + 1)]
         meet = _meeting_fast if is_fast(int(members.looked.counts.sum())) else _meeting
-        for part in range(1, parts + 1):
-            require_time()
-            end = np.uint64(scheme.bound(level) * part // parts - 1)
-            upto = np.minimum(counted, self._sketches.upto(members.places, np.full(taken.shape, end)))
-            found.append(meet(self._sketches, members, level, taken, upto - taken, last, shift, member_bits))
-            taken = upto
+        found = [_NO_ENTRIES, *meet(self._sketches, members, offers, bounds, (shift, member_bits, level))]
         return _Entries(
             np.concatenate([each.keys for each in found]),
             np.concatenate([each.frequency for each in found]),
@@ -220,15 +216,8 @@ class _Search:
         met_offered = np.bincount(owners[entries.is_offered], minlength=members.places.size)
         found_by = members.found_by - (members.looked.offered - met_offered)
         asks = np.where(members.is_larger, members.asks - (members.looked.counts - met), 0)
-        entries = entries.only((found_by[owners] > 0) & entries.is_offered | (asks[owners] > 0))
-        owners = _owners(entries.keys, member_bits)
-        order = np.lexsort((entries.keys, entries.frequency, owners))
-        ranked = owners[order]
-        is_offered = entries.is_offered[order]
-        is_found_by = np.empty(order.size, np.bool_)
-        is_asked = np.empty(order.size, np.bool_)
-        is_found_by[order] = is_offered & (_ranks(ranked, is_offered) < found_by[ranked])
-        is_asked[order] = _ranks(ranked, np.ones(order.size, np.bool_)) < asks[ranked]
+        ranked = _rarest_fast if is_fast(owners.size) else _rarest
+        is_found_by, is_asked = ranked(entries, owners, found_by, asks, member_bits)
         return entries.only(is_found_by), entries.only(is_asked)
 
     def _pairs(
@@ -293,19 +282,31 @@ def _some(
 
 
 def _meeting(
-    sketches: Sketches,
-    members: _Members,
-    level: int,
-    taken: Numbers,
-    counts: Numbers,
-    last: _Hashes,
-    shift: np.uint64,
-    member_bits: int,
-) -> _Entries:
-    """Return the entries of hashes that some member offers and a larger one has."""
-    hashes, owners = sketches.gathered(members.places, taken, counts)
-    keys = ((hashes >> shift) << np.uint64(member_bits)) | owners.astype(np.uint64)
-    keys.sort()
+    sketches: Sketches, members: _Members, offers: _Hashes, bounds: Sequence[np.uint64], bits: tuple[int, int, int]
+) -> Iterator[_Entries]:
+    """Yield the entries of hashes that some member offers and a larger one has.
+
+    Args:
+        sketches: Of all documents.
+        members: Those that are compared.
+        offers: The largest hash that each offers, shifted; uint64 array of shape (members,).
+        bounds: Up to which hashes to go at once.
+        bits: By how much to shift hashes, how many bits a member's number has, and the level.
+    """
+    shift, member_bits, _ = bits
+    counted, taken = members.looked.counted(members.is_larger), np.zeros_like(members.looked.counts)
+    for bound in bounds:
+        require_time()
+        upto = np.minimum(counted, sketches.upto(members.places, np.full(taken.shape, bound)))
+        hashes, owners = sketches.gathered(members.places, taken, upto - taken)
+        taken = upto
+        keys = ((hashes >> np.uint64(shift)) << np.uint64(member_bits)) | owners.astype(np.uint64)
+        keys.sort()
+        yield _met(keys, members, offers, member_bits)
+
+
+def _met(keys: _Hashes, members: _Members, offers: _Hashes, member_bits: int) -> _Entries:
+    """Return those of ascending entries."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(np.append(run_starts(tokens), keys.size))
     is_several = np.repeat(frequency > 1, frequency)
@@ -314,7 +315,7 @@ def _meeting(
     if not keys.size:
         return _NO_ENTRIES
     owners = _owners(keys, member_bits)
-    is_offered = tokens <= (last[owners] >> shift)
+    is_offered = tokens <= offers[owners]
     starts = np.cumsum(frequency) - frequency
     # The largest member comes last: it has to be one that may be the larger document, or there is no pair.
     meets = (np.add.reduceat(is_offered, starts, dtype=np.int64) > 0) & (
@@ -325,38 +326,58 @@ def _meeting(
 
 
 def _meeting_fast(
-    sketches: Sketches,
-    members: _Members,
-    level: int,
-    taken: Numbers,
-    counts: Numbers,
-    last: _Hashes,
-    shift: np.uint64,
-    member_bits: int,
-) -> _Entries:
-    """Return what `_meeting` does, by the compiled loop."""
-    from whorl.duplicates.compiled import meeting
+    sketches: Sketches, members: _Members, offers: _Hashes, bounds: Sequence[np.uint64], bits: tuple[int, int, int]
+) -> Iterator[_Entries]:
+    """Yield what `_meeting` does, by the compiled loops."""
+    from whorl.duplicates.compiled import meeting, spread
 
-    total = int(counts.sum())
-    lead = max(0, 64 - (sketches.scheme.bits - level - int(shift) + member_bits))
-    keys, frequency = np.empty(total, np.uint64), np.empty(total, np.int32)
-    is_offered = np.empty(total, np.bool_)
-    count = meeting(
-        sketches.hashes.view(np.ndarray),
-        sketches.starts[members.places] + taken,
-        counts,
-        last >> shift,
-        members.is_larger,
-        np.array([shift, member_bits, lead], np.int64),
-        np.empty((1 << max(1, total.bit_length() - _PART_BITS)) + 1, np.int64),
-        np.empty(total + 1, np.int64),
-        np.empty(total, np.uint64),
-        keys,
-        frequency,
-        is_offered,
-    )
-    # Copies, so that the room is given back.
-    return _Entries(keys[:count].copy(), frequency[:count].astype(np.int64), is_offered[:count].copy())
+    shift, member_bits, level = bits
+    told = np.array([shift, member_bits, max(0, 64 - (sketches.scheme.bits - level - shift + member_bits))], np.int64)
+    cursors = sketches.starts[members.places]
+    ends = cursors + members.looked.counted(members.is_larger)
+    hashes = sketches.hashes.view(np.ndarray)
+    parts = np.empty((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
+    heads = np.empty((1 << _HEAD_BITS) + 1, np.int64)
+    for bound in bounds:
+        require_time()
+        total = spread(hashes, cursors, ends, bound, told, parts)
+        keys, frequency, is_offered = np.empty(total, np.uint64), np.empty(total, np.int32), np.empty(total, np.bool_)
+        count = meeting(
+            hashes, cursors, ends, bound, told, parts, offers, members.is_larger,
+            heads, np.empty(total, np.uint64), keys, frequency, is_offered,
+        )  # fmt: skip
+        # Copies, so that the room is given back.
+        yield _Entries(keys[:count].copy(), frequency[:count].astype(np.int64), is_offered[:count].copy())
+
+
+def _rarest(
+    entries: _Entries, owners: Numbers, found_by: Numbers, asks: Numbers, member_bits: int
+) -> tuple[_Bools, _Bools]:
+    """Return of which entries members are found, and of which they ask: the first by frequency, equal ones by hash."""
+    is_found_by, is_asked = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
+    which = np.flatnonzero((found_by[owners] > 0) & entries.is_offered | (asks[owners] > 0))
+    # Entries ascend, so that equal ones stay in the order of their hashes.
+    which = which[np.lexsort((entries.frequency[which], owners[which]))]
+    ranked, is_offered = owners[which], entries.is_offered[which]
+    is_found_by[which] = is_offered & (_ranks(ranked, is_offered) < found_by[ranked])
+    is_asked[which] = _ranks(ranked, np.ones(which.size, np.bool_)) < asks[ranked]
+    return is_found_by, is_asked
+
+
+def _rarest_fast(
+    entries: _Entries, owners: Numbers, found_by: Numbers, asks: Numbers, member_bits: int
+) -> tuple[_Bools, _Bools]:
+    """Return what `_rarest` does, by the compiled loop."""
+    from whorl.duplicates.compiled import rarest
+
+    count = owners.size
+    is_found_by, is_asked = np.empty(count, np.bool_), np.empty(count, np.bool_)
+    begins, slots, aside = np.zeros(found_by.size + 1, np.int64), np.empty(count, np.int64), np.empty(count, np.uint64)
+    rarest(
+        entries.keys, entries.frequency, entries.is_offered, member_bits, found_by, asks, begins, slots, aside,
+        is_found_by, is_asked,
+    )  # fmt: skip
+    return is_found_by, is_asked
 
 
 def _owners(keys: _Hashes, member_bits: int) -> Numbers:

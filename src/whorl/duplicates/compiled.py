@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from whorl.fingerprint.compiled.jit import get, int64, kept, uint64
-from whorl.fingerprint.compiled.ordering import put_in_order
+from whorl.fingerprint.compiled.jit import get, int64, kept, loop, uint64
+from whorl.fingerprint.compiled.ordering import put_in_order, sort
 
 
 @kept
@@ -34,14 +34,45 @@ def count_shared(hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, count
 
 
 @kept
+def spread(hashes: Any, cursors: Any, ends: Any, last: Any, bits: Any, parts: Any) -> Any:
+    """Count the entries of hashes up to a given one, and say where each part of them ends.
+
+    Args:
+        hashes: uint64 array, those of each member ascending.
+        cursors: int64 array of shape (members,): where those of each begin that are left.
+        ends: Where they end.
+        last: The largest hash to look at.
+        bits: int64 array: by how much to shift hashes, how many bits are a member's number, how many upper bits of
+            all entries are equal.
+        parts: int64 array of one more than a power of two, at least 3; gets where each part begins.
+
+    Returns:
+        The number of entries.
+    """
+    shift, part_shift = uint64(bits[0]), _part_shift(parts)
+    of_members, lead = uint64(bits[1]), uint64(bits[2])
+    parts[:] = 0
+    for member in range(cursors.size):
+        at, end = cursors[member], ends[member]
+        while at < end and get(hashes, at) <= last:
+            key = ((get(hashes, at) >> shift) << of_members) << lead
+            parts[int64(key >> part_shift) + 1] += 1
+            at += 1
+    for part in range(parts.size - 1):
+        parts[part + 1] += parts[part]
+    return parts[parts.size - 1]
+
+
+@kept
 def meeting(
     hashes: Any,
-    firsts: Any,
-    counts: Any,
-    lasts: Any,
-    is_larger: Any,
+    cursors: Any,
+    ends: Any,
+    last: Any,
     bits: Any,
     parts: Any,
+    offers: Any,
+    is_larger: Any,
     heads: Any,
     aside: Any,
     keys: Any,
@@ -51,17 +82,16 @@ def meeting(
     """Write the entries of hashes that some member offers and a larger one has, as `candidates._meeting` returns them.
 
     Args:
-        hashes: uint64 array, those of each member ascending.
-        firsts: int64 array of shape (members,): where the hashes of each begin.
-        counts: How many of them to look at.
-        lasts: uint64 array of shape (members,): the largest hash that each offers, shifted as all are.
+        hashes: As in `spread`.
+        cursors: The same; gets where the hashes begin that are left then.
+        ends: The same.
+        last: The same.
+        bits: The same.
+        parts: What `spread` has written, which is written on: entries are put in order part by part.
+        offers: uint64 array of shape (members,): the largest hash that each offers, shifted as all are.
         is_larger: bool array of shape (members,).
-        bits: int64 array: by how much to shift hashes, how many bits are a member's number, how many upper bits of
-            all entries are equal.
-        parts: int64 array of one more than a power of two, at least 3, which is written on: entries are put in order
-            part by part.
-        heads: int64 array of more than all entries, which is written on.
-        aside: uint64 array of as many as there are, which is written on.
+        heads: int64 array, which is written on.
+        aside: uint64 array of as many as there are entries, which is written on.
         keys: Another; gets the entries.
         frequencies: int32 array of this shape; gets how many members have the hash.
         offered: bool array of this shape; gets whether the member offers it.
@@ -69,30 +99,23 @@ def meeting(
     Returns:
         The number of entries written.
     """
-    shift, member_bits, lead = uint64(bits[0]), uint64(bits[1]), uint64(bits[2])
+    shift, part_shift = uint64(bits[0]), _part_shift(parts)
+    member_bits, lead = uint64(bits[1]), uint64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
-    part_bits = 0
-    while (1 << part_bits) < parts.size - 1:
-        part_bits += 1
-    part_shift = uint64(64 - part_bits)
-    parts[:] = 0
-    for member in range(counts.size):
-        for i in range(firsts[member], firsts[member] + counts[member]):
-            key = ((get(hashes, i) >> shift) << member_bits) << lead
-            parts[int64(key >> part_shift) + 1] += 1
-    for part in range(parts.size - 1):
-        parts[part + 1] += parts[part]
-    for member in range(counts.size):
-        for i in range(firsts[member], firsts[member] + counts[member]):
-            key = ((get(hashes, i) >> shift) << member_bits) | uint64(member)
+    for member in range(cursors.size):
+        at, end = cursors[member], ends[member]
+        while at < end and get(hashes, at) <= last:
+            key = ((get(hashes, at) >> shift) << member_bits) | uint64(member)
             part = int64((key << lead) >> part_shift)
             aside[uint64(parts[part])] = key
             parts[part] += 1
+            at += 1
+        cursors[member] = at
     total = begin = 0
     for part in range(parts.size - 1):
         end = parts[part]
         # What is written never reaches what is still to be read: that is put in order behind it.
-        put_in_order(aside, begin, end - begin, int64(lead) + part_bits, keys, begin, heads)
+        put_in_order(aside, begin, end - begin, int64(lead) + 64 - int64(part_shift), keys, begin, heads)
         at = begin
         while at < end:
             token = get(keys, at) >> member_bits
@@ -103,16 +126,72 @@ def meeting(
                 is_offered = is_met = False
                 for i in range(at, after):
                     member = int64(get(keys, i) & of_members)
-                    is_offered |= token <= lasts[member]
+                    is_offered |= token <= offers[member]
                     is_met |= is_larger[member]
                 if is_offered and is_met:
                     for i in range(at, after):
                         key = get(keys, i)
-                        member = int64(key & of_members)
                         keys[uint64(total)] = key
                         frequencies[total] = after - at
-                        offered[total] = token <= lasts[member]
+                        offered[total] = token <= offers[int64(key & of_members)]
                         total += 1
             at = after
         begin = end
     return total
+
+
+@kept
+def rarest(
+    keys: Any, frequencies: Any, offered: Any, member_bits: int, found_by: Any, asks: Any, begins: Any, slots: Any,
+    aside: Any, is_found_by: Any, is_asked: Any,
+) -> None:  # fmt: skip
+    """Mark the entries that the prefix filter lets through: of each member the first by frequency, equal ones by hash.
+
+    Args:
+        keys: uint64 array, ascending: entries as `meeting` writes them.
+        frequencies: int64 array of this shape: how many members have each hash.
+        offered: bool array of this shape.
+        member_bits: How many bits are a member's number.
+        found_by: int64 array of shape (members,): by how many of the offered entries each is found.
+        asks: The same: of how many entries each asks.
+        begins: int64 array of one more, all 0, which is written on.
+        slots: int64 array of as many as there are entries, which is written on.
+        aside: uint64 array of this shape, which is written on.
+        is_found_by: bool array of this shape; gets which entries members are found by.
+        is_asked: The same: of which they ask.
+    """
+    of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
+    for i in range(keys.size):
+        begins[int64(get(keys, i) & of_members) + 1] += 1
+        is_found_by[i] = is_asked[i] = False
+    for member in range(begins.size - 1):
+        begins[member + 1] += begins[member]
+    # Where each begins is moved on to where it ends, which is where the next one begins.
+    for i in range(keys.size):
+        member = int64(get(keys, i) & of_members)
+        slots[begins[member]] = i
+        begins[member] += 1
+    begin = 0
+    for member in range(begins.size - 1):
+        end = begins[member]
+        if found_by[member] > 0 or asks[member] > 0:
+            for at in range(begin, end):
+                aside[uint64(at)] = uint64(frequencies[slots[at]]) << uint64(32) | uint64(at - begin)
+            sort(aside, begin, end - begin)
+            rank = 0
+            for at in range(begin, end):
+                i = slots[begin + int64(aside[at] & uint64(0xFFFFFFFF))]
+                is_asked[i] = at - begin < asks[member]
+                if offered[i]:
+                    is_found_by[i] = rank < found_by[member]
+                    rank += 1
+        begin = end
+
+
+@loop
+def _part_shift(parts: Any) -> Any:
+    """Return by how much to shift an entry, whose lead is gone, to get its part."""
+    bits = 0
+    while (1 << bits) < parts.size - 1:
+        bits += 1
+    return uint64(64 - bits)

@@ -23,29 +23,36 @@ def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: 
         lead: The upper bits that all of them share.
         out: Another uint64 array.
         at: Where to write.
-        heads: int64 array of more than `count`, which is written on.
+        heads: int64 array, which is written on; it takes longer where it is not of more than `count`.
     """
-    for i in range(count + 1):
+    buckets = min(count, heads.size - 1)
+    for i in range(buckets + 1):
         heads[uint64(i)] = 0
     for i in range(count):
-        heads[uint64(_bucket(get(numbers, first + i), lead, count) + 1)] += 1
-    for i in range(count):
+        heads[uint64(_bucket(get(numbers, first + i), lead, buckets) + 1)] += 1
+    for i in range(buckets):
         heads[uint64(i + 1)] += heads[uint64(i)]
     for i in range(count):
         number = get(numbers, first + i)
-        bucket = uint64(_bucket(number, lead, count))
+        bucket = uint64(_bucket(number, lead, buckets))
         out[uint64(at + heads[bucket])] = number
         heads[bucket] += 1
+    sort(out, at, count)
+
+
+@loop
+def sort(numbers: Any, at: int, count: int) -> None:
+    """Put numbers[at : at + count] in ascending order, soonest where they are few or nearly so already."""
     moves = count * _MOST_MOVES
     for i in range(at + 1, at + count):
-        number, place = get(out, i), i
-        while place > at and get(out, place - 1) > number:
-            out[uint64(place)] = get(out, place - 1)
+        number, place = get(numbers, i), i
+        while place > at and get(numbers, place - 1) > number:
+            numbers[uint64(place)] = get(numbers, place - 1)
             place -= 1
-        out[uint64(place)] = number
+        numbers[uint64(place)] = number
         moves -= i - place
         if moves < 0:
-            _heap_sort(out, at, count)
+            _heap_sort(numbers, at, count)
             break
 
 
