@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from whorl.duplicates import candidates
 from whorl.duplicates.question import ask_pairs
+from whorl.duplicates.schedule import rounds
 from whorl.duplicates.sketches import Sketches
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -55,7 +56,7 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
         for size in chance.integers(1, 64, int(chance.integers(1, 60)))
     ]
     sketches = Sketches.of(several, scheme)
-    one = candidates.rounds(ask_pairs(metric, 60, 95), 64)[0]
+    one = rounds(ask_pairs(metric, 60, 95), 64)[0]
     search = candidates._Search(sketches, one, 1000, lambda places: False, gives_crowds=False)
     places = np.lexsort((np.arange(len(several)), sketches.sizes))
     members = search._members(places, np.arange(places.size) % 3 > 0, 0)
@@ -72,7 +73,8 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
     assert fast.frequency.tolist() == plain.frequency.tolist()
     assert fast.is_offered.tolist() == plain.is_offered.tolist()
     owners = candidates._owners(plain.keys, member_bits)
-    left = chance.integers(-1, 6, (2, places.size))
-    expected = candidates._rarest(plain, owners, *left, member_bits)
-    for is_marked, is_plainly in zip(candidates._rarest_fast(fast, owners, *left, member_bits), expected, strict=True):
+    found_by, asks = chance.integers(-1, 6, (2, places.size))
+    expected = candidates._rarest(plain, owners, found_by, asks, member_bits)
+    marked = candidates._rarest_fast(fast, owners, found_by, asks, member_bits)
+    for is_marked, is_plainly in zip(marked, expected, strict=True):
         assert is_marked.tolist() == is_plainly.tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def written(path: Path, documents: list[Document]) -> str:
     return str(path)
 
 
-def told(reading: Reading, workers: int, keep: Keep) -> list[object]:
+def told(reading: Reading, workers: int, keep: Keep) -> list[Any]:
     with duplicates_among(
         reading.documents(), QUESTION, reference=reading.reference(), keep=keep, workers=workers
     ) as found:

@@ -181,11 +181,16 @@ def test_what_is_written_is_read(document_id: str, text: str, name: str, propert
         assert json_document(json.dumps(told, ensure_ascii=is_escaped).encode()) == wanted
 
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None), max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
+LEAVES: st.SearchStrategy[object] = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(st.characters(codec=None), max_size=5)
 )
+
+
+def nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3))
+
+
+VALUES = st.recursive(LEAVES, nested, max_leaves=8)
 
 
 @given(st.dictionaries(st.text(st.characters(codec=None), max_size=3), VALUES, max_size=4), st.booleans())
