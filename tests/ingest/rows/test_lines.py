@@ -190,10 +190,10 @@ def nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     return st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3))
 
 
-VALUES = st.recursive(LEAVES, nested, max_leaves=8)
+ANYTHING = st.recursive(LEAVES, nested, max_leaves=8)
 
 
-@given(st.dictionaries(st.text(st.characters(codec=None), max_size=3), VALUES, max_size=4), st.booleans())
+@given(st.dictionaries(st.text(st.characters(codec=None), max_size=3), ANYTHING, max_size=4), st.booleans())
 def test_a_line_means_what_it_means_to_python(values: dict[str, object], is_ascii: bool) -> None:
     """
     Whichever library reads it: large numbers, halves of surrogates, and numbers that are none included.
