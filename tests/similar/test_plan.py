@@ -193,6 +193,28 @@ def test_levels_with_the_same_tokens_are_one_branch() -> None:
     assert (first.smallest_size, first.largest_size, first.level) == (250, 512, 2)
 
 
+def test_sources_of_a_size_have_branches_in_common() -> None:
+    """
+    They are found once, and each plan asks the tokens of its own source. Another size, metric, threshold, recall, cost
+    or largest document is another question.
+    """
+    one, other = (
+        sketch_of(np.random.default_rng(seed).integers(0, 1 << 63, 100, np.uint64), SCHEME) for seed in (1, 2)
+    )
+    first, second = (make_plan(each, Metric.JACCARD, Fraction(1, 2), Fraction(19, 20)) for each in (one, other))
+    assert first.branches is second.branches
+    assert (first.source, second.source) == (one, other)
+    different = [
+        make_plan(source_of(200), Metric.JACCARD, Fraction(1, 2), Fraction(19, 20)),
+        make_plan(one, Metric.A_IN_B, Fraction(1, 2), Fraction(19, 20)),
+        make_plan(one, Metric.JACCARD, Fraction(3, 5), Fraction(19, 20)),
+        make_plan(one, Metric.JACCARD, Fraction(1, 2), Fraction(99, 100)),
+        make_plan(one, Metric.JACCARD, Fraction(1, 2), Fraction(19, 20), costs=Costs(30.0, 1.0)),
+        make_plan(one, Metric.JACCARD, Fraction(1, 2), Fraction(19, 20), largest_size=120),
+    ]
+    assert all(each.branches != first.branches for each in different)
+
+
 def test_complete_sets_are_tested_exactly() -> None:
     """
     Ten shingles, all asked: a document is found just when it shares five of them.

@@ -29,7 +29,7 @@ shingles are asked and both sketches are complete, and elsewhere mostly only bes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -66,6 +66,7 @@ _LEAST_PART = 0.85
 _SHARING = 4.0
 #: What stands for c - 1 where one token is enough: the integral then grows with the logarithm of the source's size.
 _OF_ONE_TOKEN = 1 / 6
+_NO_HASHES = np.empty(0, np.uint64)
 #: How far below the threshold a document is that should not be found.
 _POINTS_BELOW = Fraction(10, 100)
 
@@ -220,11 +221,14 @@ def make_plan(
     plan = SketchPlan(metric, threshold, recall, first, second, source, ())
     if not source.size:
         return plan
-    groups = list(_groups(plan, budget, largest_size))
+    groups = tuple(_groups(plan, budget, largest_size))
     if not groups:
         # Every document of the index is too small to reach the threshold.
         return plan
-    return SketchPlan(metric, threshold, recall, first, second, source, tuple(_branches(plan, groups, costs)))
+    # How many tokens are asked depends on the source's size, and not on which they are.
+    any_source = Sketch(source.scheme, source.size, _NO_HASHES)
+    branches = _branches(SketchPlan(metric, threshold, recall, first, second, any_source, ()), groups, costs)
+    return SketchPlan(metric, threshold, recall, first, second, source, branches)
 
 
 @lru_cache
@@ -272,8 +276,15 @@ def _groups(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator
         yield pending
 
 
-def _branches(plan: SketchPlan, groups: Sequence[_Group], costs: Costs | None) -> Iterator[Branch]:
-    """Yield the branches of groups, each of which asks the number of tokens that costs least."""
+@lru_cache(1024)
+def _branches(plan: SketchPlan, groups: tuple[_Group, ...], costs: Costs | None) -> tuple[Branch, ...]:
+    """Return the branches of groups, each of which asks the number of tokens that costs least.
+
+    Args:
+        plan: Without them; of its source only the size counts.
+        groups: The sizes of the branches.
+        costs: By what the numbers are chosen.
+    """
     options = [_options(plan, group, costs) for group in groups]
     ends = list(accumulate(map(len, options)))
     # The engine is asked for what the smallest documents of a group have.
@@ -296,12 +307,14 @@ def _branches(plan: SketchPlan, groups: Sequence[_Group], costs: Costs | None) -
         prices = _price(drawn, minima[0], costs)
     elif is_open:
         prices = _imprecision(plan, minima[1], tails[1], tails[2])
+    branches = []
     for group, own, end in zip(groups, options, ends, strict=True):
         some = prices[end - len(own) : end]
         # Where no minimum holds the recall, all tokens reach farthest.
         place = int(np.argmin(some)) if np.isfinite(some).any() else len(own) - 1
         row = end - len(own) + place
-        yield _branch(plan, group, own[place], int(least[0][row]), float(tails[0, row]))
+        branches.append(_branch(plan, group, own[place], int(least[0][row]), float(tails[0, row])))
+    return tuple(branches)
 
 
 def _options(plan: SketchPlan, group: _Group, costs: Costs | None) -> range:
