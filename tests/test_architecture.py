@@ -15,7 +15,8 @@ ROOMS = (
     *("errors", "context", "arrays", "exports"),
     *("fingerprint", "hamming", "query", "planning", "model"),
     *("engine", "ingest.extraction", "settings", "ingest"),
-    *("boilerplate", "similar", "sources", "duplicates", "collapse", "snippets", "prepared", "store"),
+    *("boilerplate", "similar", "sources", "duplicates", "collapse", "snippets", "prepared"),
+    *("facets", "highlight", "spelling", "store"),
     *("repeats", "opening"),
     *("wire", "service", "mcp", "cli"),
 )

@@ -10,13 +10,15 @@ import pytest
 
 from whorl import Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.facets import Matching
 from whorl.engine.protocol import Candidates
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.model import Document, Order
-from whorl.planning.build import BoundPlan
+from whorl.planning.build import BoundPlan, MatchAll
 from whorl.planning.fields import Fields
+from whorl.prepared import Filter, PreparedQuery
 from whorl.similar import by_sketch
 
 #: As long as its sketch is complete, so that every number is that of plain sets.
@@ -32,6 +34,14 @@ def copies() -> Iterator[Document]:
         other = [f"x{number}x{at}" for at in range(number)]
         yield Document(f"copy {number:02}", " ".join(other + words[number:]), "", {"kind": "copy", "number": number})
     yield Document("other", " ".join(f"y{at}" for at in range(WORDS)), "", {"kind": "other"})
+
+
+def counted(prepared: PreparedQuery, chosen: Filter) -> tuple[int, tuple[str, ...]]:
+    """Return how many of the documents that match a further filter lets through, and what to know about it."""
+    bound = prepared.filtered(chosen)
+    (count,) = prepared.facets([Matching(bound.root)])
+    assert isinstance(count, int)
+    return count, bound.warnings
 
 
 class Watched(EmbeddedEngine):
@@ -139,7 +149,7 @@ def test_explaining_searches_nothing(store: Store, engine: Watched) -> None:
     assert [each["source"] for each in requests] == ["whole"]
     assert "engine" in requests[0]["request"]
     assert prepared.search(rows=3).total == COPIES
-    assert prepared.count("*") == (COPIES, ())
+    assert counted(prepared, "*") == (COPIES, ())
     assert engine.asked == ["fields", "resolve whole", "candidates"]
 
 
@@ -173,7 +183,7 @@ def test_what_is_fetched_is_kept(store: Store, engine: Watched) -> None:
     """
     prepared = store.prepare("FINGERPRINT:whole_20 OR FINGERPRINT:whole_90_50")
     assert prepared.search().total == COPIES + 1
-    assert prepared.count("FINGERPRINT:whole")[0] == COPIES + 1
+    assert counted(prepared, "FINGERPRINT:whole")[0] == COPIES + 1
     prepared.explain()
     assert engine.asked == ["resolve whole", "signatures of whole"]
 
@@ -194,9 +204,13 @@ def test_counts_are_of_what_the_query_finds(store: Store) -> None:
     """
     prepared = store.prepare("kind:copy", filters=["number:[3 TO 9]"])
     assert prepared.search(rows=0).total == 7
-    assert prepared.count("number:4") == (1, ())
-    assert prepared.count(["number:4", "number:[8 TO *]"]) == (3, ())
-    total, warnings = prepared.count("number:4 OR FINGERPRINT:gone")
+    assert counted(prepared, "number:4") == (1, ())
+    assert counted(prepared, ["number:4", "number:[8 TO *]"]) == (3, ())
+    whole = Matching(MatchAll())
+    assert prepared.facets([whole]) == (7,)
+    assert prepared.facets([whole], without=[0]) == (COPIES,)
+    assert prepared.facets([]) == ()
+    total, warnings = counted(prepared, "number:4 OR FINGERPRINT:gone")
     assert (total, warnings) == (1, ("the store has no document 'gone'",))
     assert prepared.search().warnings == ()
 

@@ -4,7 +4,8 @@
     ├── QueryError                 carries message, query, span and hint, and draws the caret
     │   ├── QuerySyntaxError       the text is not in the language
     │   ├── UnsupportedQueryError  readable, but more than can be run (too large, too deep, too many clauses)
-    │   └── FieldError             a field that the store does not have, or a question that its type cannot answer
+    │   └── FieldError             a question that the type of a field cannot answer
+    │       └── UnknownFieldError  the store has no such field
     ├── ParameterError             an argument is outside its documented range (also a ValueError)
     │   └── UnknownDocumentError   the store has no document of that name
     ├── DocumentError              a document cannot be stored as it is (also a ValueError)
@@ -90,7 +91,11 @@ class UnsupportedQueryError(QueryError):
 
 
 class FieldError(QueryError):
-    """A clause names a field that the store does not have, or asks of it what its type cannot tell."""
+    """A clause asks of a field what its type cannot tell."""
+
+
+class UnknownFieldError(FieldError):
+    """A clause names a field that the store does not have."""
 
 
 class ParameterError(WhorlError, ValueError):

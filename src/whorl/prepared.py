@@ -15,6 +15,7 @@ from whorl.arrays import batches
 from whorl.boilerplate import Commons
 from whorl.collapse import collapsed_page
 from whorl.context import require_time, trace
+from whorl.engine.facets import Counted, Facet
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import shared_tokens
@@ -24,7 +25,6 @@ from whorl.planning.bind import bind
 from whorl.planning.build import (
     Bool,
     BoundLeaf,
-    BoundNode,
     BoundPlan,
     FieldClause,
     FingerprintClause,
@@ -40,6 +40,7 @@ from whorl.planning.build import (
 )
 from whorl.planning.clauses import Kind
 from whorl.planning.describe import describe
+from whorl.planning.fields import Places
 from whorl.planning.options import Conventions
 from whorl.planning.resolve import resolve
 from whorl.similar.hits import Similar, SimilarPlan, Verified
@@ -123,6 +124,10 @@ class QueryReader:
         bound = bind(plan, Sources(self._engine, {}).signatures(references(plan)))
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
+    def places(self, field: str) -> Places | None:
+        """Return the places of the field that a name in a query means, None where the store has no such field."""
+        return self._engine.fields().named(self._conventions.named(field), self._names)
+
     def sortable(self, key: Order) -> Order:
         """Return a key by what the engine calls its field, and by the type of its values.
 
@@ -131,7 +136,7 @@ class QueryReader:
         """
         if key.field is None:
             return key
-        places = self._engine.fields().named(key.field, self._names)
+        places = self.places(key.field)
         if places is None:
             raise ParameterError(f"the store has no field {key.field!r} to sort by")
         # Whoever has given some documents dates or numbers wants these in order.
@@ -181,10 +186,11 @@ class PreparedQuery:
     ) -> None:
         self._reader, self._sources, self._metric, self._ignored = reader, sources, metric, ignored
         self._engine, self._length = sources.engine, len(query)
-        plan, warnings = reader.query(query)
-        self._references = tuple(references(plan))
+        self._asked, warnings = reader.query(query)
+        self._references = tuple(references(self._asked))
         chosen = [reader.filter(each) for each in ([filters] if isinstance(filters, str) else filters)]
-        self._plan: ResolvedPlan = Bool(must=(plan, *(each for each, _ in chosen))) if chosen else plan
+        self._chosen = [plan for plan, _ in chosen]
+        self._plan: ResolvedPlan = self._without(())
         used = references(self._plan)
         unused = [
             f"the query does not use the source {name!r}: write FINGERPRINT:{name}"
@@ -200,6 +206,11 @@ class PreparedQuery:
     def references(self) -> tuple[str, ...]:
         """The documents and texts that the FINGERPRINTs of the query name, each once; without those of filters."""
         return self._references
+
+    @property
+    def resolved(self) -> ResolvedPlan:
+        """What the query looks for, without its filters; no FINGERPRINT has its tokens yet."""
+        return self._asked
 
     @cached_property
     def bound(self) -> BoundPlan:
@@ -239,13 +250,27 @@ class PreparedQuery:
         page = replace(page, is_total_exact=self._is_whole)
         return self._with_shared(page) if with_shared and page.hits and self._metric is None else page
 
-    def count(self, chosen: Filter) -> tuple[int, tuple[str, ...]]:
-        """Return how many of the documents that match a further filter lets through, and what to know about it."""
+    def filtered(self, chosen: Filter) -> BoundPlan:
+        """Return a further filter as the engine runs it, with what to know about it."""
         plan, warnings = self._reader.filter(chosen)
         bound = self._bind(plan)
-        root: BoundNode = Bool(must=(self.bound.root, bound.root))
-        total = self._engine.search(BoundPlan(root), start=0, rows=0).total
-        return total, tuple(dict.fromkeys((*bound.warnings, *warnings)))
+        return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))
+
+    def places(self, field: str) -> Places | None:
+        """Return the places of the field that a name in the query means, None where the store has no such field."""
+        return self._reader.places(field)
+
+    def facets(self, asked: Sequence[Facet], without: Collection[int] = ()) -> tuple[Counted, ...]:
+        """Return what is counted among all documents that match.
+
+        Args:
+            asked: The questions; an answer for each comes back.
+            without: Filters, by their numbers, that a document need not match to be counted.
+        """
+        if not asked:
+            return ()
+        plan = BoundPlan(self._bind(self._without(without)).root) if without else self.bound
+        return self._engine.facets(plan, asked)
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
         """Return what hits share with the query's source, by id; nothing unless it has just one."""
@@ -298,6 +323,10 @@ class PreparedQuery:
             requests.append({"source": clause.reference, "request": request})
         known = tuple(dict.fromkeys((*warnings, *self._warnings)))
         return Explanation(tuple(describe(self._plan)), tuple(plans), known, {"candidates": requests})
+
+    def _without(self, filters: Collection[int]) -> ResolvedPlan:
+        chosen = [plan for number, plan in enumerate(self._chosen) if number not in filters]
+        return Bool(must=(self._asked, *chosen)) if chosen else self._asked
 
     def _bind(self, plan: ResolvedPlan) -> BoundPlan:
         if self._metric is None:

@@ -1,4 +1,4 @@
-"""Wildcards as words, and how many edits a similarity is."""
+"""Wildcards as words, how many edits a similarity is, and how many lie between two words."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import plain_clauses
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
-from whorl.planning.patterns import edits_of, words_of
+from whorl.planning.patterns import distance, edits_of, words_of
 from whorl.query.ast import Joker
 from whorl.query.literals import read_pattern
 
@@ -86,3 +87,11 @@ def test_letters_that_stand_for_jokers_are_text() -> None:
     A text that has the first of them is read with the next.
     """
     assert words_of(("ꟻꟼ", Joker.ANY, "ꟽ", Joker.ONE), "icu74") == [("ꟻꟼ", Joker.ANY, "ꟽ", Joker.ONE)]
+
+
+@given(st.text("abc", max_size=6), st.text("abc", max_size=6))
+def test_distances(one: str, other: str) -> None:
+    """
+    The number of edits is what trying them all gives.
+    """
+    assert distance(one, other) == plain_clauses.distance(one, other)

@@ -88,6 +88,16 @@ def python(name: str, pins: Sequence[str]) -> Path:
         raise unavailable(error) from None
 
 
+def counts(facet: Any) -> dict[str, int]:
+    """Return what each bucket of a facet counts, by its label."""
+    return {
+        bucket["label"]: int(metric["value"]["count"])
+        for bucket in facet["buckets"]
+        for metric in bucket["metrics"]
+        if metric["type"] == "count"
+    }
+
+
 def test_js_api(served: str) -> None:
     """
     Logs in, searches with what its own applications send, is told of a mistake, logs out and is out.
@@ -107,6 +117,20 @@ def test_js_api(served: str) -> None:
     assert lease["createdAt"] == "2017-04-10T10:52:30.868Z"  # a Date of its own by now
     assert lease["properties"]["cm:title"] == "The lease"
     assert lease["search"]["fingerprint"]["sharedTokens"] == lease["search"]["score"] == 512
+    assert saw["neighbours"] == {"person": USER, "node": "lease.txt", "repository": "whorl"}
+    page = saw["page"]["list"]
+    first = page["entries"][0]["entry"]["search"]
+    assert first["highlight"][0] == {"field": "cm:title", "snippets": ["The <b>lease</b>"]}
+    facets = [(each["type"], each["label"], counts(each)) for each in page["context"]["facets"]]
+    assert facets == [
+        ("query", "dates", {"in 2017": 1}),
+        ("field", "Creator", {"mjackson": 1}),
+        ("field", "Site", {}),
+        ("interval", "Created", {"past": 1}),
+        ("range", "pages", {"[0 - 2)": 0, "[2 - 4)": 1}),
+        ("pivot", "Creator", {"mjackson": 1}),
+    ]
+    assert page["context"]["spellCheck"] == {"type": "didYouMean", "suggestions": ["lease"]}
     status, summary = saw["mistake"]
     assert status == 400
     assert "(" in summary

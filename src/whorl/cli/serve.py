@@ -37,6 +37,7 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
     port = settings.listen[1] if port is None else port
     if not (is_open or settings.is_open):
         credentials.require_for(host)
-    hosts = Hosts(host, settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts))
+    names = settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts)
+    hosts = Hosts(host, names, settings.allowed_origins)
     with open_store(store, settings) as opened:
         run(create_app(opened, credentials, settings, hosts), settings, host, port)

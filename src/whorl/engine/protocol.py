@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from whorl.engine.facets import Counted, Facet
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -229,6 +230,14 @@ class Engine(Protocol):
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan; without an order, the best score comes first, and equal ones by their ids."""
+        ...
+
+    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+        """Return what is counted among the documents that a plan matches, an answer for each question.
+
+        Raises:
+            ParameterError: The engine cannot name a field in such a question.
+        """
         ...
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:

@@ -103,6 +103,28 @@ def sortable(kind: Kind, value: Value) -> str:
             return whole(str(value))
 
 
+def read_sortable(kind: Kind, spelled: str) -> Value:
+    """Return the value that `sortable` has spelled; of a long text, what an index keeps of it.
+
+    Raises:
+        ValueError: No value of this type is spelled so.
+
+    >>> [read_sortable(kind, sortable(kind, value)) for kind, value in ((Kind.FLOAT, -2.5), (Kind.BOOLEAN, True))]
+    [-2.5, True]
+    """
+    match kind:
+        case Kind.INTEGER | Kind.DATE:
+            return int(spelled, 16) - (1 << 63)
+        case Kind.FLOAT:
+            bits = int(spelled, 16)
+            bits ^= 1 << 63 if bits >> 63 else (1 << 64) - 1
+            return float(struct.unpack(">d", struct.pack(">Q", bits))[0])
+        case Kind.BOOLEAN:
+            return spelled == sortable(kind, True)
+        case _:
+            return spelled
+
+
 def _part(text: str) -> str:
     if len(text) > _LONGEST_PART or _ODD.search(text):
         digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()

@@ -1,7 +1,8 @@
 """What fields a store has, of which types, and which of them a name in a query means.
 
-A name is looked for as it is typed, then under what it is called in `whorl.toml` or by default, and last without its
-namespace: `cm:title`, `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` are `title`.
+A name is looked for as it is typed, then under what it is called in `whorl.toml` or by default, then without its
+namespace: `cm:title`, `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` are `title`. A name without
+one is last looked for in Alfresco's own, so that `title` may be `cm:title`, too.
 """
 
 from __future__ import annotations
@@ -165,6 +166,8 @@ def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
         yield DEFAULT_NAMES[typed]
     for local in _local(typed):
         yield names.get(local, local)
+    if ":" not in typed:
+        yield f"cm:{typed}"
 
 
 def _local(typed: str) -> Iterator[str]:

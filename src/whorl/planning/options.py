@@ -84,11 +84,12 @@ class Conventions:
         if name is None or name == TEXT:
             if not self.text_fields:
                 return node
-            each = tuple(_in_field(node, self._named(text_field)) for text_field in self.text_fields)
+            each = tuple(_in_field(node, self.named(text_field)) for text_field in self.text_fields)
             return each[0] if len(each) == 1 else either(tuple(replace(one, weight=0.0) for one in each), node.weight)
-        return _in_field(node, self._named(name))
+        return _in_field(node, self.named(name))
 
-    def _named(self, name: str) -> str:
+    def named(self, name: str) -> str:
+        """Return a field's name with the namespace that it leaves unsaid."""
         is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
         return f"{self.namespace}:{name}" if is_bare else name
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
 
-from whorl.errors import FieldError, Span
+from whorl.errors import FieldError, Span, UnknownFieldError
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.planning.build import (
@@ -125,7 +125,7 @@ class _Resolver:
         elif name in OF_THE_REPOSITORY:
             message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"
             hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
-        raise self._error(message, span, hint)
+        raise UnknownFieldError(message, query=self._query, span=span, hint=hint)
 
     def _presence(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> ResolvedPlan:
         if not isinstance(clause, ast.Term | ast.Phrase):

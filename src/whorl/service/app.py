@@ -8,8 +8,10 @@ from typing import Any
 
 from anyio import to_thread
 from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 
+from whorl.service.alfresco.neighbours import neighbour_routes
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials
 from whorl.service.errors import Json, answer_failures
@@ -19,7 +21,7 @@ from whorl.service.middleware.admission import Admission, ClientLimit, Load, Roo
 from whorl.service.middleware.authentication import Authentication
 from whorl.service.middleware.bodies import Bodies, BodyMemory
 from whorl.service.middleware.hosts import ANY, HostCheck, Hosts
-from whorl.service.middleware.request_log import RequestLog
+from whorl.service.middleware.request_log import REQUEST_ID, RequestLog
 from whorl.service.routes.compare import compare_routes
 from whorl.service.routes.documents import documents_routes
 from whorl.service.routes.duplicates import Found, duplicates_routes
@@ -86,8 +88,19 @@ def create_app(
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
     app.add_middleware(Authentication, access=access)
-    app.add_middleware(HostCheck, hosts=Hosts("localhost", [ANY]) if hosts is None else hosts)
+    app.add_middleware(HostCheck, hosts=Hosts("localhost", [ANY], settings.allowed_origins) if hosts is None else hosts)
     app.add_middleware(RequestLog, metrics=metrics)
+    if settings.allowed_origins:
+        # Outside the log, so that failures can be read by these pages, too.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.allowed_origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+            # By name only, never for any: clients of Alfresco ask for it.
+            allow_credentials=True,
+            expose_headers=[REQUEST_ID, "Retry-After"],
+        )
     answer_failures(app)
     app.include_router(search_routes(store))
     app.include_router(similar_routes(store))
@@ -103,6 +116,7 @@ def create_app(
     app.include_router(duplicates_routes(store, jobs, is_read_only=settings.is_read_only))
     app.include_router(page_routes())
     app.include_router(alfresco_routes(store, access))
+    app.include_router(neighbour_routes(store, access, is_read_only=settings.is_read_only))
     app.include_router(health_routes(store, metrics))
 
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # FastAPI's way to change it

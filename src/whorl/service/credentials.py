@@ -21,6 +21,7 @@ TICKET_SECONDS = 3600.0
 MOST_TICKETS = 10_000
 _TICKET_USER = b"ROLE_TICKET"
 _TICKET = "TICKET_"
+_NOBODY = "guest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class Access:
         self._keys = [key.encode() for key in credentials.api_keys]
         self._users = [] if credentials.user is None else list(_spellings(":".join(credentials.user)))
         self._clock, self._lock = clock, threading.Lock()
-        self._tickets: dict[str, float] = {}
+        #: When each was used last, and whose it is.
+        self._tickets: dict[str, tuple[float, str]] = {}
 
     def admits(self, authorization: str, query: str) -> bool:
         """Say whether a request may be answered.
@@ -106,7 +108,7 @@ class Access:
             return None
         ticket = _TICKET + secrets.token_hex(20)
         with self._lock:
-            self._tickets[ticket] = self._clock()
+            self._tickets[ticket] = self._clock(), user
             while len(self._tickets) > MOST_TICKETS:
                 del self._tickets[next(iter(self._tickets))]
         return ticket
@@ -114,12 +116,12 @@ class Access:
     def renew(self, ticket: str) -> bool:
         """Say whether a ticket is good; it then is for another hour."""
         with self._lock:
-            used = self._tickets.pop(ticket, None)
+            used, user = self._tickets.pop(ticket, (None, ""))
             now = self._clock()
             if used is None or now - used > TICKET_SECONDS:
                 return False
             # At the end, so that the first is always the one unused for longest.
-            self._tickets[ticket] = now
+            self._tickets[ticket] = now, user
             return True
 
     def log_out(self, ticket: str) -> bool:
@@ -128,6 +130,19 @@ class Access:
         with self._lock:
             self._tickets.pop(ticket, None)
         return is_good
+
+    def user_of(self, authorization: str, query: str) -> str:
+        """Return the name of who asks, as `admits` knows them; "guest" for who has none, as with a key."""
+        ticket = ticket_in(authorization, query)
+        with self._lock:
+            if ticket is not None:
+                return self._tickets.get(ticket, (0.0, _NOBODY))[1]
+        kind, _, given = authorization.partition(" ")
+        name = _decoded(given).partition(b":")[0] if kind.lower() == "basic" else b""
+        try:
+            return name.decode() or _NOBODY
+        except UnicodeDecodeError:
+            return name.decode("latin-1")
 
     def _is_user(self, given: bytes) -> bool:
         return _is_one_of(given, self._users)

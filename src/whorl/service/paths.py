@@ -8,6 +8,10 @@ from starlette.types import Scope
 ALFRESCO = "/alfresco"
 SEARCH = f"{ALFRESCO}/api/-default-/public/search/versions/1/search"
 TICKETS = f"{ALFRESCO}/api/-default-/public/authentication/versions/1/tickets"
+#: What clients of the search ask before and after it.
+PEOPLE = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/people"
+NODES = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/nodes"
+DISCOVERY = f"{ALFRESCO}/api/discovery"
 #: Where documents are sent, in any number and so without a limit to the whole.
 DOCUMENTS = "/api/documents"
 

@@ -263,6 +263,10 @@ class Settings:
         "names that an open service may be called by, beside localhost, its addresses and the host it listens on, and "
         "hosts whose pages may ask any service; `*` for any name",
     )  # fmt: skip
+    allowed_origins: tuple[str, ...] = setting(
+        SERVICE, "allowed_origins", Texts("an origin such as https://app.example.org"), (),
+        "origins whose pages may ask the service from a browser and read its answers (CORS)",
+    )  # fmt: skip
     shutdown_timeout_seconds: float = setting(
         SERVICE, "shutdown_timeout", Seconds(), 30.0,
         "how long the service goes on with what it has accepted when it is told to stop",

@@ -14,7 +14,7 @@ from tantivy import Occur, Query
 
 from whorl.context import require_time
 from whorl.engine.embedded.contents import Contents, Values
-from whorl.engine.embedded.matching import distance, is_ordered_span, is_sloppy_phrase
+from whorl.engine.embedded.matching import is_ordered_span, is_sloppy_phrase
 from whorl.engine.embedded.schema import SCHEMA
 from whorl.engine.patterns import doublings
 from whorl.engine.terms import (
@@ -45,6 +45,7 @@ from whorl.planning.clauses import (
     Words,
 )
 from whorl.planning.describe import describe_test
+from whorl.planning.patterns import distance
 from whorl.query.ast import Pattern, as_typed
 
 #: Where words are looked for when no field is named.

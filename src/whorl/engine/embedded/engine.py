@@ -20,6 +20,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from whorl.engine.embedded.counting import PASSAGES, document_counts
+from whorl.engine.embedded.facets import count_facets
 from whorl.engine.embedded.folder import (
     INDEX,
     LOCK,
@@ -38,6 +39,7 @@ from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Choice, Records, WriteLock
 from whorl.engine.embedded.schema import Change
 from whorl.engine.embedded.search import Search
+from whorl.engine.facets import Counted, Facet
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.errors import SchemaError, StoreError
 from whorl.fingerprint.batch import Parts, hashed
@@ -471,6 +473,10 @@ class EmbeddedEngine:
                 "FINGERPRINT with '--plan calibrated' need none, and a new folder without --without-minhash has them"
             )
         return plan
+
+    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+        """Return what is counted among the documents that a plan matches."""
+        return self._mended(lambda: count_facets(self._search, self._records, plan, asked))
 
     def _mended(self, search: Callable[[], _Answer]) -> _Answer:
         """Return what a search finds, for which the index is made again where it is broken."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 import binascii
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from whorl.engine.facets import Counted, Facet
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, source, text_in, without_text
+from whorl.engine.opensearch.facets import facet_aggregations, read_facets
 from whorl.engine.opensearch.fields import (
     DIGEST,
     FIELDS,
@@ -317,6 +319,13 @@ class OpenSearchEngine:
         if is_unsorted:
             found.sort(key=lambda hit: (-hit.score, hit.id))
         return Page(total, tuple(found), translation.warnings)
+
+    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+        query = self._translated(plan).query
+        aggregations = facet_aggregations(asked, lambda node: self._translated(BoundPlan(node)).query)
+        with refusals_explained(plan):
+            found = self._client.search({"size": 0, "query": query, "aggs": aggregations})
+        return read_facets(asked, found, self._client.url)
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         wanted = {"from": start, "size": rows, "track_total_hits": True}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
 from typing import Any
 
+from whorl.engine.facets import Counted, Facet
 from whorl.engine.passages import passage_tokens
 from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
@@ -18,6 +19,7 @@ from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
 from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
 from whorl.engine.solr.client import BEGINNING, SolrClient
+from whorl.engine.solr.facets import facets_request, read_facets
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.marks import SolrMarks
 from whorl.engine.solr.passages import document_counts, without_passages
@@ -284,6 +286,11 @@ class SolrEngine:
             selected = self._client.select(request)
         found = tuple((self._hit(each), self._sketch(each)) for each in selected.documents)
         return Candidates(selected.total, found, (*prepared.warnings, *self._uncovered()))
+
+    def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+        request = facets_request(self._prepared(plan), asked, self.collection.names, self._prepared)
+        with refusals_explained(plan):
+            return read_facets(asked, self._client.select(request).answer)
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         body = search_request(self._prepared(plan), self.collection.names, start=start, rows=rows)

@@ -94,21 +94,38 @@ def search_request(
     rows: int,
     with_sketches: bool = False,
     order: Sequence[Order] = (),
+    counted: Mapping[str, BoundNode] | None = None,
 ) -> dict[str, Any]:
-    """Return the JSON body that asks Solr for one page of a plan's hits, with their sketches where these are wanted.
+    """Return the JSON body that asks Solr for one page of a plan's hits.
+
+    Args:
+        plan: The plan.
+        names: What the collection calls its fields.
+        start: Hits before the page.
+        rows: Hits on it.
+        with_sketches: Whether the hits' sketches are wanted.
+        order: What the hits are sorted by.
+        counted: Further plans, each a query by a name that other parts of the request can use.
 
     Raises:
         ParameterError: The query has too many clauses, or Solr can name no such field to sort by.
     """
-    apart = evaluated_apart(
-        plan.root,
-        lambda node: _leaves(node, names),
-        movable=_FINGERPRINTS,
-        count_apart=_LEAVES_APART,
-        server="Solr",
-    )
-    builder = _Builder(names, apart)
-    query = builder.query(plan.root)
+    roots = {"": plan.root, **(counted or {})}
+    # Lucene counts the clauses of each query by itself.
+    apart = [
+        evaluated_apart(
+            root,
+            lambda node: _leaves(node, names),
+            movable=_FINGERPRINTS,
+            count_apart=_LEAVES_APART,
+            server="Solr",
+        )
+        for root in roots.values()
+    ]
+    builder = _Builder(names, frozenset().union(*apart))
+    queries = {name: builder.query(root) for name, root in roots.items()}
+    query = queries.pop("")
+    builder.named |= queries
     keys = [each for key in order for each in builder.sorted_by(key)] or ["score desc"]
     named = {"queries": builder.named} if builder.named else {}
     wanted = [names.key, *([names.name] if names.name else []), *([SKETCH, SCHEME] if with_sketches else [])]

@@ -6,7 +6,7 @@ Clients that are generated from Alfresco's description want nine keys in every e
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from whorl.model import Hit, Stored
@@ -52,6 +52,7 @@ def entry(
     include: Collection[str],
     fields: Collection[str],
     source: tuple[str, Measured] | None,
+    highlight: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> dict[str, Any]:
     """Return one entry.
 
@@ -62,15 +63,32 @@ def entry(
         include: Keys that are there only if they are asked for.
         fields: The only keys wanted beside those; all of them where there are none.
         source: The source of the query's FINGERPRINT, and what the hit shares with it.
+        highlight: Fields, each with fragments in which words of the query are marked.
     """
     node = _Node(stored, names)
     search: dict[str, Any] = {"score": hit.score}
     if source is not None:
         search["fingerprint"] = _fingerprint(*source)
+    if highlight:
+        search["highlight"] = [{"field": name, "snippets": list(snippets)} for name, snippets in highlight]
     told = {**node.basics(hit), "search": search}
     asked = {name: value for name, value in node.extras().items() if name in {*include, *fields}}
     wanted = {*fields, *include} if fields else told.keys()
     return {name: value for name, value in {**told, **asked}.items() if name in wanted or name in asked}
+
+
+def node_entry(stored: Stored, names: Mapping[str, str], include: Collection[str]) -> dict[str, Any]:
+    """Return a document as the Nodes API tells of a node: with its aspects and properties, and what is asked for.
+
+    Args:
+        stored: What the store holds of it.
+        names: What properties are called in the store.
+        include: Further keys. Nobody has favourites here, and there are no permissions.
+    """
+    node = _Node(stored, names)
+    more = {**node.extras(), "isFavorite": False, "permissions": {"isInheritanceEnabled": False}}
+    wanted = {"aspectNames", "properties", *include}
+    return {**node.basics(Hit(stored.id, stored.name, 0.0)), **{name: more[name] for name in more if name in wanted}}
 
 
 class _Node:

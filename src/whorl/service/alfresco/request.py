@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from whorl.highlight import Marking
 from whorl.model import Order
 from whorl.planning.options import Conventions
 from whorl.query.ast import Operator
 
-#: Facets and filters of one request; each facet query is a search of its own.
-MOST_FACETS, MOST_FILTERS = 100, 100
+#: Facets and filters of one request, and values of one field.
+MOST_FACETS, MOST_FILTERS, MOST_VALUES = 100, 100, 10_000
 _UTC = frozenset({"utc", "gmt", "z", "etc/utc", "etc/gmt", "universal", "zulu", "utc+0", "gmt+0", "gmt0"})
 
 
@@ -49,8 +50,20 @@ def _unasked(told: Any) -> Any:
     raise ValueError("whorl does not do this; leave it out")
 
 
-def _unknown(told: Any) -> Any:
-    raise ValueError("whorl does not do this; leave it out")
+def _not(told: bool) -> bool:
+    if told:
+        raise ValueError("whorl does not do this; leave it out")
+    return told
+
+
+def _some(limit: int) -> int:
+    if limit == 0:
+        raise ValueError("a limit is 1 or more, or -1 for as many as can be told")
+    return limit
+
+
+def _spelled(told: Any) -> Any:
+    return str(told) if isinstance(told, int | float) and not isinstance(told, bool) else told
 
 
 def _utc(zone: str) -> str:
@@ -82,8 +95,12 @@ def _namespace(name: str) -> str:
 
 #: A part of Alfresco's that whorl does not do, where an empty one asks for nothing.
 Unasked: TypeAlias = Annotated[Any, BeforeValidator(_unasked)]
-#: One that asks for something even if it is empty.
-Unknown: TypeAlias = Annotated[Any, BeforeValidator(_unknown)]
+#: Something more that whorl does not do, where false asks for nothing.
+UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_not)]
+SnippetCount: TypeAlias = Annotated[int, Field(ge=1, le=100)]
+FragmentSize: TypeAlias = Annotated[int, Field(ge=0, le=100_000)]
+RangeOther: TypeAlias = Literal["before", "after", "between", "none", "all"]
+RangeInclude: TypeAlias = Literal["lower", "upper", "edge", "outer", "all"]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 OperatorName: TypeAlias = Annotated[Literal["AND", "OR"], BeforeValidator(_folded)]
 Include: TypeAlias = Literal["allowableOperations", "aspectNames", "isLink", "isLocked", "path", "properties"]
@@ -118,8 +135,13 @@ class Sort(_Part):
 
     @model_validator(mode="after")
     def _has_a_field(self) -> Self:
-        if (self.type == "FIELD") != (self.field is not None):
-            raise ValueError("a sort of type FIELD names its field, and no other does")
+        if self.type == "FIELD" and self.field is None:
+            raise ValueError("a sort of type FIELD names its field")
+        # The type says it, and Alfresco's own pages name "score" beside it.
+        if self.type == "SCORE" and self.field not in (None, "score"):
+            raise ValueError(f"a sort of type SCORE has no field but score, got {self.field!r:.60}")
+        if self.type == "DOCUMENT" and self.field is not None:
+            raise ValueError("a sort of type DOCUMENT has no field")
         return self
 
     @property
@@ -148,7 +170,7 @@ class Defaults(_Part):
 
 
 class FilterQuery(_Part):
-    """One query, or several of which a hit matches any; tags would take it out of field facets, and there are none."""
+    """One query, or several of which a hit matches any; facets may leave it out by its tags."""
 
     query: str | None = None
     queries: Annotated[list[str], Field(max_length=MOST_FILTERS)] = []
@@ -177,6 +199,147 @@ class FacetQuery(_Part):
     def name(self) -> str:
         """What its count is called in the answer."""
         return self.label or self.query
+
+
+class FacetField(_Part):
+    """A field whose values are counted; `method` and `facetEnumCacheMinDf` are about how, which an engine knows."""
+
+    field: Text
+    label: Text | None = None
+    prefix: str = ""
+    sort: Annotated[Literal["COUNT", "INDEX"], BeforeValidator(_folded)] = "COUNT"
+    method: Annotated[Literal["ENUM", "FC"], BeforeValidator(_folded)] | None = None
+    missing: bool = False
+    limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), AfterValidator(_some)] = 100
+    offset: Annotated[int, Field(ge=0, le=MOST_VALUES)] = 0
+    mincount: Annotated[int, Field(ge=1)] = 1
+    facet_enum_cache_min_df: int | None = None
+    exclude_filters: list[Text] = []
+
+    @property
+    def name(self) -> str:
+        """What its counts are called in the answer."""
+        return self.label or self.field
+
+
+class FacetFields(_Part):
+    """The fields whose values are counted."""
+
+    facets: Annotated[list[FacetField], Field(max_length=MOST_FACETS)] = []
+
+
+class IntervalSet(_Part):
+    """One interval; `*` leaves an end open."""
+
+    label: Text | None = None
+    start: Annotated[str, BeforeValidator(_spelled)]
+    end: Annotated[str, BeforeValidator(_spelled)]
+    start_inclusive: bool = True
+    end_inclusive: bool = True
+
+
+class Interval(_Part):
+    """A field whose values are counted by intervals: its own, or those of all."""
+
+    field: Text
+    label: Text | None = None
+    sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
+
+
+class FacetIntervals(_Part):
+    """Fields whose values are counted by intervals."""
+
+    sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
+    intervals: Annotated[list[Interval], Field(max_length=MOST_FACETS)] = []
+
+    @model_validator(mode="after")
+    def _has_sets(self) -> Self:
+        bare = next((each.field for each in self.intervals if not (each.sets or self.sets)), None)
+        if bare is not None:
+            raise ValueError(f"the interval of {bare!r:.60} has no sets")
+        return self
+
+
+class Range(_Part):
+    """A field whose values are counted by steps from `start` to `end`."""
+
+    field: Text
+    start: Annotated[Text, BeforeValidator(_spelled)]
+    end: Annotated[Text, BeforeValidator(_spelled)]
+    gap: Annotated[Text, BeforeValidator(_spelled)]
+    hardend: bool = False
+    other: Annotated[list[RangeOther], BeforeValidator(_listed)] = []
+    include: Annotated[list[RangeInclude], BeforeValidator(_listed)] = ["lower"]
+    label: Text | None = None
+    exclude_filters: list[Text] = []
+
+
+class Stats(_Part):
+    """A field of numbers whose statistics are told."""
+
+    field: Text
+    label: Text | None = None
+    min: bool = True
+    max: bool = True
+    sum: bool = True
+    count_values: bool = True
+    missing: bool = True
+    mean: bool = True
+    stddev: bool = True
+    sum_of_squares: bool = True
+    distinct_values: UnaskedFlag = False
+    count_distinct: UnaskedFlag = False
+    cardinality: UnaskedFlag = False
+    cardinality_accuracy: float | None = None
+    percentiles: Unasked = None
+    exclude_filters: list[Text] = []
+
+    @property
+    def name(self) -> str:
+        """What they are called in the answer."""
+        return self.label or self.field
+
+
+class Pivot(_Part):
+    """Counts within counts; a key is the label of one of the `facetFields`, the innermost may be one of `stats`."""
+
+    key: Text
+    pivots: Annotated[list[Pivot], Field(max_length=1)] = []
+
+    @property
+    def keys(self) -> list[str]:
+        """Its own key and those within it."""
+        return [self.key, *(key for each in self.pivots for key in each.keys)]
+
+
+class HighlightField(_Part):
+    """A field in which words are marked; what it leaves unsaid is said of all."""
+
+    field: Text
+    snippet_count: SnippetCount | None = None
+    fragment_size: FragmentSize | None = None
+    merge_contiguous: bool | None = None
+    prefix: str | None = None
+    postfix: str | None = None
+
+
+class Highlight(_Part):
+    """Where the words of the query stand in the hits."""
+
+    prefix: str = "<em>"
+    postfix: str = "</em>"
+    snippet_count: SnippetCount = 1
+    fragment_size: FragmentSize = 100
+    max_analyzed_chars: Annotated[int, Field(ge=1, le=1_000_000)] = 51_200
+    merge_contiguous: bool = False
+    use_phrase_highlighter: bool = True
+    fields: Annotated[list[HighlightField], Field(max_length=20)] = []
+
+
+class Spellcheck(_Part):
+    """A text whose words may be misspelt; without one, the user's own query."""
+
+    query: Text | None = None
 
 
 class Scope(_Part):
@@ -208,23 +371,46 @@ class SearchRequest(_Part):
     facet_format: Annotated[Literal["V1", "V2"], BeforeValidator(_folded)] = "V1"
     scope: Scope = Scope()
     localization: Localization = Localization()
-    facet_fields: Unasked = None
-    facet_intervals: Unasked = None
-    ranges: Unasked = None
-    stats: Unasked = None
-    pivots: Unasked = None
+    facet_fields: FacetFields = FacetFields()
+    facet_intervals: FacetIntervals = FacetIntervals()
+    ranges: Annotated[list[Range], BeforeValidator(_listed), Field(max_length=MOST_FACETS)] = []
+    stats: Annotated[list[Stats], BeforeValidator(_listed), Field(max_length=MOST_FACETS)] = []
+    pivots: Annotated[list[Pivot], Field(max_length=MOST_FACETS)] = []
     limits: Unasked = None
-    highlight: Unknown = None
-    spellcheck: Unknown = None
+    highlight: Highlight | None = None
+    spellcheck: Spellcheck | None = None
 
     @model_validator(mode="after")
     def _says_each_thing_once(self) -> Self:
         labels = [facet.name for facet in self.facet_queries]
         names = [template.name.lower() for template in self.templates]
-        for what, said in (("facet queries of one label", labels), ("templates of one name", names)):
+        fields, stats = ([each.name for each in some] for some in (self.facet_fields.facets, self.stats))
+        for what, said in (
+            ("facet queries of one label", labels),
+            ("templates of one name", names),
+            ("facet fields of one label", fields),
+            ("stats of one label", stats),
+        ):
             twice = next((each for each in said if said.count(each) > 1), None)
             if twice is not None:
                 raise ValueError(f"there are two {what}, {twice!r:.60}")
+        return self
+
+    @model_validator(mode="after")
+    def _names_what_is_there(self) -> Self:
+        tags = {tag for each in self.filter_queries for tag in each.tags}
+        facets: list[FacetField | Range | Stats] = [*self.facet_fields.facets, *self.ranges, *self.stats]
+        strange = next((tag for each in facets for tag in each.exclude_filters if tag not in tags), None)
+        if strange is not None:
+            raise ValueError(f"no filter has the tag {strange!r:.60} that excludeFilters names")
+        fields, stats = {each.name for each in self.facet_fields.facets}, {each.name for each in self.stats}
+        for *outer, last in (pivot.keys for pivot in self.pivots):
+            if missing := next((key for key in [*outer, last] if key not in fields and key not in stats), None):
+                raise ValueError(f"a pivot's key is the label of a facet field or of stats, got {missing!r:.60}")
+            if any(key not in fields for key in outer) or (not outer and last not in fields):
+                raise ValueError("stats stand innermost in pivots, within a facet field")
+        if self.spellcheck is not None and not (self.spellcheck.query or self.query.user_query):
+            raise ValueError("spellcheck needs a query, or query.userQuery")
         return self
 
     @property
@@ -239,3 +425,23 @@ class SearchRequest(_Part):
             text_fields=tuple(defaults.text_attributes),
             namespace=defaults.namespace,
         )
+
+
+def markings(asked: Highlight) -> dict[str, Marking]:
+    """Return how words are marked in each field: as it says itself, or as is said of all; without any, in two."""
+
+    def marking(field: HighlightField) -> Marking:
+        own = {name: getattr(field, name) for name in HighlightField.model_fields}
+        said = {name: getattr(asked, name) if own.get(name) is None else own[name] for name in Highlight.model_fields}
+        return Marking(
+            said["prefix"],
+            said["postfix"],
+            said["snippet_count"],
+            said["fragment_size"],
+            said["merge_contiguous"],
+            said["max_analyzed_chars"],
+            said["use_phrase_highlighter"],
+        )
+
+    fields = asked.fields or [HighlightField(field=name) for name in ("cm:name", "cm:content")]
+    return {each.field: marking(each) for each in fields}

@@ -6,21 +6,22 @@ differs, and why.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel
 
-from whorl.context import seconds_left
 from whorl.errors import ParameterError
+from whorl.highlight import Highlights, highlights
 from whorl.model import Page, Stored
 from whorl.prepared import PreparedQuery
 from whorl.service.alfresco.entry import entry
-from whorl.service.alfresco.request import SearchRequest
+from whorl.service.alfresco.facets import facets_of
+from whorl.service.alfresco.request import SearchRequest, markings
 from whorl.service.credentials import Access, ticket_in
 from whorl.service.errors import Json
 from whorl.service.paths import SEARCH, TICKETS
+from whorl.spelling import corrected
 from whorl.store import Store
 
 _ME = f"{TICKETS}/-me-"
@@ -89,16 +90,13 @@ def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
     paging, filters = asked.paging, [each.alternatives for each in asked.filter_queries]
     prepared = store.prepare(asked.query.query, conventions=asked.conventions, filters=filters)
     page = prepared.search(start=paging.skip_count, rows=paging.max_items, order=[key.order for key in asked.sort])
-    counts = list[int]()
-    warnings = list(page.warnings)
-    for facet in asked.facet_queries:
-        left = seconds_left()
-        if left is not None and left <= 0:
-            raise HTTPException(503, "there was no time for all of the facetQueries; try again, or ask fewer at once")
-        count, told = prepared.count(facet.query)
-        counts.append(count)
-        warnings += told
-    page = replace(page, warnings=tuple(dict.fromkeys(warnings)))
+    context, warnings = facets_of(prepared, asked)
+    if asked.spellcheck is not None:
+        meant = corrected(store.engine, asked.spellcheck.query or asked.query.user_query or "")
+        if meant is not None:
+            context["spellCheck"] = {"type": "didYouMean", "suggestions": [meant]}
+    entries, further = _entries(store, prepared, asked, page)
+    told = tuple(dict.fromkeys((*page.warnings, *warnings, *further)))
     until = paging.skip_count + len(page.hits)
     return {
         "pagination": {
@@ -108,17 +106,23 @@ def _found(store: Store, asked: SearchRequest) -> dict[str, Any]:
             "skipCount": paging.skip_count,
             "maxItems": paging.max_items,
         },
-        "context": _context(asked, counts, page),
-        "entries": _entries(store, prepared, asked, page),
+        "context": _context(asked, context, told),
+        "entries": entries,
     }
 
 
-def _entries(store: Store, prepared: PreparedQuery, asked: SearchRequest, page: Page) -> list[dict[str, Any]]:
+def _entries(
+    store: Store, prepared: PreparedQuery, asked: SearchRequest, page: Page
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Return the entries of a page, and what the user should know about them."""
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
     # Of several sources, none is the one that the shares would be of.
     measured = prepared.measured(ids)
-    return [
+    marked = Highlights({}, ())
+    if asked.highlight is not None:
+        marked = highlights(store.engine, prepared, documents, markings(asked.highlight), store.names)
+    entries = [
         {
             "entry": entry(
                 hit,
@@ -128,42 +132,20 @@ def _entries(store: Store, prepared: PreparedQuery, asked: SearchRequest, page: 
                 include=asked.include,
                 fields=asked.fields,
                 source=(prepared.references[0], measured[hit.id]) if hit.id in measured else None,
+                highlight=marked.by_id.get(hit.id, ()),
             )
         }
         for hit in page.hits
     ]
+    return entries, marked.warnings
 
 
-def _context(asked: SearchRequest, counts: list[int], page: Page) -> dict[str, Any]:
+def _context(asked: SearchRequest, counted: dict[str, Any], warnings: tuple[str, ...]) -> dict[str, Any]:
     """Return what is said of the search as a whole; `warnings` is whorl's own, and there only if there are some."""
     context: dict[str, Any] = {}
     if asked.include_request:
         context["request"] = asked.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
-    if asked.facet_queries:
-        has_groups = any(facet.group is not None for facet in asked.facet_queries)
-        context |= _buckets(asked, counts) if has_groups or asked.facet_format == "V2" else _counts(asked, counts)
-    if page.warnings:
-        context["warnings"] = list(page.warnings)
+    context |= counted
+    if warnings:
+        context["warnings"] = list(warnings)
     return context
-
-
-def _counts(asked: SearchRequest, counts: list[int]) -> dict[str, Any]:
-    return {
-        "facetQueries": [
-            {"label": facet.name, "filterQuery": facet.query, "count": count}
-            for facet, count in zip(asked.facet_queries, counts, strict=True)
-        ]
-    }
-
-
-def _buckets(asked: SearchRequest, counts: list[int]) -> dict[str, Any]:
-    groups: dict[str | None, list[dict[str, Any]]] = {}
-    for facet, count in zip(asked.facet_queries, counts, strict=True):
-        metrics = [{"type": "count", "value": {"count": str(count)}}]
-        bucket = {"label": facet.name, "filterQuery": facet.query, "metrics": metrics}
-        groups.setdefault(facet.group, []).append(bucket)
-    facets = [
-        {"type": "query", **({} if group is None else {"label": group}), "buckets": buckets}
-        for group, buckets in groups.items()
-    ]
-    return {"facets": facets}

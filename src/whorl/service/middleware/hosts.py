@@ -9,6 +9,7 @@ Sec-Fetch-Site, or where the page comes from in Origin.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from whorl.service.paths import is_of_the_store
 
 #: In the list of allowed hosts: any.
 ANY = "*"
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -30,12 +32,19 @@ class Hosts:
     Args:
         listening: The host that the service listens on.
         allowed: Further names; `ANY` for all.
+        origins: Of pages that may ask and read the answers, such as https://app.example.org.
 
     Raises:
-        ParameterError: A name that no browser could say: with a port, a path, or a pattern.
+        ParameterError: A name that no browser could say: with a port, a path, or a pattern; or no origin.
     """
 
-    def __init__(self, listening: str, allowed: Collection[str] = ()) -> None:
+    def __init__(self, listening: str, allowed: Collection[str] = (), origins: Collection[str] = ()) -> None:
+        for origin in origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise ParameterError(
+                    f"allowed_origins takes what browsers say, such as https://app.example.org, got {origin!r}"
+                )
+        self._origins = frozenset(origins)
         for name in allowed:
             plain = _plain(name)
             if name != ANY and not (_is_address(plain) or (plain and not set(plain) & set(":/*@ "))):
@@ -64,7 +73,7 @@ class Hosts:
             origin: The Origin header, "" where there is none, as from programs that are no browsers.
             site: The Sec-Fetch-Site header, likewise.
         """
-        if site in ("same-origin", "none") or not (site or origin):
+        if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
         page = _plain(_host_of(origin))
         # Browsers that know the relation have told it; only others are believed by the name alone.

@@ -1,0 +1,99 @@
+"""Facets of an embedded store: counted in the records of the documents that match, each read once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from whorl.arrays import batches
+from whorl.context import require_time
+from whorl.engine.embedded.records import Records
+from whorl.engine.embedded.search import Search
+from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.terms import sortable
+from whorl.planning.build import Bool, BoundNode, BoundPlan
+from whorl.planning.clauses import Equal, Kind, Value
+from whorl.planning.values import whole
+
+_READ_AT_ONCE = 1000
+#: The values of documents, of fields that are asked for, by id.
+_Known = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
+
+
+def count_facets(search: Search, records: Records, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
+    """Return what is counted among the documents that a plan matches.
+
+    Args:
+        search: Finds them.
+        records: What is known of them.
+        plan: The plan.
+        asked: The questions.
+    """
+    places = set(_places(asked))
+    if not places:
+        return tuple(_matching(search, plan.root, facet) for facet in asked if isinstance(facet, Matching))
+    return _counted(search, asked, _known(search.ids(plan), records, places), plan.root)
+
+
+def _places(asked: Sequence[Facet]) -> list[tuple[Kind, str]]:
+    found = [(facet.kind, facet.place) for facet in asked if isinstance(facet, Values | Numbers)]
+    return found + [place for facet in asked if isinstance(facet, Values) for place in _places(facet.within)]
+
+
+def _known(ids: Sequence[str], records: Records, places: set[tuple[Kind, str]]) -> _Known:
+    known: dict[str, dict[tuple[Kind, str], list[Value]]] = {}
+    for some in batches(ids, _READ_AT_ONCE):
+        require_time()
+        for document_id, (document, _) in records.heads(some).items():
+            own = known.setdefault(document_id, {})
+            for name, kind, value in [("id", Kind.KEYWORD, document_id), *document.wholes()]:
+                if (kind, name) in places:
+                    own.setdefault((kind, name), []).append(whole(str(value)) if kind is Kind.KEYWORD else value)
+    return known
+
+
+def _counted(search: Search, asked: Sequence[Facet], known: _Known, among: BoundNode) -> tuple[Counted, ...]:
+    counted: list[Counted] = []
+    for facet in asked:
+        match facet:
+            case Matching():
+                counted.append(_matching(search, among, facet))
+            case Values():
+                counted.append(_values(search, facet, known, among))
+            case Numbers(kind=kind, place=place):
+                counted.append(
+                    _statistics([float(each) for own in known.values() for each in own.get((kind, place), ())])
+                )
+    return tuple(counted)
+
+
+def _matching(search: Search, among: BoundNode, facet: Matching) -> int:
+    return search.page(BoundPlan(Bool(must=(among, facet.node))), 0, 0, ()).total
+
+
+def _values(search: Search, facet: Values, known: _Known, among: BoundNode) -> tuple[ValueCount, ...]:
+    kind, place = facet.kind, facet.place
+    counts = Counter(each for own in known.values() for each in dict.fromkeys(own.get((kind, place), ())))
+    found = [
+        (count, sortable(kind, value).encode(), value)
+        for value, count in counts.items()
+        if count >= facet.least and (not facet.beginning or str(value).startswith(facet.beginning))
+    ]
+    found.sort(key=lambda each: each[1] if facet.is_by_value else (-each[0], each[1]))
+    return tuple(
+        ValueCount(value, count, _within(search, facet, value, known, among)) for count, _, value in found[: facet.most]
+    )
+
+
+def _within(search: Search, facet: Values, value: Value, known: _Known, among: BoundNode) -> tuple[Counted, ...]:
+    if not facet.within:
+        return ()
+    place = (facet.kind, facet.place)
+    own = {document_id: told for document_id, told in known.items() if value in told.get(place, ())}
+    return _counted(search, facet.within, own, Bool(must=(among, Equal(facet.place, facet.kind, value))))
+
+
+def _statistics(numbers: Sequence[float]) -> Statistics:
+    if not numbers:
+        return Statistics()
+    return Statistics(len(numbers), min(numbers), max(numbers), sum(numbers), sum(each * each for each in numbers))

@@ -1,0 +1,131 @@
+"""Facets as Solr's own: a JSON request and its answer, pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.solr.answer import Answer, Json, reading
+from whorl.engine.solr.request import Names, search_request
+from whorl.errors import ParameterError
+from whorl.planning.build import BoundPlan
+from whorl.planning.clauses import Kind, Value
+from whorl.planning.dates import date_of
+
+#: Names that mean nothing but a field where Solr reads a function.
+_NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
+#: Values that each shard of several names beyond those wanted, so that none that is frequent in all is missed.
+_MORE_OF_A_SHARD = 1000
+#: What statistics are made of, by the names that they have here.
+_FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}
+
+
+def facets_request(
+    plan: BoundPlan, asked: Sequence[Facet], names: Names, prepared: Callable[[BoundPlan], BoundPlan]
+) -> Json:
+    """Return the JSON body that asks for facets of a plan's hits, and for no hit.
+
+    Args:
+        plan: The plan.
+        asked: The questions.
+        names: What the collection calls its fields.
+        prepared: Replaces the clauses of a plan that can match nothing in the collection.
+
+    Raises:
+        ParameterError: Solr has no way to name a field in a question.
+    """
+    plans = {f"matching{number}": prepared(BoundPlan(each.node)) for number, each in enumerate(_all_matching(asked))}
+    counted = {name: each.root for name, each in plans.items()}
+    facets = _facets(asked, iter(counted))
+    return {**search_request(plan, names, start=0, rows=0, counted=counted), "facet": facets}
+
+
+def read_facets(asked: Sequence[Facet], answer: Answer) -> tuple[Counted, ...]:
+    """Return what Solr has counted.
+
+    Args:
+        asked: The questions.
+        answer: Of the search handler.
+
+    Raises:
+        EngineResponseError: It has another shape.
+    """
+    # An empty collection has no facets, and so has an empty set of documents.
+    with reading(answer.url):
+        return _read(asked, answer.get("facets", {}))
+
+
+def _all_matching(asked: Sequence[Facet]) -> Iterator[Matching]:
+    for facet in asked:
+        if isinstance(facet, Matching):
+            yield facet
+        elif isinstance(facet, Values):
+            yield from _all_matching(facet.within)
+
+
+def _facets(asked: Sequence[Facet], names: Iterator[str]) -> Json:
+    """Return the parts of a request for questions; `names` are those of the queries of plans, in their order."""
+    made: Json = {}
+    for number, facet in enumerate(asked):
+        name = f"facet{number}"
+        match facet:
+            case Matching():
+                made[name] = {"type": "query", "q": f"{{!query v=${next(names)}}}"}
+            case Values():
+                made[name] = {
+                    "type": "terms",
+                    "field": facet.place,
+                    "limit": facet.most,
+                    "mincount": facet.least,
+                    "sort": "index asc" if facet.is_by_value else "count desc",
+                    # Every shard names more than are wanted, and is asked for the counts of what any of them has named.
+                    "overrequest": _MORE_OF_A_SHARD,
+                    "refine": True,
+                    **({"prefix": facet.beginning} if facet.beginning else {}),
+                    **({"facet": _facets(facet.within, names)} if facet.within else {}),
+                }
+            case Numbers(place=place):
+                if not _NAMEABLE.fullmatch(place):
+                    raise ParameterError(
+                        f"Solr counts the numbers of no field called {place!r}: only of letters, digits, _ . and :"
+                    )
+                made |= {f"{name}_{part}": f"{function}({place})" for part, function in _FUNCTIONS.items()}
+    return made
+
+
+def _read(asked: Sequence[Facet], facets: Any) -> tuple[Counted, ...]:
+    read: list[Counted] = []
+    for number, facet in enumerate(asked):
+        name = f"facet{number}"
+        match facet:
+            case Matching():
+                read.append(int(facets.get(name, {}).get("count", 0)))
+            case Values(kind=kind, within=within):
+                buckets = facets.get(name, {}).get("buckets", [])
+                counts = (
+                    ValueCount(_value(kind, each["val"]), int(each["count"]), _read(within, each)) for each in buckets
+                )
+                read.append(tuple(counts))
+            case Numbers():
+                parts = {part: facets.get(f"{name}_{part}") or 0 for part in _FUNCTIONS}
+                read.append(Statistics(int(parts.pop("count")), **{part: float(parts[part]) for part in parts}))
+    return tuple(read)
+
+
+def _value(kind: Kind, told: Any) -> Value:
+    match kind:
+        case Kind.DATE:
+            moment = date_of(str(told))
+            if moment is None:
+                raise ValueError(f"{told!r} is no date")
+            return moment
+        case Kind.INTEGER:
+            return int(told)
+        case Kind.FLOAT:
+            return float(told)
+        case Kind.BOOLEAN:
+            return told in (True, "true")
+        case _:
+            return str(told)

@@ -1,0 +1,228 @@
+"""The facets of a request in Alfresco's terms: what is asked of the store, and the answers in Alfresco's shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
+
+from whorl.facets import (
+    Answer,
+    Bucket,
+    FieldNumbers,
+    FieldStatistics,
+    FieldValues,
+    FilterCount,
+    Question,
+    faceted,
+    range_query,
+)
+from whorl.prepared import PreparedQuery
+from whorl.query.ast import Bound
+from whorl.service.alfresco.ranges import Step, steps
+from whorl.service.alfresco.request import MOST_VALUES, FacetField, Interval, IntervalSet, Range, SearchRequest, Stats
+
+#: A question, and the tags of the filters that a hit need not pass to be counted by it.
+_Asked: TypeAlias = tuple[Question, Sequence[str]]
+_Told = TypeVar("_Told", bound=Answer)
+_Json: TypeAlias = dict[str, Any]
+_OPEN = ("*", "MIN", "MAX")
+
+
+def facets_of(prepared: PreparedQuery, asked: SearchRequest) -> tuple[_Json, tuple[str, ...]]:
+    """Return what is counted among the hits, as parts of the answer's context, and what the user should know.
+
+    Args:
+        prepared: The query.
+        asked: The request.
+
+    Raises:
+        ParameterError: A field or a range cannot be counted; the message names it.
+    """
+    request = _Request(asked)
+    questions = [*request.questions()]
+    by_filters: dict[frozenset[int], list[int]] = {}
+    for at, (_, tags) in enumerate(questions):
+        without = (number for number, each in enumerate(asked.filter_queries) if not {*tags}.isdisjoint(each.tags))
+        by_filters.setdefault(frozenset(without), []).append(at)
+    answers, warnings = dict[int, Answer](), list[str]()
+    for filters, places in by_filters.items():
+        found = faceted(prepared, [questions[at][0] for at in places], filters)
+        answers |= zip(places, found.answers, strict=True)
+        warnings += found.warnings
+    return request.context(answers[at] for at in range(len(questions))), tuple(dict.fromkeys(warnings))
+
+
+class _Request:
+    """The facets of a request, whose questions and answers come in the same order."""
+
+    def __init__(self, asked: SearchRequest) -> None:
+        self._asked = asked
+        self._fields = {each.name: each for each in asked.facet_fields.facets}
+        self._stats = {each.name: each for each in asked.stats}
+        inner = {pivot.keys[-1] for pivot in asked.pivots}
+        #: Those that are told of all hits, and not within a pivot.
+        self._outer_stats = [each for each in asked.stats if each.name not in inner]
+        self._intervals = [(each, each.sets or asked.facet_intervals.sets) for each in asked.facet_intervals.intervals]
+        self._ranges = [(each, steps(each)) for each in asked.ranges]
+
+    def questions(self) -> Iterator[_Asked]:
+        """Yield all that is asked."""
+        for query in self._asked.facet_queries:
+            yield FilterCount(query.query), ()
+        for field in self._asked.facet_fields.facets:
+            yield _field_values(field), field.exclude_filters
+        for interval, sets in self._intervals:
+            for each in sets:
+                yield FilterCount(_interval_query(interval, each)), ()
+        for asked, parts in self._ranges:
+            for part in parts:
+                yield FilterCount(range_query(asked.field, part.low, part.high)), asked.exclude_filters
+        for pivot in self._asked.pivots:
+            yield self._pivot_question(pivot.keys), self._fields[pivot.key].exclude_filters
+        for stats in self._outer_stats:
+            yield FieldNumbers(stats.field), stats.exclude_filters
+
+    def context(self, answers: Iterable[Answer]) -> _Json:
+        """Return the parts of the context; `answers` are those to the questions."""
+        told = iter(answers)
+        context: _Json = {}
+        facets = list[_Json]()
+        is_generic = self._asked.facet_format == "V2"
+        counts = [_next(told, int) for _ in self._asked.facet_queries]
+        if is_generic or any(each.group is not None for each in self._asked.facet_queries):
+            facets += self._groups(counts)
+        elif counts:
+            context["facetQueries"] = [
+                {"label": facet.name, "filterQuery": facet.query, "count": count}
+                for facet, count in zip(self._asked.facet_queries, counts, strict=True)
+            ]
+        fields = [(each, _next(told, tuple)) for each in self._asked.facet_fields.facets]
+        if is_generic:
+            facets += [_facet("field", each.name, map(_generic, buckets)) for each, buckets in fields]
+        elif fields:
+            context["facetsFields"] = [
+                {"label": each.name, "buckets": [_plain(bucket) for bucket in buckets]} for each, buckets in fields
+            ]
+        facets += [
+            _facet("interval", interval.label or interval.field, [_in_set(interval, each, told) for each in sets])
+            for interval, sets in self._intervals
+        ]
+        facets += [
+            _facet("range", asked.label or asked.field, [_in_step(asked, part, told) for part in parts])
+            for asked, parts in self._ranges
+        ]
+        facets += [self._pivot(pivot.keys, _next(told, tuple)) for pivot in self._asked.pivots]
+        facets += [
+            _facet("stats", each.name, [{"metrics": _statistics(each, _next(told, FieldStatistics))}])
+            for each in self._outer_stats
+        ]
+        return {**context, **({"facets": facets} if facets else {})}
+
+    def _groups(self, counts: Sequence[int]) -> Iterator[_Json]:
+        groups: dict[str | None, list[_Json]] = {}
+        for facet, count in zip(self._asked.facet_queries, counts, strict=True):
+            bucket = {"label": facet.name, "filterQuery": facet.query, "metrics": [_metric("count", str(count))]}
+            groups.setdefault(facet.group, []).append(bucket)
+        return (_facet("query", group, buckets) for group, buckets in groups.items())
+
+    def _pivot_question(self, keys: Sequence[str]) -> FieldValues:
+        first, *rest = keys
+        within: tuple[Question, ...] = ()
+        if rest:
+            is_field = rest[0] in self._fields
+            within = (self._pivot_question(rest) if is_field else FieldNumbers(self._stats[rest[0]].field),)
+        return _field_values(self._fields[first], within)
+
+    def _pivot(self, keys: Sequence[str], buckets: Sequence[Bucket]) -> _Json:
+        first, *rest = keys
+        return _facet("pivot", first, [self._pivot_bucket(rest, each) for each in buckets])
+
+    def _pivot_bucket(self, keys: Sequence[str], bucket: Bucket) -> _Json:
+        made = _generic(bucket)
+        for answer in bucket.within:
+            if isinstance(answer, FieldStatistics):
+                made["metrics"] += _statistics(self._stats[keys[0]], answer)
+            elif isinstance(answer, tuple):
+                made["facets"] = [self._pivot(keys, answer)]
+        return made
+
+
+def _field_values(facet: FacetField, within: tuple[Question, ...] = ()) -> FieldValues:
+    return FieldValues(
+        facet.field,
+        MOST_VALUES if facet.limit < 0 else facet.limit,
+        facet.offset,
+        facet.mincount,
+        facet.sort == "INDEX",
+        facet.prefix,
+        facet.missing,
+        within,
+    )
+
+
+def _interval_query(interval: Interval, asked: IntervalSet) -> str:
+    low, high = (
+        None if text in _OPEN else Bound(text, is_in)
+        for text, is_in in ((asked.start, asked.start_inclusive), (asked.end, asked.end_inclusive))
+    )
+    return range_query(interval.field, low, high)
+
+
+def _in_set(interval: Interval, asked: IntervalSet, told: Iterator[Answer]) -> _Json:
+    about = {
+        "start": asked.start,
+        "end": asked.end,
+        "startInclusive": asked.start_inclusive,
+        "endInclusive": asked.end_inclusive,
+    }
+    query = _interval_query(interval, asked)
+    metrics = [_metric("count", str(_next(told, int)))]
+    return {"label": asked.label or query, "filterQuery": query, "metrics": metrics, "bucketInfo": about}
+
+
+def _in_step(asked: Range, part: Step, told: Iterator[Answer]) -> _Json:
+    about: _Json = {}
+    for name, end in (("start", part.low), ("end", part.high)):
+        if end is not None:
+            about |= {name: end.text, f"{name}Inclusive": end.is_inclusive}
+    query = range_query(asked.field, part.low, part.high)
+    metrics = [_metric("count", str(_next(told, int)))]
+    return {"label": part.label, "filterQuery": query, "metrics": metrics, "bucketInfo": about}
+
+
+def _facet(kind: str, label: str | None, buckets: Iterable[_Json]) -> _Json:
+    return {"type": kind, **({} if label is None else {"label": label}), "buckets": [*buckets]}
+
+
+def _plain(bucket: Bucket) -> _Json:
+    label = {} if bucket.text is None else {"label": bucket.text, "display": bucket.text}
+    return {**label, "filterQuery": bucket.query, "count": bucket.count}
+
+
+def _generic(bucket: Bucket) -> _Json:
+    label = {} if bucket.text is None else {"label": bucket.text, "display": bucket.text}
+    return {**label, "filterQuery": bucket.query, "metrics": [_metric("count", str(bucket.count))]}
+
+
+def _statistics(asked: Stats, told: FieldStatistics) -> list[_Json]:
+    numbers = told.numbers
+    parts = (
+        (asked.min, "min", numbers.smallest if numbers.count else None),
+        (asked.max, "max", numbers.largest if numbers.count else None),
+        (asked.sum, "sum", numbers.total),
+        (asked.count_values, "countValues", numbers.count),
+        (asked.missing, "missing", told.missing),
+        (asked.mean, "mean", numbers.mean if numbers.count else None),
+        (asked.stddev, "stddev", numbers.deviation),
+        (asked.sum_of_squares, "sumOfSquares", numbers.squares),
+    )
+    return [_metric(name, value) for is_wanted, name, value in parts if is_wanted and value is not None]
+
+
+def _metric(name: str, value: object) -> _Json:
+    return {"type": name, "value": {name: value}}
+
+
+def _next(told: Iterator[Answer], kind: type[_Told]) -> _Told:
+    """Return the next answer, which is of the kind that its question asks for."""
+    return cast(_Told, next(told))

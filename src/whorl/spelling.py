@@ -1,0 +1,59 @@
+"""What a text was probably meant to be: words that no document has, replaced by the nearest that documents have."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from whorl.context import require_time
+from whorl.engine.protocol import Engine
+from whorl.errors import SchemaError
+from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
+from whorl.planning.build import BoundPlan
+from whorl.planning.clauses import Near, Words
+from whorl.planning.patterns import MOST_EDITS, distance
+
+#: Words of a text that are looked at; documents in which a nearer one is looked for, and characters of each.
+_MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
+#: Words with fewer letters are near to too many others; those of few letters may be one edit away.
+_SHORTEST, _FEW_LETTERS = 3, 5
+_OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
+
+
+def corrected(engine: Engine, text: str) -> str | None:
+    """Return a text with its unknown words replaced by known ones, None where there is nothing to replace.
+
+    A word is known if a document has it in its name or text. Of those within two edits, one for a short word, the
+    nearest stands for an unknown one, and of equally near ones that of most of the documents looked at.
+
+    Args:
+        engine: What has the documents.
+        text: What a user typed.
+    """
+    profile = engine.scheme.profile
+    words, spans = tokens_and_spans(text, profile)
+    pieces, at = list[str](), 0
+    for word, (start, end) in list(zip(words, spans.tolist(), strict=True))[:_MOST_WORDS]:
+        if text[start:end] in _OPERATORS or len(word) < _SHORTEST or not word.isalpha():
+            continue
+        require_time()
+        if replacement := _nearest(engine, word, profile):
+            pieces += [text[at:start], replacement]
+            at = end
+    return "".join([*pieces, text[at:]]) if pieces else None
+
+
+def _nearest(engine: Engine, word: str, profile: str) -> str | None:
+    if engine.search(BoundPlan(Words(word)), start=0, rows=0).total:
+        return None
+    edits = MOST_EDITS if len(word) >= _FEW_LETTERS else 1
+    found = engine.search(BoundPlan(Near(word, edits)), start=0, rows=_MOST_DOCUMENTS).hits
+    try:
+        texts = engine.texts([hit.id for hit in found])
+    except SchemaError:
+        texts = {}
+    counts = Counter[str]()
+    for hit in found:
+        there = {*tokens(hit.name, profile), *tokens(texts.get(hit.id, "")[:_MOST_CHARACTERS], profile)}
+        counts.update(each for each in there if abs(len(each) - len(word)) <= edits)
+    near = [(edited, -count, each) for each, count in counts.items() if (edited := distance(each, word)) <= edits]
+    return min(near)[2] if near else None

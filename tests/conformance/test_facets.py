@@ -1,0 +1,147 @@
+"""What every engine counts among hits: values, statistics, and how many another plan matches; against a plain loop."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+
+import pytest
+
+from whorl import Document, Store
+from whorl.engine.facets import Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.planning.build import BoundPlan, MatchAll
+from whorl.planning.clauses import Between, Equal, Kind, Value
+
+ALL = BoundPlan(MatchAll())
+
+
+def place(store: Store, field: str, kind: Kind) -> str:
+    """Return where the engine keeps values of a type."""
+    places = store.engine.fields().named(field, {})
+    assert places is not None
+    return places[kind]
+
+
+def values(store: Store, field: str, kind: Kind, most: int = 1000, **asked: object) -> Values:
+    return Values(kind, place(store, field, kind), most, **asked)  # type: ignore[arg-type]
+
+
+def counted(store: Store, plan: BoundPlan, facet: Facet) -> list[tuple[Value, int]]:
+    (told,) = store.engine.facets(plan, [facet])
+    assert isinstance(told, tuple)
+    return [(each.value, each.count) for each in told]
+
+
+def owners(collection: list[Document], field: str, kind: Kind) -> Counter[Value]:
+    """Count the documents that have each value, one after another."""
+    return Counter(value for each in collection for name, own, value in each.wholes() if (name, own) == (field, kind))
+
+
+@pytest.mark.parametrize(
+    ("field", "kind"),
+    [
+        ("type", Kind.KEYWORD), ("tags", Kind.KEYWORD), ("code", Kind.KEYWORD), ("name", Kind.KEYWORD),
+        ("mixed", Kind.KEYWORD), ("pages", Kind.INTEGER), ("price", Kind.FLOAT), ("created", Kind.DATE),
+        ("final", Kind.BOOLEAN),
+    ],
+)  # fmt: skip
+def test_values(store: Store, collection: list[Document], field: str, kind: Kind) -> None:
+    """
+    Each value with its documents, the most frequent first and equally frequent ones in their order; or in their order.
+    """
+    expected = owners(collection, field, kind)
+    assert expected
+    by_count = sorted(expected.items(), key=lambda pair: (-pair[1], pair[0]))
+    assert counted(store, ALL, values(store, field, kind)) == by_count
+    assert counted(store, ALL, values(store, field, kind, 3)) == by_count[:3]
+    by_value = sorted(expected.items(), key=lambda pair: pair[0])
+    assert counted(store, ALL, values(store, field, kind, is_by_value=True)) == by_value
+    least = by_count[len(by_count) // 2][1]
+    frequent = [pair for pair in by_count if pair[1] >= least]
+    assert counted(store, ALL, values(store, field, kind, least=least)) == frequent
+
+
+def test_values_that_begin_so(store: Store, collection: list[Document]) -> None:
+    """
+    Letter by letter; what a clause would read as syntax is none.
+    """
+    expected = owners(collection, "code", Kind.KEYWORD)
+    for beginning in ("A", "A-", "ab*", "x/y [1] \\", "Ü", "none"):
+        found = dict(counted(store, ALL, values(store, "code", Kind.KEYWORD, beginning=beginning)))
+        assert found == {value: count for value, count in expected.items() if str(value).startswith(beginning)}
+
+
+def test_ids_are_values(store: Store, collection: list[Document]) -> None:
+    """
+    Each of one document.
+    """
+    found = counted(store, ALL, values(store, "id", Kind.KEYWORD, is_by_value=True))
+    assert found == [(each, 1) for each in sorted(each.id for each in collection)]
+
+
+def test_statistics(store: Store, collection: list[Document]) -> None:
+    """
+    Those of Python's own library, of whole numbers and of others; of no numbers there are none.
+    """
+    for kind in (Kind.INTEGER, Kind.FLOAT):
+        numbers = [float(value) for each in collection for name, own, value in each.wholes()
+                   if (name, own) == ("price", kind)]  # fmt: skip
+        (told,) = store.engine.facets(ALL, [Numbers(kind, place(store, "price", kind))])
+        assert isinstance(told, Statistics)
+        assert (told.count, told.smallest, told.largest) == (len(numbers), min(numbers), max(numbers))
+        assert math.isclose(told.total, math.fsum(numbers))
+        assert math.isclose(told.mean, statistics.fmean(numbers))
+        assert math.isclose(told.deviation, statistics.stdev(numbers), abs_tol=1e-9)
+    none = BoundPlan(Equal(place(store, "type", Kind.KEYWORD), Kind.KEYWORD, "nothing"))
+    assert store.engine.facets(none, [Numbers(Kind.FLOAT, place(store, "price", Kind.FLOAT))]) == (Statistics(),)
+
+
+def test_questions_of_one_request(store: Store, collection: list[Document]) -> None:
+    """
+    Among the hits of a plan alone; what is asked within each value is asked of its documents alone.
+    """
+    pages = place(store, "pages", Kind.INTEGER)
+    plan = BoundPlan(Between(pages, Kind.INTEGER, 1, 120))
+    many = Matching(Between(pages, Kind.INTEGER, 10, None))
+    inner = (values(store, "final", Kind.BOOLEAN), many, Numbers(Kind.INTEGER, pages))
+    asked: list[Facet] = [values(store, "type", Kind.KEYWORD, within=inner), many]
+    told, total = store.engine.facets(plan, asked)
+    there = [each for each in collection if 1 <= number(each) <= 120]
+    assert total == sum(number(each) >= 10 for each in there)
+    assert isinstance(told, tuple)
+    types = Counter(each.properties["type"] for each in there)
+    assert {((each.value),): each.count for each in told} == types
+    for each in told:
+        own = [one for one in there if one.properties["type"] == (each.value,)]
+        finals, count, numbers = each.within
+        assert isinstance(finals, tuple)
+        assert {(one.value,): one.count for one in finals} == Counter(
+            one.properties["final"] for one in own if one.properties.get("final")
+        )
+        assert count == sum(number(one) >= 10 for one in own)
+        assert isinstance(numbers, Statistics)
+        assert (numbers.count, numbers.total) == (len(own), sum(map(number, own)))
+
+
+def number(document: Document) -> int:
+    """Return the pages of a document, 0 where it says nothing of them."""
+    pages = next((value for name, _, value in document.wholes() if name == "pages"), 0)
+    assert isinstance(pages, int)
+    return pages
+
+
+def test_nothing_is_asked(store: Store) -> None:
+    """
+    No question has no answer, and an answer without values is an empty one.
+    """
+    assert store.engine.facets(ALL, []) == ()
+    none = BoundPlan(Equal(place(store, "type", Kind.KEYWORD), Kind.KEYWORD, "nothing"))
+    assert store.engine.facets(none, [values(store, "type", Kind.KEYWORD), Matching(MatchAll())]) == ((), 0)
+
+
+def test_a_count_is_comparable() -> None:
+    """
+    Counts are values: two that say the same are the same.
+    """
+    assert ValueCount("a", 1) == ValueCount("a", 1, ())

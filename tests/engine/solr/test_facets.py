@@ -1,0 +1,66 @@
+"""What Solr is asked to count, and what its answers are read as; the counts themselves are in tests/conformance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from whorl.engine.facets import Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.solr.answer import Answer
+from whorl.engine.solr.facets import facets_request, read_facets
+from whorl.engine.solr.request import Names
+from whorl.errors import EngineResponseError, ParameterError
+from whorl.planning.build import BoundPlan, MatchAll
+from whorl.planning.clauses import Equal, Kind
+
+ALL = BoundPlan(MatchAll())
+ASKED: list[Facet] = [Values(Kind.INTEGER, "n", 3, within=(Matching(MatchAll()),)), Matching(MatchAll()),
+                      Numbers(Kind.FLOAT, "price")]  # fmt: skip
+
+
+def test_no_text_is_read_as_syntax() -> None:
+    """
+    Fields and beginnings are values, plans are named; a field that a function would read as something else is refused.
+    """
+    odd = '"}, {!lucene} $x'
+    asked: list[Facet] = [Values(Kind.KEYWORD, odd, 3, beginning=odd), Matching(Equal("f", Kind.KEYWORD, odd))]
+    body = facets_request(ALL, asked, Names(), lambda plan: plan)
+    assert (body["facet"]["facet0"]["field"], body["facet"]["facet0"]["prefix"]) == (odd, odd)
+    assert body["facet"]["facet1"] == {"type": "query", "q": "{!query v=$matching0}"}
+    assert odd not in str(body["facet"]["facet1"])
+    assert body["limit"] == 0
+    with pytest.raises(ParameterError, match="no field called"):
+        facets_request(ALL, [Numbers(Kind.INTEGER, "a)b")], Names(), lambda plan: plan)
+
+
+def test_answers() -> None:
+    """
+    Each question has its own; an empty collection has none, and then nothing is counted.
+    """
+    told = {
+        "count": 4,
+        "facet0": {"buckets": [{"val": 7, "count": 2, "facet0": {"count": 1}}]},
+        "facet1": {"count": 4},
+        "facet2_count": 2,
+        "facet2_smallest": 1,
+        "facet2_largest": 3,
+        "facet2_total": 4,
+        "facet2_squares": 10,
+    }
+    found = read_facets(ASKED, Answer("http://solr", {"facets": told}))
+    assert found == ((ValueCount(7, 2, (1,)),), 4, Statistics(2, 1.0, 3.0, 4.0, 10.0))
+    assert read_facets(ASKED, Answer("http://solr", {})) == ((), 0, Statistics())
+
+
+@pytest.mark.parametrize(
+    "facets",
+    [7, "x", [], None, {"facet0": []}, {"facet0": {"buckets": 7}}, {"facet0": {"buckets": ["x"]}},
+     {"facet0": {"buckets": [{"val": "x", "count": 1}]}}, {"facet1": {"count": "many"}}, {"facet2_count": {}}],
+)  # fmt: skip
+def test_an_answer_of_another_shape(facets: Any) -> None:
+    """
+    It is an error that names the address.
+    """
+    with pytest.raises(EngineResponseError, match="http://solr"):
+        read_facets(ASKED, Answer("http://solr", {"facets": facets}))

@@ -1,0 +1,216 @@
+"""Facets, highlights and spelling in the shapes that Alfresco's clients read, on every engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.service.alfresco.test_routes import ANY, search
+
+#: What Alfresco's search page (ADF) sends: its defaults, with the fields that these documents have.
+PAGE: dict[str, Any] = {
+    "paging": {"maxItems": 25, "skipCount": 0},
+    "include": ["path", "allowableOperations", "properties"],
+    "fields": ["id", "name", "nodeType", "isFile", "isFolder", "search"],
+    "filterQueries": [{"query": "+TYPE:'cm:folder' OR +TYPE:'cm:content'"}, {"query": "-TYPE:'cm:thumbnail'"}],
+    "facetQueries": [
+        {"query": "cm:created:2017", "label": "created this year", "group": "Facet queries"},
+        {"query": "cm:content.size:[0 TO 10240]", "label": "small", "group": "Facet queries"},
+    ],
+    "facetFields": {
+        "facets": [
+            {"field": "content.mimetype", "mincount": 1, "label": "Mimetype"},
+            {"field": "creator", "mincount": 1, "label": "Creator", "limit": 20, "offset": 0, "prefix": ""},
+            {"field": "SITE", "mincount": 1, "label": "Site"},
+        ]
+    },
+    "facetIntervals": {
+        "intervals": [
+            {
+                "label": "TheCreated",
+                "field": "cm:created",
+                "sets": [
+                    {"label": "lastYear", "start": "2017", "end": "2018", "endInclusive": False},
+                    {"label": "currentYear", "start": "NOW/YEAR", "end": "NOW/YEAR+1YEAR"},
+                    {"label": "earlier", "start": "*", "end": "2018", "endInclusive": False},
+                ],
+            }
+        ]
+    },
+    "sort": [{"type": "SCORE", "field": "score", "ascending": False}],
+    "highlight": {
+        "prefix": "<b>",
+        "postfix": "</b>",
+        "mergeContiguous": True,
+        "fields": [{"field": "cm:title"}, {"field": "description", "prefix": "(", "postfix": ")"}],
+    },
+    "facetFormat": "V2",
+}
+
+
+def metrics(bucket: dict[str, Any]) -> dict[str, Any]:
+    return {each["type"]: each["value"][each["type"]] for each in bucket["metrics"]}
+
+
+def counts(facet: dict[str, Any]) -> list[tuple[str | None, int]]:
+    return [(each.get("label"), int(metrics(each)["count"])) for each in facet["buckets"]]
+
+
+def test_what_a_search_page_sends(service: TestClient) -> None:
+    """
+    Unchanged: hits by their score, facets of all kinds, words marked, and what is not there told.
+    """
+    listed = search(service, '(cm:name:"leas*" OR cm:title:"leas*" OR TEXT:"leas*")', **PAGE)
+    (entry,) = [each["entry"] for each in listed["entries"] if each["entry"]["name"] == "lease.txt"]
+    assert entry.keys() == {
+        *("id", "name", "nodeType", "isFile", "isFolder", "search", "path", "allowableOperations", "properties")
+    }
+    assert entry["search"]["highlight"] == [{"field": "cm:title", "snippets": ["The <b>lease</b>"]}]
+    queries, mimetype, creator, site, created = listed["context"]["facets"]
+    assert (queries["type"], queries["label"]) == ("query", "Facet queries")
+    assert counts(queries) == [("created this year", 1), ("small", 1)]
+    assert (mimetype["type"], mimetype["label"], counts(mimetype)) == ("field", "Mimetype", [("text/plain", 1)])
+    assert (creator["label"], counts(creator)) == ("Creator", [("mjackson", 1)])
+    assert (site["label"], site["buckets"]) == ("Site", [])
+    assert (created["type"], created["label"]) == ("interval", "TheCreated")
+    assert counts(created) == [("lastYear", 1), ("currentYear", 0), ("earlier", 1)]
+    assert created["buckets"][0]["bucketInfo"] == {
+        "start": "2017",
+        "end": "2018",
+        "startInclusive": True,
+        "endInclusive": False,
+    }
+    assert [each.partition("'")[2].partition("'")[0] for each in listed["context"]["warnings"]] == [
+        "SITE",
+        "description",
+    ]
+
+
+def test_buckets_choose_their_documents(service: TestClient) -> None:
+    """
+    A bucket's query, sent back as a filter, finds as many as were counted.
+    """
+    facets = [{"field": name} for name in ("pages", "tags", "cm:created", "creator", "TYPE")]
+    ranges = [{"field": "pages", "start": 0, "end": 4, "gap": 2, "other": "all"}]
+    ranges.append({"field": "cm:created", "start": "2017", "end": "2021", "gap": "+1YEAR"})
+    told = search(service, "*", facetFields={"facets": facets}, ranges=ranges, facetFormat="V2")["context"]["facets"]
+    assert len(told) == len(facets) + len(ranges)
+    for facet in told:
+        assert facet["buckets"]
+        for bucket in facet["buckets"]:
+            found = search(service, "*", filterQueries=[{"query": bucket["filterQuery"]}])
+            assert found["pagination"]["totalItems"] == int(metrics(bucket)["count"])
+
+
+def test_fields_in_the_first_format(service: TestClient) -> None:
+    """
+    Plain counts, for Alfresco's older clients; hits without a value come last, without a label.
+    """
+    facets = [{"field": "tags", "sort": "INDEX"}, {"field": "pages", "missing": True, "limit": 1, "offset": 1}]
+    told = search(service, ANY, facetFields={"facets": facets}, paging={"maxItems": 1})["context"]
+    assert told == {
+        "facetsFields": [
+            {
+                "label": "tags",
+                "buckets": [
+                    {"label": "house", "display": "house", "filterQuery": '=tags:"house"', "count": 1},
+                    {"label": "rent", "display": "rent", "filterQuery": '=tags:"rent"', "count": 1},
+                ],
+            },
+            {
+                "label": "pages",
+                "buckets": [
+                    {"label": "3", "display": "3", "filterQuery": "pages:[3 TO 3]", "count": 1},
+                    {"filterQuery": 'ISNULL:"pages"', "count": 1},
+                ],
+            },
+        ]
+    }
+
+
+def test_ranges(service: TestClient) -> None:
+    """
+    Step by step, with what lies around them.
+    """
+    asked = [{"field": "pages", "start": "0", "end": "2", "gap": "1", "other": ["after"], "label": "size"}]
+    (facet,) = search(service, ANY, ranges=asked)["context"]["facets"]
+    assert (facet["type"], facet["label"]) == ("range", "size")
+    assert counts(facet) == [("[0 - 1)", 0), ("[1 - 2)", 1), ("after", 1)]
+    assert facet["buckets"][2]["bucketInfo"] == {"start": "2", "startInclusive": True}
+
+
+def test_stats_and_pivots(service: TestClient) -> None:
+    """
+    Statistics of all hits, and of those of each value; counts within counts.
+    """
+    stats = [{"field": "pages", "label": "sizes", "stddev": False}]
+    (facet,) = search(service, ANY, stats=stats)["context"]["facets"]
+    assert (facet["type"], facet["label"]) == ("stats", "sizes")
+    (bucket,) = facet["buckets"]
+    assert metrics(bucket) == {
+        "min": 1, "max": 3, "sum": 4, "countValues": 2, "missing": 1, "mean": 2, "sumOfSquares": 10,
+    }  # fmt: skip
+    fields = {"facets": [{"field": "creator", "label": "who"}, {"field": "tags"}]}
+    pivots = [{"key": "who", "pivots": [{"key": "tags", "pivots": [{"key": "sizes"}]}]}]
+    told = search(service, ANY, stats=stats, facetFields=fields, pivots=pivots)["context"]["facets"]
+    (pivot,) = told
+    assert (pivot["type"], pivot["label"], counts(pivot)) == ("pivot", "who", [("mjackson", 1)])
+    (inner,) = pivot["buckets"][0]["facets"]
+    assert (inner["label"], counts(inner)) == ("tags", [("house", 1), ("rent", 1)])
+    assert metrics(inner["buckets"][1])["max"] == 3
+
+
+def test_filters_by_their_tags(service: TestClient) -> None:
+    """
+    A facet leaves out the filters that it names, and no others.
+    """
+    filters = [{"query": "pages:3", "tags": ["size"]}, {"query": "cm:created:[2000 TO NOW]", "tags": ["date"]}]
+    facets = [
+        {"field": "pages", "label": "filtered"},
+        {"field": "pages", "label": "open", "excludeFilters": ["size"], "sort": "INDEX"},
+    ]
+    told = search(service, ANY, filterQueries=filters, facetFields={"facets": facets}, facetFormat="V2")
+    assert told["pagination"]["totalItems"] == 1
+    filtered, without = told["context"]["facets"]
+    assert counts(filtered) == [("3", 1)]
+    assert counts(without) == [("1", 1), ("3", 1)]
+
+
+@pytest.mark.parametrize(
+    ("query", "fields", "expected"),
+    [
+        ("landlord", [], "<em>landlord</em>"),
+        ('TEXT:"Mill Lane"', [{"field": "cm:content"}], "<em>Mill</em> <em>Lane</em>"),
+        ("leese~0.7", [{"field": "name"}], "<em>lease</em>.txt"),
+    ],
+)
+def test_highlights(service: TestClient, query: str, fields: list[Any], expected: str) -> None:
+    """
+    In name and text where no field is named; one fragment, of about a hundred characters.
+    """
+    listed = search(service, query, highlight={"fields": fields})
+    marked = next(each["entry"]["search"] for each in listed["entries"] if each["entry"]["name"] == "lease.txt")
+    snippets = [text for each in marked["highlight"] for text in each["snippets"]]
+    assert any(expected in text for text in snippets)
+    assert all(len(text.replace("<em>", "").replace("</em>", "")) <= 120 for text in snippets)
+
+
+def test_nothing_is_marked_in_what_shares_content(service: TestClient) -> None:
+    """
+    A FINGERPRINT looks for no words.
+    """
+    listed = search(service, ANY, highlight={"fields": [{"field": "cm:content"}]})
+    assert all("highlight" not in each["entry"]["search"] for each in listed["entries"])
+
+
+def test_spelling(service: TestClient) -> None:
+    """
+    What the user typed, or what is given to be looked at; nothing where all words are known.
+    """
+    asked = {"query": {"query": "landlrd", "userQuery": "the landlrd"}, "spellcheck": {}}
+    told = service.post("/alfresco/api/-default-/public/search/versions/1/search", json=asked).json()["list"]
+    assert told["context"]["spellCheck"] == {"type": "didYouMean", "suggestions": ["the landlord"]}
+    assert search(service, "x", spellcheck={"query": "tennant"})["context"]["spellCheck"]["suggestions"] == ["tenant"]
+    assert search(service, "x", spellcheck={"query": "tenant"})["context"] == {}

@@ -1,0 +1,46 @@
+"""Misspelt words and those that they were meant to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from whorl import Document, Store, open_store
+from whorl.spelling import corrected
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(Path(tmp_path_factory.mktemp("spelling")) / "store") as opened:
+        opened.index(
+            [
+                Document("a", "The landlord lets the office to the tenant.", "lease"),
+                Document("b", "The tenant pays a rent.", "renewal"),
+                Document("c", "A tenent is misspelt here, as is landlort; tenants pay."),
+            ]
+        )
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("tenant", None),
+        ("tennant", "tenant"),
+        ("the Landlrd OR tenantt", "the landlord OR tenant"),
+        ("leese", "lease"),
+        ("xylophone", None),
+        ("rant", "rent"),
+        ("reant AND te", "rent AND te"),
+        ("1450 pag3", None),
+        ("", None),
+        ("((", None),
+    ],
+)
+def test_words_that_no_document_has(store: Store, typed: str, meant: str | None) -> None:
+    """
+    The nearest word of a name or a text; of equally near ones that of most documents. What is known or far stays.
+    """
+    assert corrected(store.engine, typed) == meant
