@@ -38,8 +38,8 @@ def copies() -> Iterator[Document]:
 
 def counted(prepared: PreparedQuery, chosen: Filter) -> tuple[int, tuple[str, ...]]:
     """Return how many of the documents that match a further filter lets through, and what to know about it."""
-    bound = prepared.filtered(chosen)
-    (count,) = prepared.facets([Matching(bound.root)])
+    bound = prepared.counting.filtered(chosen)
+    (count,) = prepared.counting.facets([Matching(bound.root)])
     assert isinstance(count, int)
     return count, bound.warnings
 
@@ -207,9 +207,9 @@ def test_counts_are_of_what_the_query_finds(store: Store) -> None:
     assert counted(prepared, "number:4") == (1, ())
     assert counted(prepared, ["number:4", "number:[8 TO *]"]) == (3, ())
     whole = Matching(MatchAll())
-    assert prepared.facets([whole]) == (7,)
-    assert prepared.facets([whole], without=[0]) == (COPIES,)
-    assert prepared.facets([]) == ()
+    assert prepared.counting.facets([whole]) == (7,)
+    assert prepared.counting.facets([whole], without=[0]) == (COPIES,)
+    assert prepared.counting.facets([]) == ()
     total, warnings = counted(prepared, "number:4 OR FINGERPRINT:gone")
     assert (total, warnings) == (1, ("the store has no document 'gone'",))
     assert prepared.search().warnings == ()

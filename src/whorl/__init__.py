@@ -40,7 +40,8 @@ compare         two texts compared exactly
 parse, unparse  the query language, text to tree and back
 simhash         a text as one 64-bit code of which near-duplicates differ in few bits; simhashes of many texts
 
-Errors: WhorlError is the base of all. QueryError (QuerySyntaxError, UnsupportedQueryError, FieldError) has a Span;
+Errors: WhorlError is the base of all. QueryError (QuerySyntaxError, UnsupportedQueryError, FieldError, UnknownFieldError)
+has a Span;
 ParameterError (UnknownDocumentError), DocumentError, StoreError, StoppedError, SchemeMismatchError, and EngineError
 (EngineUnavailableError, EngineResponseError, SchemaError, NoSketchesError).
 """
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
         StoppedError,
         StoreError,
         UnknownDocumentError,
+        UnknownFieldError,
         UnsupportedQueryError,
         WhorlError,
     )
@@ -169,6 +171,7 @@ __all__ = [
     "Stored",
     "TextSource",
     "UnknownDocumentError",
+    "UnknownFieldError",
     "UnsupportedQueryError",
     "Version",
     "WhorlError",

@@ -117,7 +117,7 @@ def faceted(prepared: PreparedQuery, questions: Sequence[Question], without: Col
     """
     asking = _Asking(prepared)
     reads = [asking.asked(each) for each in questions]
-    told = iter(prepared.facets(asking.facets, without))
+    told = iter(prepared.counting.facets(asking.facets, without))
     return Faceted(tuple(read(told) for read in reads), tuple(dict.fromkeys(asking.warnings)))
 
 
@@ -141,7 +141,7 @@ class _Asking:
 
     def _filter(self, chosen: Filter) -> _Read:
         try:
-            bound = self._prepared.filtered(chosen)
+            bound = self._prepared.counting.filtered(chosen)
         except UnknownFieldError as error:
             self.warnings.append(f"{error.message}, so {error.query!r:.100} counts nothing")
             return lambda _: 0
@@ -202,7 +202,7 @@ class _Asking:
 
     def _places(self, field: str) -> dict[Kind, str]:
         """Return where a field keeps whole values."""
-        places = self._prepared.places(field)
+        places = self._prepared.reader.places(field)
         if places is None:
             self.warnings.append(f"the store has no field {field!r}, so no hit is counted by it")
             return {}

@@ -6,29 +6,26 @@ engine found it and whatever it could mark itself.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from whorl.arrays import batches
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
-from whorl.engine.terms import compiled
 from whorl.errors import SchemaError
-from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
+from whorl.fingerprint.words.tokenizer import tokens_and_spans
 from whorl.model import Stored
-from whorl.planning.build import Bool, ResolvedPlan
-from whorl.planning.clauses import InOrder, Near, Words
+from whorl.planning.build import ResolvedPlan
+from whorl.planning.clauses import Words
 from whorl.planning.fields import value_named
-from whorl.planning.patterns import distance
 from whorl.prepared import PreparedQuery
+from whorl.snippets import runs, word_clauses
 
-#: Whether a word of a text is one that is looked for.
-_Test: TypeAlias = Callable[[str], bool]
-#: Words that are marked where they stand in a row.
-_Row: TypeAlias = Sequence[_Test]
 _Range: TypeAlias = tuple[int, int]
+#: Hits whose texts are read at once.
+_TEXTS_AT_ONCE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +83,20 @@ def highlights(
         names: Maps field names used in queries to field names in the store.
     """
     warnings = list[str]()
-    readers = {field: _reader(engine, prepared, field, documents, names, warnings) for field in fields}
     markers = {
         field: Marker(prepared.resolved, engine.scheme.profile, has_phrases=marking.has_phrases)
         for field, marking in fields.items()
     }
     found = dict[str, list[tuple[str, Sequence[str]]]]()
-    for document_id in documents:
-        for field, marking in fields.items():
-            require_time()
-            if snippets := markers[field].snippets(readers[field](document_id), marking):
-                found.setdefault(document_id, []).append((field, snippets))
-    return Highlights(found, tuple(warnings))
+    for ids in batches(documents, _TEXTS_AT_ONCE):
+        some = {document_id: documents[document_id] for document_id in ids}
+        readers = {field: _reader(engine, prepared, field, some, names, warnings) for field in fields}
+        for document_id in some:
+            for field, marking in fields.items():
+                require_time()
+                if snippets := markers[field].snippets(readers[field](document_id), marking):
+                    found.setdefault(document_id, []).append((field, snippets))
+    return Highlights(found, tuple(dict.fromkeys(warnings)))
 
 
 def _reader(
@@ -109,18 +108,18 @@ def _reader(
     warnings: list[str],
 ) -> Callable[[str], str]:
     """Return what gives the text of a field by the id of a document."""
-    places = prepared.places(field)
+    places = prepared.reader.places(field)
     if places is None:
         warnings.append(f"the store has no field {field!r}, so nothing is marked in it")
         return lambda _: ""
-    if places == prepared.places("content"):
+    if places == prepared.reader.places("content"):
         try:
             texts = engine.texts(list(documents))
         except SchemaError as error:
             warnings.append(f"nothing is marked in {field!r}: {error}")
             return lambda _: ""
         return lambda document_id: texts.get(document_id, "")
-    if places == prepared.places("name"):
+    if places == prepared.reader.places("name"):
         return lambda document_id: documents[document_id].name
     return lambda document_id: "\n".join(map(str, value_named(field, names, documents[document_id].properties) or ()))
 
@@ -135,61 +134,23 @@ class Marker:
     """
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True) -> None:
-        self._profile, self._rows = profile, list(_rows(plan, profile, has_phrases=has_phrases))
+        self._profile = profile
+        # With room between them, each word of a phrase is found by itself.
+        apart = (replace(each, slop=1) if isinstance(each, Words) else each for each in word_clauses(plan))
+        self._clauses = word_clauses(plan) if has_phrases else tuple(apart)
 
     def snippets(self, text: str, marking: Marking) -> list[str]:
         """Return the fragments of a text with most of the words, in the order of the text; none without any."""
         text = text[: marking.longest]
-        if not self._rows or not text:
+        if not self._clauses or not text:
             return []
         words, spans = tokens_and_spans(text, self._profile)
         places: list[_Range] = [(start, end) for start, end in spans.tolist()]
-        marks = [places[at] for at in sorted({*self._found(words)})]
+        found = (run for clause in self._clauses for run in runs(words, clause, self._profile))
+        marks = [places[at] for at in sorted({at for run in found for at in range(*run)})]
         fragments = _fragments(len(text), places, marks, marking)
         best = sorted(fragments, key=lambda each: (-len(each[1]), each[0]))[: marking.snippets]
         return [_marked(text, *each, marking) for each in sorted(best)]
-
-    def _found(self, words: Sequence[str]) -> Iterator[int]:
-        known: dict[tuple[int, int, str], bool] = {}
-
-        def fits(row: int, place: int, word: str) -> bool:
-            key = (row, place, word)
-            if key not in known:
-                known[key] = self._rows[row][place](word)
-            return known[key]
-
-        for number, row in enumerate(self._rows):
-            for at in range(len(words) - len(row) + 1):
-                if all(fits(number, place, words[at + place]) for place in range(len(row))):
-                    yield from range(at, at + len(row))
-
-
-def _rows(plan: ResolvedPlan, profile: str, *, has_phrases: bool) -> Iterator[_Row]:
-    match plan:
-        case Bool(must=must, should=should):
-            for child in (*must, *should):
-                yield from _rows(child, profile, has_phrases=has_phrases)
-        case Words(text=text, slop=slop):
-            row = [_is(word) for word in tokens(text, profile)]
-            yield from [row] if row and has_phrases and not slop else [[each] for each in row]
-        case InOrder(words=patterns):
-            yield from ([_fits(compiled(pattern))] for pattern in patterns)
-        case Near(word=word, edits=edits):
-            yield [_is_near(word, edits)]
-        case _:
-            return
-
-
-def _is(wanted: str) -> _Test:
-    return lambda word: word == wanted
-
-
-def _fits(pattern: re.Pattern[str]) -> _Test:
-    return lambda word: pattern.fullmatch(word) is not None
-
-
-def _is_near(wanted: str, edits: int) -> _Test:
-    return lambda word: abs(len(word) - len(wanted)) <= edits and distance(word, wanted) <= edits
 
 
 def _fragments(

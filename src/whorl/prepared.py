@@ -5,7 +5,7 @@ str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -212,6 +212,16 @@ class PreparedQuery:
         """What the query looks for, without its filters; no FINGERPRINT has its tokens yet."""
         return self._asked
 
+    @property
+    def reader(self) -> QueryReader:
+        """What has read the query."""
+        return self._reader
+
+    @property
+    def counting(self) -> Counting:
+        """What counts among all documents that match."""
+        return Counting(self._engine, self._reader, self._bind, self._plan_without)
+
     @cached_property
     def bound(self) -> BoundPlan:
         """The plan that the engine runs; for it the candidates of calibrated FINGERPRINTs are looked for."""
@@ -249,28 +259,6 @@ class PreparedQuery:
         trace().answered(kinds(self.bound.root), self._length, page.total)
         page = replace(page, is_total_exact=self._is_whole)
         return self._with_shared(page) if with_shared and page.hits and self._metric is None else page
-
-    def filtered(self, chosen: Filter) -> BoundPlan:
-        """Return a further filter as the engine runs it, with what to know about it."""
-        plan, warnings = self._reader.filter(chosen)
-        bound = self._bind(plan)
-        return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))
-
-    def places(self, field: str) -> Places | None:
-        """Return the places of the field that a name in the query means, None where the store has no such field."""
-        return self._reader.places(field)
-
-    def facets(self, asked: Sequence[Facet], without: Collection[int] = ()) -> tuple[Counted, ...]:
-        """Return what is counted among all documents that match.
-
-        Args:
-            asked: The questions; an answer for each comes back.
-            without: Filters, by their numbers, that a document need not match to be counted.
-        """
-        if not asked:
-            return ()
-        plan = BoundPlan(self._bind(self._without(without)).root) if without else self.bound
-        return self._engine.facets(plan, asked)
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
         """Return what hits share with the query's source, by id; nothing unless it has just one."""
@@ -323,6 +311,9 @@ class PreparedQuery:
             requests.append({"source": clause.reference, "request": request})
         known = tuple(dict.fromkeys((*warnings, *self._warnings)))
         return Explanation(tuple(describe(self._plan)), tuple(plans), known, {"candidates": requests})
+
+    def _plan_without(self, filters: Collection[int]) -> BoundPlan:
+        return self._bind(self._without(filters)) if filters else self.bound
 
     def _without(self, filters: Collection[int]) -> ResolvedPlan:
         chosen = [plan for number, plan in enumerate(self._chosen) if number not in filters]
@@ -383,6 +374,41 @@ class PreparedQuery:
             for hit in page.hits
         )
         return replace(page, source_tokens=len(own), hits=hits)
+
+
+class Counting:
+    """Counts among the documents that a prepared query matches; `whorl.facets` asks it by the names of fields.
+
+    Args:
+        engine: What has the documents.
+        reader: Reads further filters.
+        bind: Fetches what the FINGERPRINTs of a plan name.
+        plan: Returns the plan of the query without some of its filters, by their numbers.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        reader: QueryReader,
+        bind: Callable[[ResolvedPlan], BoundPlan],
+        plan: Callable[[Collection[int]], BoundPlan],
+    ) -> None:
+        self._engine, self._reader, self._bind, self._plan = engine, reader, bind, plan
+
+    def filtered(self, chosen: Filter) -> BoundPlan:
+        """Return a further filter as the engine runs it, with what to know about it."""
+        plan, warnings = self._reader.filter(chosen)
+        bound = self._bind(plan)
+        return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))
+
+    def facets(self, asked: Sequence[Facet], without: Collection[int] = ()) -> tuple[Counted, ...]:
+        """Return what is counted among all documents that match.
+
+        Args:
+            asked: The questions; an answer for each comes back.
+            without: Filters, by their numbers, that a document need not match to be counted.
+        """
+        return self._engine.facets(self._plan(without), asked) if asked else ()
 
 
 class PreparedSimilar:

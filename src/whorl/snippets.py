@@ -10,6 +10,7 @@ from typing import TypeAlias
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.planning.build import Bool, ResolvedLeaf, ResolvedPlan
 from whorl.planning.clauses import InOrder, Near, Words
+from whorl.planning.patterns import distance
 from whorl.query.ast import Joker, Pattern
 
 #: Words of a snippet.
@@ -39,19 +40,21 @@ class Snippet:
     is_cut_behind: bool
 
 
-def word_clauses(plan: ResolvedPlan, fields: Collection[str]) -> tuple[WordClause, ...]:
-    """Return the clauses of a plan that ask for words of some fields, or of the default ones, and exclude none."""
+def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
+    """Return the clauses of a plan that ask for words of some fields (None: of any), or of the default ones."""
     return tuple(dict.fromkeys(_clauses(plan, fields)))
 
 
-def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str]) -> Iterator[WordClause]:
+def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | None) -> Iterator[WordClause]:
     if isinstance(plan, Bool):
         for child in (*plan.must, *plan.should):
             yield from _clauses(child, fields)
-    elif (
-        isinstance(plan, Words | InOrder | Near) and (plan.field is None or plan.field in fields) and _names_words(plan)
-    ):
+    elif isinstance(plan, Words | InOrder | Near) and _names_words(plan) and _is_in(plan.field, fields):
         yield plan
+
+
+def _is_in(field: str | None, fields: Collection[str] | None) -> bool:
+    return fields is None or field is None or field in fields
 
 
 def _names_words(clause: WordClause) -> bool:
@@ -71,7 +74,7 @@ def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet |
         None where it has none of them.
     """
     words, spans = tokens_and_spans(text, profile)
-    found = sorted((*run, at) for at, clause in enumerate(clauses) for run in _runs(words, clause, profile))
+    found = sorted((*run, at) for at, clause in enumerate(clauses) for run in runs(words, clause, profile))
     if not found:
         return None
     best, most = 0, (0, 0)
@@ -88,7 +91,7 @@ def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet |
     return Snippet(text[begin:stop], places, first > 0, last < len(words))
 
 
-def _runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tuple[int, int]]:
+def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tuple[int, int]]:
     """Yield where the words of a clause stand: half-open ranges of words."""
     match clause:
         case Words(text=text, slop=slop):
@@ -119,17 +122,4 @@ def is_near(word: str, other: str, edits: int) -> bool:
     >>> is_near("lease", "laese", 1), is_near("lease", "leaks", 1)
     (True, False)
     """
-    if abs(len(word) - len(other)) > edits:
-        return False
-    # Optimal string alignment: rows of the table of distances, of which the last two are needed.
-    before, row = list[int](), list(range(len(other) + 1))
-    for at, letter in enumerate(word, start=1):
-        older, before, row = before, row, [at]
-        for place, another in enumerate(other, start=1):
-            cost = min(before[place] + 1, row[place - 1] + 1, before[place - 1] + (letter != another))
-            if at > 1 and place > 1 and letter == other[place - 2] and word[at - 2] == another:
-                cost = min(cost, older[place - 2] + 1)
-            row.append(cost)
-        if min(row) > edits:
-            return False
-    return row[-1] <= edits
+    return abs(len(word) - len(other)) <= edits and distance(word, other) <= edits

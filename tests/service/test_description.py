@@ -115,7 +115,8 @@ def parts(model: type[BaseModel]) -> Iterator[str]:
     for name, field in model.model_fields.items():
         yield field.alias or name
         for inner in (field.annotation, *get_args(field.annotation)):
-            if isinstance(inner, type) and issubclass(inner, BaseModel):
+            # Pivots hold pivots.
+            if isinstance(inner, type) and issubclass(inner, BaseModel) and inner is not model:
                 yield from parts(inner)
 
 

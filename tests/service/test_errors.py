@@ -30,13 +30,17 @@ from whorl.service.paths import SEARCH
 @pytest.mark.slow
 def test_an_engine_that_is_away(away: TestClient) -> None:
     """
-    503 says when to come back and which address is silent, without its password.
+    503 says when to come back and which address is silent, without its password; whoever needs no key is told less.
     """
-    for path in ("/readyz", "/api/search?q=FINGERPRINT:a"):
+    for path, said in (
+        ("/readyz", "the store does not answer"),
+        ("/api/search?q=FINGERPRINT:a", "no Solr answers at http://127.0.0.1:"),
+    ):
         answer = away.get(path)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
-        assert answer.json()["error"]["message"].startswith("no Solr answers at http://127.0.0.1:")
+        assert answer.json()["error"]["message"].startswith(said)
         assert "s3cret" not in answer.text
+    assert "127.0.0.1" not in away.get("/readyz").text
 
 
 def test_a_mistake_is_one_although_the_engine_is_away(away: TestClient) -> None:

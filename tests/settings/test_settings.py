@@ -132,7 +132,10 @@ def test_bad_credentials_are_named_and_not_shown(auth: str) -> None:
         (f"timeout = {'9' * 400}", "timeout must be seconds"),
         ("store = 5", "store must be the URL of a Solr collection or of an index, or a folder, got 5"),
         ("stroe = 'x'", r"there is no setting 'stroe'; did you mean store\?"),
-        ("timeout_seconds = 5", "there is no setting 'timeout_seconds'.*known are allowed_hosts, api_key"),
+        (
+            "timeout_seconds = 5",
+            "there is no setting 'timeout_seconds'.*known are allowed_hosts, allowed_origins, api_key",
+        ),
         ("config = 'x'", "there is no setting 'config'"),
         ("fields = 'x'", "fields must be a table from minhash, content, name, dbid, noderef"),
         ("names = 'x'", "names must be a table from names in queries to fields"),

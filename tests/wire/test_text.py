@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.wire.text import as_json, counted, printable
+from whorl.wire.text import as_json, cell, counted, printable
 
 
 @given(st.dictionaries(st.text(), st.text()))
@@ -36,3 +36,12 @@ def test_controls_are_replaced() -> None:
     Escape sequences and new lines of an id are shown as characters that are none; letters and blanks stay.
     """
     assert printable("a\x1b[31m b\nc é") == "a\ufffd[31m b\ufffdc é"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
+def test_no_cell_is_a_formula(text: str) -> None:
+    """
+    A spreadsheet shows it; numbers stay numbers, other texts what they are.
+    """
+    assert cell(text) == f"'{text}"
+    assert [cell(each) for each in (-1, 1.5, None, "a=1", "", False)] == [-1, 1.5, None, "a=1", "", "false"]

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import cache
 
 from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.openapi.utils import get_openapi
 
+from whorl.ingest.extraction.reader import Reader
 from whorl.service.alfresco.neighbours import neighbour_routes
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials
+from whorl.service.description import describe
 from whorl.service.errors import Json, answer_failures
 from whorl.service.jobs import Jobs
 from whorl.service.metrics import Metrics
 from whorl.service.middleware.admission import Admission, ClientLimit, Load, Room
 from whorl.service.middleware.authentication import Authentication
 from whorl.service.middleware.bodies import Bodies, BodyMemory
+from whorl.service.middleware.heads import Heads
 from whorl.service.middleware.hosts import ANY, HostCheck, Hosts
+from whorl.service.middleware.methods import Methods
 from whorl.service.middleware.request_log import REQUEST_ID, RequestLog
 from whorl.service.routes.compare import compare_routes
 from whorl.service.routes.documents import documents_routes
@@ -33,7 +36,7 @@ from whorl.service.routes.similar import similar_routes
 from whorl.service.routes.snippets import snippets_routes
 from whorl.service.routes.sources import sources_routes
 from whorl.service.routes.store import store_routes
-from whorl.service.routes.text import text_routes
+from whorl.service.routes.text import FILE_READERS, text_routes
 from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
 from whorl.store import Store
@@ -63,6 +66,7 @@ def create_app(
         Room(most, load, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
     )
     jobs = Jobs[Found]()
+    files = Reader(settings.file_limits, FILE_READERS)
     memory = BodyMemory(settings.max_concurrent * max(settings.max_text_bytes, settings.max_line_bytes))
 
     @asynccontextmanager
@@ -72,6 +76,7 @@ def create_app(
         )
         yield
         await to_thread.run_sync(jobs.close)
+        await to_thread.run_sync(files.close)
 
     app = FastAPI(
         title="whorl",
@@ -83,12 +88,31 @@ def create_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
+    routers = [
+        search_routes(store),
+        similar_routes(store),
+        sources_routes(store),
+        store_routes(store, is_read_only=settings.is_read_only),
+        documents_routes(store, Uploads(store, settings, writes, memory), is_read_only=settings.is_read_only),
+        text_routes(files),
+        compare_routes(store),
+        passages_routes(store),
+        snippets_routes(store),
+        duplicates_routes(store, jobs, is_read_only=settings.is_read_only),
+        page_routes(),
+        alfresco_routes(store, access),
+        neighbour_routes(store, access, is_read_only=settings.is_read_only),
+        health_routes(store, metrics),
+    ]
+    routes = [*app.routes, *(route for router in routers for route in router.routes)]
     # The last is the outermost.
     app.add_middleware(Admission, room=searches, seconds=settings.request_timeout_seconds)
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
+    app.add_middleware(Methods, routes=routes)
     app.add_middleware(Authentication, access=access)
     app.add_middleware(HostCheck, hosts=Hosts("localhost", [ANY], settings.allowed_origins) if hosts is None else hosts)
+    app.add_middleware(Heads)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
         # Outside the log, so that failures can be read by these pages, too.
@@ -102,36 +126,8 @@ def create_app(
             expose_headers=[REQUEST_ID, "Retry-After"],
         )
     answer_failures(app)
-    app.include_router(search_routes(store))
-    app.include_router(similar_routes(store))
-    app.include_router(sources_routes(store))
-    app.include_router(store_routes(store, is_read_only=settings.is_read_only))
-    app.include_router(
-        documents_routes(store, Uploads(store, settings, writes, memory), is_read_only=settings.is_read_only)
-    )
-    app.include_router(text_routes(settings.file_limits))
-    app.include_router(compare_routes(store))
-    app.include_router(passages_routes(store))
-    app.include_router(snippets_routes(store))
-    app.include_router(duplicates_routes(store, jobs, is_read_only=settings.is_read_only))
-    app.include_router(page_routes())
-    app.include_router(alfresco_routes(store, access))
-    app.include_router(neighbour_routes(store, access, is_read_only=settings.is_read_only))
-    app.include_router(health_routes(store, metrics))
-
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # FastAPI's way to change it
+    for router in routers:
+        app.include_router(router)
+    described = cache(lambda: describe(app, credentials))
+    app.openapi = described  # type: ignore[method-assign]  # FastAPI's way to change it
     return app
-
-
-def _described(app: FastAPI) -> dict[str, Any]:
-    """Return the description of the routes; what cannot be read gets 400 here, not FastAPI's 422."""
-    if app.openapi_schema is None:
-        told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-        for methods in told["paths"].values():
-            for about in methods.values():
-                if about["responses"].pop("422", None):
-                    about["responses"]["400"] = {"description": "A part of the request is wrong; the answer names it"}
-        for unused in ("HTTPValidationError", "ValidationError"):
-            told.get("components", {}).get("schemas", {}).pop(unused, None)
-        app.openapi_schema = told
-    return app.openapi_schema

@@ -147,11 +147,7 @@ def answer_failures(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Json:
-        path = request.scope["path"]
-        messages = {404: f"there is nothing at {path}", 405: f"{path} does not take {request.method}"}
-        if error.detail in ("Not Found", "Method Not Allowed"):
-            error.detail = messages[error.status_code]
-        return failure_of(path, error)
+        return failure_of(request.scope["path"], error)
 
 
 def _in_one_line(error: QueryError) -> str:

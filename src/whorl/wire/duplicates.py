@@ -16,7 +16,7 @@ from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version
 from whorl.duplicates.versions import Own
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.wire.numbers import fraction, fractions, percent, shares_values
-from whorl.wire.text import counted, printable, titled
+from whorl.wire.text import cell, counted, printable, titled
 
 FORMATS = ("json", "csv", "table")
 #: Rows that Parquet keeps in one group.
@@ -308,7 +308,7 @@ def _name(cluster: Cluster) -> str:
 
 
 def _csv(row: list[object]) -> list[object]:
-    return [str(value).lower() if isinstance(value, bool) else value for value in row]
+    return [cell(value) for value in row]
 
 
 def _shares(pair: Pair) -> dict[str, object]:

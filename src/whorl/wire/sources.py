@@ -9,7 +9,7 @@ from whorl.fingerprint.statistics.metric import Shares
 from whorl.sources.result import Attribution, Common, TextSource
 from whorl.wire.comparison import Lines, Read, rest_shares
 from whorl.wire.numbers import fraction, fractions, percent, shares_values
-from whorl.wire.text import counted
+from whorl.wire.text import cell, counted
 
 #: The columns of CSV, a source a row; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
@@ -98,7 +98,8 @@ def write_sources(found: Attribution, out: TextIO) -> None:
     rows.writeheader()
     for each in found.sources:
         shares = fractions(each.shares)
-        rows.writerow({**_numbers(each, found), **shares, "shingles": each.shingles, "passages": len(each.passages)})
+        row = {**_numbers(each, found), **shares, "shingles": each.shingles, "passages": len(each.passages)}
+        rows.writerow({name: cell(value) for name, value in row.items()})
 
 
 def notes(found: Attribution) -> list[str]:

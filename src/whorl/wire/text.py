@@ -6,6 +6,8 @@ import json
 import re
 import sys
 
+#: What a cell begins with that a spreadsheet computes (OWASP, CSV injection).
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _UNESCAPED_CONTROLS = re.compile("[\x7f-\x9f]")
 
 
@@ -31,3 +33,16 @@ def printable(text: str) -> str:
 def titled(document_id: str, name: str) -> str:
     """Return the id of a document and, where it has another one, its name, both printable."""
     return f"{printable(document_id)}  {printable(name)}" if name and name != document_id else printable(document_id)
+
+
+def cell(value: object) -> object:
+    """Return a value as a cell of CSV: truth values in small letters, and no text that a spreadsheet would compute.
+
+    A text that begins as a formula does gets an apostrophe before it, which spreadsheets take for "this is text".
+
+    >>> cell("=1+1"), cell("a=1"), cell(-1.5), cell(True)
+    ("'=1+1", 'a=1', -1.5, 'true')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) else value

@@ -183,7 +183,7 @@ def test_filters_by_their_tags(service: TestClient) -> None:
     [
         ("landlord", [], "<em>landlord</em>"),
         ('TEXT:"Mill Lane"', [{"field": "cm:content"}], "<em>Mill</em> <em>Lane</em>"),
-        ("leese~0.7", [{"field": "name"}], "<em>lease</em>.txt"),
+        ("leese~0.7", [{"field": "cm:content"}], "<em>LEASE</em>"),
     ],
 )
 def test_highlights(service: TestClient, query: str, fields: list[Any], expected: str) -> None:

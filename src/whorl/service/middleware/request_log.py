@@ -20,6 +20,13 @@ from whorl.service.metrics import Metrics
 
 #: What a request may call itself, so that it is found again in the logs of all that it passed.
 REQUEST_ID = "X-Request-Id"
+#: Of every answer that says nothing else: it is what its type says, shown in no page, kept by nobody.
+_CAUTIOUS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
 _SANE = re.compile(r"[A-Za-z0-9._:+=-]{1,128}")
 #: What a request is noted with whose client did not wait for the answer, as nginx has it.
 _CLIENT_HAS_GONE = 499
@@ -50,7 +57,10 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID] = request_id
+                for name, value in _CAUTIOUS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         with new_request(request_id) as request:

@@ -28,6 +28,7 @@ _BULK_DESCRIPTION = {
             "application/x-ndjson": {
                 "schema": {
                     "type": "string",
+                    "format": "json-lines",
                     "description": 'One {"id", "text", "name", …} a line; other keys become properties.',
                     "example": '{"id": "a", "text": "some words", "type": "note"}\n',
                 }

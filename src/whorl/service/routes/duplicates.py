@@ -65,6 +65,18 @@ class DuplicatesRequest(Ignoring):
         return None if self.keep is None else Keep.named(self.keep)
 
 
+_FILE = {"schema": {"type": "string"}}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {
+            "application/json": {"schema": {"type": "object"}},
+            "application/x-ndjson": _FILE,
+            "text/csv": _FILE,
+        }
+    }
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What was found in a store at a moment."""
@@ -156,7 +168,9 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         response.headers["Location"] = f"{_PATH}/{job.id}"
         return _values(job)
 
-    @router.get(f"{_PATH}/{{job_id}}", response_model=None, summary="How far a job is, and what it found")
+    @router.get(
+        f"{_PATH}/{{job_id}}", response_model=None, responses=_ANSWERS, summary="How far a job is, and what it found"
+    )
     def watch(
         job_id: str,
         start: int = Query(0, ge=0, le=1_000_000),

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, HTTPException, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from whorl.context import deadline
+from whorl.context import deadline, trace
+from whorl.errors import WhorlError
+from whorl.service.errors import status_of
+from whorl.service.logs import LOGGER
 from whorl.service.metrics import Metrics
 from whorl.store import Store
 
 #: How long the store may take to say that it is there.
 _READY_SECONDS = 5.0
+_log = logging.getLogger(LOGGER)
 #: Threads of their own: whoever asks is answered also when all others wait for the store, and many ask no more of it.
 _AT_ONCE = 2
 
@@ -39,8 +44,14 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
         # Not before there is a loop.
         own = limiter[0] if limiter else CapacityLimiter(_AT_ONCE)
         limiter[:] = [own]
-        with deadline(_READY_SECONDS):
-            documents = await to_thread.run_sync(store.count, limiter=own)
+        try:
+            with deadline(_READY_SECONDS):
+                documents = await to_thread.run_sync(store.count, limiter=own)
+        except WhorlError as error:
+            # Whoever asks here has no key, so that the store's address is for the log alone.
+            trace().error = type(error).__name__
+            _log.warning("not ready", extra={"fields": {"reason": str(error)}})
+            raise HTTPException(status_of(error), "the store does not answer; the service's log says why") from None
         return {"status": "ok", "documents": documents}
 
     @router.get("/metrics", include_in_schema=False)

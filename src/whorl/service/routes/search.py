@@ -9,7 +9,7 @@ from pydantic import Field
 
 from whorl.prepared import Reading
 from whorl.service.errors import Json
-from whorl.service.routes.asked import Ignoring
+from whorl.service.routes.asked import Ignoring, QueryText
 from whorl.settings.settings import MAX_ROWS
 from whorl.similar.question import SimilarWord
 from whorl.store import Store
@@ -19,7 +19,7 @@ from whorl.wire.page import explanation_values, measured_page_values
 class QueryRequest(Ignoring):
     """A query, and what its FINGERPRINTs mean."""
 
-    query: str
+    query: QueryText
     #: A text that need not be in the store; the query calls it `FINGERPRINT:source`.
     source: str | None = None
     plan: Literal["stock", "calibrated"] = "stock"
@@ -46,7 +46,7 @@ class QueryRequest(Ignoring):
 class QueryParameters(QueryRequest):
     """The same in an address."""
 
-    query: str = Field(alias="q")
+    query: QueryText = Field(alias="q")
 
 
 def search_routes(store: Store) -> APIRouter:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from whorl.service.errors import Json
-from whorl.service.routes.asked import Ignoring, OneText
+from whorl.service.routes.asked import Ignoring, OneText, QueryText
 from whorl.similar.question import SimilarWord
 from whorl.store import SOURCE, Store
 from whorl.wire.similar import similar_values
@@ -20,7 +20,7 @@ class SimilarRequest(OneText, Ignoring):
     metric: SimilarWord = "jaccard"
     threshold: float = Field(20, gt=0, le=100)
     recall: float = Field(95, gt=0, le=100)
-    filter: str | None = None
+    filter: QueryText | None = None
     exact: bool = False
     start: int = Field(0, ge=0, le=1_000_000)
     rows: int = Field(10, ge=0, le=10_000)

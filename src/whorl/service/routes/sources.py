@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from whorl.service.errors import Json
-from whorl.service.routes.asked import Ignoring, OneText
+from whorl.service.routes.asked import Ignoring, OneText, QueryText
 from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS
 from whorl.store import SOURCE, Store
@@ -18,6 +18,9 @@ from whorl.wire.sources import sources_values
 
 #: Documents that one request may have read.
 _MOST_READ = 1_000
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"schema": {"type": "object"}}, "text/html": {"schema": {"type": "string"}}}}
+}
 
 
 class SourcesRequest(OneText, Ignoring):
@@ -25,7 +28,7 @@ class SourcesRequest(OneText, Ignoring):
 
     min_words: int = Field(MIN_WORDS, ge=1, le=1_000_000)
     #: A query: the documents that it matches are no sources.
-    except_for: str | None = Field(None, alias="except")
+    except_for: QueryText | None = Field(None, alias="except")
     #: Parts of the text that the sources need not account for.
     without: set[Exclusion] = Field(default_factory=set)
     recall: float = Field(95, gt=0, le=100)
@@ -46,7 +49,7 @@ def sources_routes(store: Store) -> APIRouter:
     """
     router = APIRouter(tags=["whorl"], default_response_class=Json)
 
-    @router.post("/api/sources", response_model=None)
+    @router.post("/api/sources", response_model=None, responses=_ANSWERS)
     def sources(asked: SourcesRequest) -> dict[str, Any] | Response:
         """The documents that account for a text: the fewest that cover the most of it, each with its passages.
 

@@ -7,16 +7,16 @@ import binascii
 from pathlib import PurePath
 
 from fastapi import APIRouter, HTTPException
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from whorl.context import seconds_left
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.extraction.reader import Limits, Reader
+from whorl.ingest.extraction.reader import Reader
 from whorl.ingest.files import file_text
 from whorl.service.errors import Json
 
 #: Processes that read files, each with as much memory as one may have; further files wait.
-_READERS = 2
+FILE_READERS = 2
 
 
 class FileRequest(BaseModel):
@@ -24,17 +24,16 @@ class FileRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str
-    content: str
+    name: str = Field(examples=["note.txt"])
+    content: str = Field(json_schema_extra={"format": "byte"}, examples=["c29tZSB3b3Jkcw=="])
 
 
-def text_routes(limits: Limits) -> APIRouter:
+def text_routes(reader: Reader) -> APIRouter:
     """Return the route.
 
     Args:
-        limits: What reading a file may take.
+        reader: Reads the files, as long as the service runs.
     """
-    reader = Reader(limits, _READERS)
     router = APIRouter(tags=["whorl"], default_response_class=Json)
 
     @router.post("/api/text", summary="Read a file")

@@ -1,0 +1,114 @@
+"""The OpenAPI description of the service: its routes, and what every one of them may answer besides.
+
+FastAPI describes what routes take and give. What stands before all routes (who may ask, how large a body is, whether
+there is room) is described here, as are failures, whose shapes are the same everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from whorl.service.credentials import Credentials
+from whorl.service.paths import TICKETS, is_of_the_store, speaks_as_alfresco
+
+_Json: TypeAlias = dict[str, Any]
+#: What a failure means, by its status.
+_MEANINGS = {
+    400: "A part of the request is wrong; the answer names it",
+    401: "The service asks who this is, and no key, password or ticket says so",
+    403: "Not allowed: the service changes nothing, is called by another name, or a page of another site asks",
+    404: "There is no such document, job or ticket",
+    408: "The body did not come in time",
+    409: "The store lacks what this needs, or a job is not done",
+    413: "The body is too large",
+    415: "The body is of another type",
+    429: "This client sends too many requests at once",
+    502: "The engine behind the store answers with an error",
+    503: "There is no room or no time at the moment; Retry-After says when to ask again",
+}
+_OF_THE_STORE, _OF_A_BODY = (401, 403, 404, 409, 429, 502, 503), (408, 413, 415)
+_TEXT: _Json = {"type": "string"}
+_ERRORS: _Json = {
+    "Failure": {
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["statusCode", "message"],
+                "properties": {
+                    "statusCode": {"type": "integer"},
+                    "message": {**_TEXT, "description": "What is wrong, for people"},
+                    "span": {
+                        "type": "object",
+                        "description": "Where in the query, in characters",
+                        "properties": {"start": {"type": "integer"}, "end": {"type": "integer"}},
+                    },
+                    "hint": {**_TEXT, "description": "What would work"},
+                    "so_far": {"type": "object", "description": "What was stored before a bulk upload broke off"},
+                },
+            }
+        },
+        "examples": [{"error": {"statusCode": 400, "message": "the store has no field 'titel'"}}],
+    },
+    "AlfrescoFailure": {
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["errorKey", "statusCode", "briefSummary", "stackTrace", "descriptionURL", "logId"],
+                "properties": {
+                    "statusCode": {"type": "integer"},
+                    **dict.fromkeys(("errorKey", "briefSummary", "stackTrace", "descriptionURL", "logId"), _TEXT),
+                },
+            }
+        },
+    },
+}
+#: How a request says who sends it; any one of them does.
+_SECURITY: _Json = {
+    "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
+    "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
+}
+
+
+def describe(app: FastAPI, credentials: Credentials) -> _Json:
+    """Return the description of an application's routes.
+
+    Args:
+        app: The application.
+        credentials: What it asks for.
+    """
+    told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    for path, methods in told["paths"].items():
+        for method, about in methods.items():
+            _describe_failures(path, about)
+            if not credentials.is_open and is_of_the_store(path) and (method, path) != ("post", TICKETS):
+                about["security"] = [{name: []} for name in _SECURITY]
+    components = told.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    schemas |= _ERRORS
+    if not credentials.is_open:
+        components["securitySchemes"] = _SECURITY
+    return told
+
+
+def _describe_failures(path: str, about: _Json) -> None:
+    """Say with which failures a route may answer; what cannot be read gets 400 here, not FastAPI's 422."""
+    statuses = {400} if about["responses"].pop("422", None) else set()
+    if is_of_the_store(path):
+        statuses |= {*_OF_THE_STORE}
+    if "requestBody" in about:
+        statuses |= {400, *_OF_A_BODY}
+    if path == "/readyz":
+        statuses |= {409, 503}
+    name = "AlfrescoFailure" if speaks_as_alfresco(path) else "Failure"
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+    for status in sorted({403, *statuses}):
+        about["responses"].setdefault(str(status), {"description": _MEANINGS[status], "content": content})

@@ -1,0 +1,29 @@
+"""HEAD wherever GET is answered."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+
+@pytest.mark.parametrize("path", ["/", "/page/main.js", "/healthz", "/readyz", "/openapi.json", "/api/search?q=lease",
+                                  "/api/documents/lease", "/api/documents/gone", "/nothing"])  # fmt: skip
+def test_the_same_without_a_body(embedded_service: TestClient, path: str) -> None:
+    """
+    Status and headers are those of a GET, the length of its body included; nothing of the body comes.
+    """
+    head, get = embedded_service.head(path), embedded_service.get(path)
+    assert head.content == b""
+    varying = {"x-request-id"}
+    assert head.status_code == get.status_code
+    assert {name: value for name, value in head.headers.items() if name not in varying} == {
+        name: value for name, value in get.headers.items() if name not in varying
+    }
+
+
+def test_nowhere_else(embedded_service: TestClient) -> None:
+    """
+    A route that takes no GET takes no HEAD.
+    """
+    answer = embedded_service.head("/api/similar")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")

@@ -1,0 +1,50 @@
+"""What no route answers."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from whorl.service.paths import SEARCH, TICKETS
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/api/search", "GET, HEAD, POST"),
+        ("DELETE", "/api/documents", "GET, HEAD, POST"),
+        ("POST", "/api/documents/lease", "DELETE, GET, HEAD"),
+        ("GET", SEARCH, "POST"),
+        ("PATCH", f"{TICKETS}/-me-", "DELETE, GET, HEAD"),
+        ("POST", "/healthz", "GET, HEAD"),
+        ("TRACE", "/", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_is_not_taken(embedded_service: TestClient, method: str, path: str, allowed: str) -> None:
+    """
+    405 names those of all routes at this path, before anything is said of a body.
+    """
+    answer = embedded_service.request(method, path, content=b"x")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
+    assert method in answer.text
+
+
+def test_no_route(embedded_service: TestClient) -> None:
+    """
+    404, whatever the body is.
+    """
+    assert embedded_service.post("/api/nothing", content=b"x").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/api/search?q=lease", "/api/search?q=(", "/nothing", "/", "/page/main.js"]
+)
+def test_every_answer_is_what_it_says(embedded_service: TestClient, path: str) -> None:
+    """
+    No browser guesses its type, shows it in a page of others, or keeps it unasked.
+    """
+    headers = embedded_service.get(path).headers
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cache-Control"] in ("no-store", "no-cache")
