@@ -40,10 +40,9 @@ compare         two texts compared exactly
 parse, unparse  the query language, text to tree and back
 simhash         a text as one 64-bit code of which near-duplicates differ in few bits; simhashes of many texts
 
-Errors: WhorlError is the base of all. QueryError (QuerySyntaxError, UnsupportedQueryError, FieldError, UnknownFieldError)
-has a Span;
-ParameterError (UnknownDocumentError), DocumentError, StoreError, StoppedError, SchemeMismatchError, and EngineError
-(EngineUnavailableError, EngineResponseError, SchemaError, NoSketchesError).
+Errors: WhorlError is the base of all. QueryError (QuerySyntaxError, UnsupportedQueryError, FieldError with
+UnknownFieldError) has a Span; ParameterError (UnknownDocumentError), DocumentError, StoreError, StoppedError,
+SchemeMismatchError, and EngineError (EngineUnavailableError, EngineResponseError, SchemaError, NoSketchesError).
 """
 
 from importlib import import_module
