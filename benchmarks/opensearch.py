@@ -9,7 +9,7 @@ one more index has them as the servers' documentation shows it, with shingles of
 sources counts. The ways:
 
     similar              verified, recall 95 %, by the id of the source; on OpenSearch, Solr, and embedded
-    by sketches alone    the same without the texts of hits that sketches leave open
+    not verified         the same, but the candidates are not judged: what is left is to plan, to ask, to read sketches
     FINGERPRINT          at least so many of 512 tokens, by the id of the source; on the three as well
     bare                 the requests that whorl makes for these, sent again by `requests`, the answers read
     bare and decoded     the same, and JSON made of every answer
@@ -133,11 +133,11 @@ def whorl_ways(store: Store) -> dict[str, Way]:
     def fingerprint(name: str, least: int) -> list[str]:
         return [hit.id for hit in store.search(f'FINGERPRINT:"{name}"_{least}', rows=ROWS).hits]
 
-    def by_sketches(name: str, least: int) -> list[str]:
-        with patch.object(SketchSearch, "settled", lambda _, kept: kept):
+    def not_verified(name: str, least: int) -> list[str]:
+        with patch.object(SketchSearch, "_judged", lambda *_: []):
             return similar(name, least)
 
-    return {"similar": similar, "by sketches alone": by_sketches, "FINGERPRINT": fingerprint}
+    return {"similar": similar, "not verified": not_verified, "FINGERPRINT": fingerprint}
 
 
 def bare_ways(way: Way, url: str) -> dict[str, Way]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from whorl import Document, open_store
 from whorl.engine.finding import Level
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.fields import SourceNames, index_body
+from whorl.engine.opensearch.fields import Json, SourceNames, index_body
 from whorl.engine.opensearch.setup import initialise
+from whorl.errors import EngineResponseError
 
 TEXT = "one two three four five six seven"
 #: As people write it: shingles of five words, and MinHash with an option that is looked at or not.
@@ -121,7 +124,7 @@ def test_a_cluster_s_own_min_hash(other_url: str) -> None:
 
 def test_what_a_cluster_tells_of_itself(url: str) -> None:
     """
-    A version that was never tried, a smaller limit, a shard on no node, scripts that are not allowed.
+    A version that was never tried, a smaller limit, a shard on no node.
     """
 
     class Told(IndexClient):
@@ -140,4 +143,26 @@ def test_what_a_cluster_tells_of_itself(url: str) -> None:
     assert "not with Elasticsearch 9.1.0" in told["untried-version"]
     assert "512 clauses" in told["clause-limit"]
     assert "2 shards" in told["red"]
+    client.close()
+
+
+def test_a_cluster_without_scripts(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Hits of it cannot be sorted by fields: that is a warning with the setting, and the rest can be used.
+    """
+    client, search = IndexClient(url), IndexClient.search
+    reason = "cannot execute [inline] scripts"
+
+    def refused(self: IndexClient, body: Json) -> Json:
+        if any("_script" in key for key in body.get("sort", ())):
+            raise EngineResponseError(f"{self.url} answers 400: {reason}", status=400, detail=reason)
+        return search(self, body)
+
+    monkeypatch.setattr(IndexClient, "search", refused)
+    found = {finding.code: finding for finding in check(client, SourceNames())}
+    assert {code: each.level for code, each in found.items() if each.level is not Level.OK} == {
+        "no-scripts": Level.WARNING, "version": Level.NOTE,
+    }  # fmt: skip
+    assert found["no-scripts"].message.endswith(reason)
+    assert "script.allowed_types" in found["no-scripts"].remedy
     client.close()
