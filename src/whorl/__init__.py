@@ -14,10 +14,11 @@ What goes in and comes out:
 
 Document        a text under an id, with a name and properties; Stored, what is stored of it; Indexed, how many were
 Hit, Page       what a search gives back, sorted by Order, which knows the Kind of a field's values
-Found, Similar  what a search for similar documents gives back; SketchPlan, Branch and MinHashPlan, how it searched
+Found, Similar  what a search for similar documents gives back, found as SimilarOptions say; SketchPlan, Branch,
+                RestPlan and MinHashPlan, how it searched
 Attribution     the documents that account for a text, each a TextSource, found with a Promise as
-                SourcesOptions say
-Measured        what a hit shares with a query's source
+                SourcesOptions say; CommonOptions, what text is common
+Measured        what a hit shares with a query's source; Snippet, where the query's words stand in it
 Comparison      two texts compared exactly, with each Passage that both have, the Size of both, and
                 the Rest without what is Common
 Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
@@ -49,6 +50,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from whorl.boilerplate import CommonOptions
     from whorl.duplicates.common import ask_common
     from whorl.duplicates.gathering import duplicates_among, duplicates_in
     from whorl.duplicates.keep import Keep
@@ -99,6 +101,9 @@ if TYPE_CHECKING:
     from whorl.similar.measured import Measured
     from whorl.similar.minhash_plan import MinHashPlan
     from whorl.similar.plan import Branch, SketchPlan
+    from whorl.similar.question import SimilarOptions
+    from whorl.similar.rest_plan import RestPlan
+    from whorl.snippets import Snippet
     from whorl.sources.question import SourcesOptions
     from whorl.sources.result import Attribution, Common, Promise, TextSource
     from whorl.store import Store
@@ -110,6 +115,7 @@ __all__ = [
     "Branch",
     "Cluster",
     "Common",
+    "CommonOptions",
     "Comparison",
     "Conventions",
     "Document",
@@ -150,6 +156,7 @@ __all__ = [
     "RepeatSearch",
     "Repeats",
     "Rest",
+    "RestPlan",
     "SchemaError",
     "Scheme",
     "SchemeMismatchError",
@@ -157,10 +164,12 @@ __all__ = [
     "Shares",
     "Signature",
     "Similar",
+    "SimilarOptions",
     "Size",
     "Sketch",
     "SketchPlan",
     "SketchScheme",
+    "Snippet",
     "SourcesOptions",
     "Span",
     "Spelling",
@@ -190,6 +199,7 @@ __all__ = [
 ]
 
 _NAMES = {
+    "boilerplate": "CommonOptions",
     "duplicates.gathering": "duplicates_among duplicates_in",
     "duplicates.keep": "Keep",
     "duplicates.marking": "Marked write_ids",
@@ -219,6 +229,9 @@ _NAMES = {
     "similar.measured": "Measured",
     "similar.minhash_plan": "MinHashPlan",
     "similar.plan": "Branch SketchPlan",
+    "similar.question": "SimilarOptions",
+    "similar.rest_plan": "RestPlan",
+    "snippets": "Snippet",
     "sources.question": "SourcesOptions",
     "sources.result": "Attribution Common Promise TextSource",
     "opening": "open_store",

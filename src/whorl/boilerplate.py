@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.hashing import join
-from whorl.fingerprint.passages import CommonWords, TextWords, compare_words, words_of
+from whorl.fingerprint.passages import CommonWords, Comparison, TextWords, compare_words, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.winnow import PassageScheme, kept_places
 
@@ -30,6 +31,21 @@ LEAST_DOCUMENTS = 10
 #: Words of the shortest passage of a boilerplate text that counts: shorter ones are anybody's.
 _LEAST_WORDS = 8
 _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
+
+
+class CommonOptions(TypedDict, total=False):
+    """What text is common.
+
+    Args:
+        common_above: What stands in more documents of the store is: a number of documents ("50"), or a share of all
+            ("1%", of which at least `LEAST_DOCUMENTS` are taken). None, or not given, where nothing is by that.
+        boilerplate: Texts of which it is what they have in common with others.
+        ignore_common: Whether it counts for nothing.
+    """
+
+    common_above: str | None
+    boilerplate: Sequence[str]
+    ignore_common: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +90,6 @@ class Commons:
     texts: tuple[TextWords, ...] = ()
     frequencies: Frequencies | None = None
 
-    def of(self, of_a: TextWords, of_b: TextWords) -> CommonWords:
-        """Return what is common in two texts."""
-        return CommonWords(self.words(of_a), self.words(of_b), self.edge)
-
     @property
     def edge(self) -> int:
         """By how many words at either end a common run may be longer than `words` tells."""
@@ -99,6 +111,30 @@ class Commons:
         return is_common
 
 
+class Comparer:
+    """Compares one text, as A, with others, also without what is common where somebody has said what that is.
+
+    Args:
+        text: Its words.
+        scheme: What words and shingles are.
+        commons: Tells what is common; None where nobody has said that.
+
+    Attributes:
+        is_common: Which of its words are; bool array of shape (words,).
+    """
+
+    def __init__(self, text: TextWords, scheme: Scheme, commons: Commons | None) -> None:
+        self._text, self._scheme, self._commons = text, scheme, commons
+        self.is_common = np.zeros(len(text.words), np.bool_) if commons is None else commons.words(text)
+
+    def compare(self, other: str) -> Comparison:
+        """Return how another text, as B, compares with it."""
+        words, common = words_of(other, self._scheme), None
+        if self._commons is not None:
+            common = CommonWords(self.is_common, self._commons.words(words), self._commons.edge)
+        return compare_words(self._text, words, self._scheme, common)
+
+
 def _mark_runs(
     marked: npt.NDArray[np.bool_], places: npt.NDArray[np.int64], is_frequent: npt.NDArray[np.bool_], width: int
 ) -> None:
@@ -113,27 +149,26 @@ def _mark_runs(
 
 
 def commons(
-    engine: Engine, above: str | None, texts: Sequence[str] = (), *, is_ignored: bool = False
+    engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> Commons | None:
     """Return what tells the common words of texts; None where neither a line nor boilerplate is named.
 
     Args:
         engine: The collection.
-        above: What stands in more documents is common: a number of documents ("50"), or a share of all ("1%", of which
-            at least `LEAST_DOCUMENTS` are taken); None where only `texts` count.
-        texts: Boilerplate.
-        is_ignored: Whether what is common is to count for nothing.
+        common_above: As in `CommonOptions`.
+        boilerplate: Likewise.
+        ignore_common: Likewise.
 
     Raises:
-        ParameterError: It is neither, or the store keeps no passages; or what is common is ignored, and nothing says
-            what that is.
+        ParameterError: The line is no number and no share, or the store keeps no passages; or what is common is
+            ignored, and nothing says what that is.
     """
-    if is_ignored and above is None and not texts:
+    if ignore_common and common_above is None and not boilerplate:
         raise ParameterError("ignore_common leaves out what is common; say what is, by common_above or boilerplate")
-    named = named_commons(texts, engine.scheme)
-    if above is None:
-        return named if texts else None
-    limit = common_limit(above, engine.count())
+    named = named_commons(boilerplate, engine.scheme)
+    if common_above is None:
+        return named if boilerplate else None
+    limit = common_limit(common_above, engine.count())
     if engine.passage_scheme is None:
         raise ParameterError(
             "what is common in the collection is told by passages, and this store keeps none of all its documents: "
@@ -151,7 +186,7 @@ def common_limit(above: str, documents: int) -> int:
     """Return the number of documents that what is common stands in more of.
 
     Args:
-        above: As in `commons`.
+        above: As `common_above` in `CommonOptions`.
         documents: How many there are in all.
 
     Raises:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TypeAlias, TypedDict
+from typing import TypeAlias
 
 from whorl.arrays import batches
-from whorl.boilerplate import Commons
+from whorl.boilerplate import CommonOptions, Commons
 from whorl.collapse import collapsed_page
 from whorl.context import require_time, trace
 from whorl.engine.facets import Counted, Facet
@@ -61,7 +61,7 @@ _TEXTS_AT_ONCE = 25
 Filter: TypeAlias = str | Sequence[str]
 
 
-class Reading(TypedDict, total=False):
+class Reading(CommonOptions, total=False):
     """How a query is read, as the arguments of `Store.prepare` say it."""
 
     source: str | Mapping[str, str] | None
@@ -69,9 +69,6 @@ class Reading(TypedDict, total=False):
     metric: Metric | str
     conventions: Conventions
     filters: Iterable[Filter]
-    common_above: str | None
-    boilerplate: Sequence[str]
-    ignore_common: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self, Unpack
 
-from whorl.boilerplate import commons
+from whorl.boilerplate import CommonOptions, Comparer, commons
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.passages import Comparison, compare_words, words_of
+from whorl.fingerprint.passages import Comparison, words_of
 from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
 from whorl.ingest.indexing import DEFAULT_BATCH, index_documents
 from whorl.model import Document, Indexed, Order, Page, Stored
@@ -66,8 +66,7 @@ class Store:
 
         Args:
             documents: Any number, read as they are needed.
-            batch: Documents stored at once, at least 1, fewer where they are long; each batch is safe before the next
-                is read.
+            batch: Documents stored at once, at least 1, fewer of long ones; each batch is safe before the next is read.
             again: Whether to store unchanged ones, too.
             progress: Called after every batch with what is safe by then.
             on_refused: Called with a document that the engine cannot store, and why; without it such a document ends
@@ -88,9 +87,7 @@ class Store:
         metric: Metric | str = Metric.JACCARD,
         conventions: Conventions = Conventions(),  # noqa: B008 - frozen
         filters: Iterable[Filter] = (),
-        common_above: str | None = None,
-        boilerplate: Sequence[str] = (),
-        ignore_common: bool = False,
+        **common: Unpack[CommonOptions],
     ) -> PreparedQuery:
         """Read a query once, to search with it, to count, to measure what hits share with its source, or to explain it.
 
@@ -103,9 +100,7 @@ class Store:
             metric: What the overlap of a calibrated FINGERPRINT is a share of, as in `similar`.
             conventions: What the query and the filters leave unsaid.
             filters: Queries that choose and score nothing, or one; of several in one, any is to match.
-            common_above: As in `sources`, where what is common is ignored.
-            boilerplate: Likewise.
-            ignore_common: Whether a calibrated FINGERPRINT finds what shares enough of what is not common.
+            common: What is common and, in a calibrated FINGERPRINT, may be ignored.
 
         Raises:
             QueryError: The query cannot be run; the message shows the place.
@@ -113,11 +108,11 @@ class Store:
                 the FINGERPRINTs are not calibrated.
         """
         chosen = metric_named(metric, METRICS)
-        if ignore_common and not calibrated:
+        if common.get("ignore_common") and not calibrated:
             raise ParameterError("ignore_common means nothing for tokens and bands; ask for calibrated FINGERPRINTs")
-        common = commons(self.engine, common_above, boilerplate, is_ignored=True) if ignore_common else None
-        sources = Sources(self.engine, _given(source))
-        return PreparedQuery(self._reader(conventions), sources, query, filters, chosen if calibrated else None, common)
+        left_out = commons(self.engine, **common) if common.get("ignore_common") else None
+        reader, sources = self._reader(conventions), Sources(self.engine, _given(source))
+        return PreparedQuery(reader, sources, query, filters, chosen if calibrated else None, left_out)
 
     def search(
         self,
@@ -161,9 +156,7 @@ class Store:
         threshold: Percent = DEFAULT_THRESHOLD * 100,
         recall: Percent = DEFAULT_RECALL * 100,
         only: str | None = None,
-        common_above: str | None = None,
-        boilerplate: Sequence[str] = (),
-        ignore_common: bool = False,
+        **common: Unpack[CommonOptions],
     ) -> PreparedSimilar:
         """Make a calibrated search ready once, to search with it or to explain it.
 
@@ -175,10 +168,8 @@ class Store:
             threshold: In percent, above 0, at most 100; up to 1 a fraction, as in FINGERPRINT.
             recall: How many of a hundred documents just at the threshold are to be found; as a threshold is given.
             only: A query in the query language: others than these are no hits.
-            common_above: As in `sources`: what hits share without common text is told as well, and what is told of the
-                hits of a page takes their texts.
-            boilerplate: Likewise.
-            ignore_common: Whether threshold, order and number of hits count what is not common alone.
+            common: What is common: what hits share without it is told as well, from their texts. Where it is ignored,
+                that alone counts for threshold, order and number of hits.
 
         Raises:
             UnknownDocumentError: The store has no such document.
@@ -188,8 +179,8 @@ class Store:
         """
         question = ask(metric, threshold, recall)
         sources = Sources(self.engine, {} if source is None else {reference: source})
-        common = commons(self.engine, common_above, boilerplate, is_ignored=ignore_common)
-        return PreparedSimilar(self._reader(), sources, reference, question, only, common, ignore_common=ignore_common)
+        told, is_ignored = commons(self.engine, **common), common.get("ignore_common", False)
+        return PreparedSimilar(self._reader(), sources, reference, question, only, told, ignore_common=is_ignored)
 
     def similar(
         self,
@@ -202,13 +193,7 @@ class Store:
     ) -> Similar:
         """Return one page of the documents that share content with a source: found as asked, verified and measured.
 
-        Args:
-            reference: As in `prepare_similar`.
-            exact: Whether the texts of the hits on the page are compared whole; else their numbers are estimates from
-                sketches, with intervals.
-            start: Hits to leave out before the page, 0 to 1,000,000.
-            rows: Hits on the page, 0 to 10,000.
-            options: The other arguments of `prepare_similar`.
+        Args are those of `prepare_similar`, and of the `search` of what it returns.
         """
         return self.prepare_similar(reference, **options).search(start=start, rows=rows, exact=exact)
 
@@ -225,8 +210,7 @@ class Store:
         Candidates are found with a recall that the answer states; everything else is exact, counted on whole texts.
 
         Args:
-            reference: A document of the store, which is not among its own sources. Or the name of the text given
-                beside.
+            reference: A document of the store, which is no source of its own. Or the name of the text given beside.
             source: A text that need not be in the store.
             except_for: A query in the query language: the documents that it matches are no sources.
             options: How they are looked for.
@@ -280,17 +264,16 @@ class Store:
             a: A reference to a document, or the name of a text given beside.
             b: Likewise.
             source: A text that need not be in the store, called `source`, or several by name, as in `search`.
-            common_above: As in `sources`: where anything is common, the shares of the rest are told as well.
+            common_above: As in `CommonOptions`: where anything is common, the shares of the rest are told as well.
             boilerplate: Likewise.
 
         Raises:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: It has one, without a text.
         """
-        texts = Sources(self.engine, _given(source)).whole_texts([a, b])
-        scheme, tells_common = self.engine.scheme, commons(self.engine, common_above, boilerplate)
-        of_a, of_b = words_of(texts[a], scheme), words_of(texts[b], scheme)
-        return compare_words(of_a, of_b, scheme, None if tells_common is None else tells_common.of(of_a, of_b))
+        texts, scheme = Sources(self.engine, _given(source)).whole_texts([a, b]), self.engine.scheme
+        told = commons(self.engine, common_above, boilerplate)
+        return Comparer(words_of(texts[a], scheme), scheme, told).compare(texts[b])
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return what is stored of documents beside their texts, by id, of those that there are."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import click
 
-from whorl.boilerplate import commons, named_commons
+from whorl.boilerplate import Comparer, commons, named_commons
 from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, STORE
 from whorl.cli.render.comparison import read, read_file, summary_lines
 from whorl.cli.render.console import console
 from whorl.errors import SchemeMismatchError
-from whorl.fingerprint.passages import Comparison, compare_words, words_of
+from whorl.fingerprint.passages import Comparison, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.opening import open_store
 from whorl.wire.comparison import comparison_values, warnings
@@ -66,15 +66,14 @@ def compare(
 def _compared(
     a: str, b: str, scheme: Scheme, store: str | None, common_above: str | None, boilerplate: Sequence[str]
 ) -> Comparison:
-    of_a, of_b = words_of(a, scheme), words_of(b, scheme)
+    of_a = words_of(a, scheme)
     if common_above is None:
         # Boilerplate in files needs no store.
-        named = named_commons(boilerplate, scheme)
-        return compare_words(of_a, of_b, scheme, named.of(of_a, of_b) if boilerplate else None)
+        named = named_commons(boilerplate, scheme) if boilerplate else None
+        return Comparer(of_a, scheme, named).compare(b)
     with open_store(store, create=False) as opened:
         if opened.engine.scheme != scheme:
             raise SchemeMismatchError(
                 f"what is common is known under the store's scheme, {opened.engine.scheme.name}; leave --scheme out"
             )
-        tells_common = commons(opened.engine, common_above, boilerplate)
-        return compare_words(of_a, of_b, scheme, None if tells_common is None else tells_common.of(of_a, of_b))
+        return Comparer(of_a, scheme, commons(opened.engine, common_above, boilerplate)).compare(b)

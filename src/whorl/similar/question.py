@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias, TypedDict
+from typing import Literal, TypeAlias
 
+from whorl.boilerplate import CommonOptions
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named
 
 #: The metrics that a search for one source can have.
@@ -37,7 +37,7 @@ class Question:
         metric_named(self.metric, METRICS)
 
 
-class SimilarOptions(TypedDict, total=False):
+class SimilarOptions(CommonOptions, total=False):
     """What documents that share content with a source are looked for, as the arguments of `Store.prepare_similar`."""
 
     source: str | None
@@ -45,9 +45,6 @@ class SimilarOptions(TypedDict, total=False):
     threshold: Percent
     recall: Percent
     only: str | None
-    common_above: str | None
-    boilerplate: Sequence[str]
-    ignore_common: bool
 
 
 def ask(metric: Metric | str, threshold: Percent, recall: Percent) -> Question:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from whorl.boilerplate import Commons
+from whorl.arrays import batches
+from whorl.boilerplate import Commons, Comparer
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.passages import CommonWords, Comparison, Rest, compare_words, words_of
+from whorl.fingerprint.passages import Comparison, Rest, words_of
 from whorl.similar.sources import Source, text_of
 
 #: Texts fetched in one request; and no more are read once they have so many characters together.
@@ -63,15 +64,11 @@ def comparisons(
         commons: Tells what is common; None where nobody has said what that is.
     """
     scheme, characters = engine.scheme, 0
-    of_text = words_of(text, scheme)
-    is_common = None if commons is None else commons.words(of_text)
-    for at in range(0, len(ids), _TEXTS_AT_ONCE):
+    comparer = Comparer(words_of(text, scheme), scheme, commons)
+    for some in batches(ids, _TEXTS_AT_ONCE):
         if characters >= MOST_CHARACTERS:
             break
-        for document_id, other in engine.texts(ids[at : at + _TEXTS_AT_ONCE]).items():
+        for document_id, other in engine.texts(some).items():
             require_time()
             characters += len(other)
-            of_other, common = words_of(other, scheme), None
-            if commons is not None and is_common is not None:
-                common = CommonWords(is_common, commons.words(of_other), commons.edge)
-            yield document_id, compare_words(of_text, of_other, scheme, common)
+            yield document_id, comparer.compare(other)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TypedDict
 
-from whorl.boilerplate import commons
+from whorl.boilerplate import CommonOptions, commons
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.statistics.metric import Percent, fraction_of
 from whorl.planning.build import BoundPlan
@@ -16,7 +15,7 @@ from whorl.sources.result import Attribution
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS, find_sources
 
 
-class SourcesOptions(TypedDict, total=False):
+class SourcesOptions(CommonOptions, total=False):
     """How the sources of a text are looked for.
 
     Args:
@@ -26,10 +25,6 @@ class SourcesOptions(TypedDict, total=False):
             a shingle.
         most_read: Documents whose texts are compared at most, 1 to 10,000, 300 where it is not given; together they
             have some 20 million characters at most.
-        common_above: What stands in more documents of the store is common: "50", or "1%" of all; None where nothing is
-            by that.
-        boilerplate: Texts that are common.
-        ignore_common: Whether the sources are to account for what is not common alone.
         without: Parts of the text that they need not account for: "quotations", "references".
         progress: Called now and then with what is done, how much of it, and of how much.
     """
@@ -37,9 +32,6 @@ class SourcesOptions(TypedDict, total=False):
     recall: Percent
     min_words: int
     most_read: int
-    common_above: str | None
-    boilerplate: Sequence[str]
-    ignore_common: bool
     without: Collection[Exclusion | str]
     progress: Callable[[str, int, int], None] | None
 
@@ -61,7 +53,7 @@ def sources_of(
     """
     ignore_common = options.get("ignore_common", False)
     named = options.get("boilerplate", ())
-    tells_common = commons(engine, options.get("common_above"), named, is_ignored=ignore_common)
+    tells_common = commons(engine, options.get("common_above"), named, ignore_common=ignore_common)
     found = find_sources(
         engine,
         text,

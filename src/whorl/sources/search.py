@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks
-from whorl.boilerplate import Commons
+from whorl.boilerplate import Commons, Comparer
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
-from whorl.fingerprint.passages import CommonWords, Comparison, Passage, TextWords, compare_words, words_of
+from whorl.fingerprint.passages import Comparison, Passage, TextWords, words_of
 from whorl.planning.build import BoundNode
 from whorl.sources.candidates import Candidate, find_candidates
 from whorl.sources.cover import Numbers, covered_once, greedy_cover, joined, words_in
@@ -116,10 +116,10 @@ def find_sources(
     candidates = find_candidates(
         engine, text, of_text, recall, min_words=min_words, left_out=left_out, own_id=own_id, progress=tell
     )
-    is_common = np.zeros(len(of_text.words), np.bool_) if commons is None else commons.words(of_text)
-    reader = _Reader(engine, of_text, min_words, tell, commons, is_common)
+    comparer = Comparer(of_text, engine.scheme, commons)
+    reader = _Reader(engine, of_text, min_words, tell, comparer)
     read = list(reader.read(candidates.found, most_read))
-    is_common = is_common.copy()
+    is_common = comparer.is_common.copy()
     for each in read:
         if each.comparison.rest is not None:
             is_common |= each.comparison.rest.words_a
@@ -166,11 +166,10 @@ class _Reader:
         of_text: TextWords,
         min_words: int,
         progress: Callable[[str, int, int], None],
-        commons: Commons | None,
-        is_common: npt.NDArray[np.bool_],
+        comparer: Comparer,
     ) -> None:
         self._engine, self._of_text, self._min_words, self._progress = engine, of_text, min_words, progress
-        self._commons, self._is_common = commons, is_common
+        self._comparer = comparer
         self.compared = self.without_text = 0
 
     def read(self, candidates: Sequence[Candidate], most: int) -> Iterator[_Read]:
@@ -195,12 +194,7 @@ class _Reader:
 
     def _compared(self, candidate: Candidate, content: str) -> _Read:
         self.compared += 1
-        scheme = self._engine.scheme
-        of_content = words_of(content, scheme)
-        common = None
-        if self._commons is not None:
-            common = CommonWords(self._is_common, self._commons.words(of_content), self._commons.edge)
-        comparison = compare_words(self._of_text, of_content, scheme, common)
+        comparison = self._comparer.compare(content)
         # Words do not overlap, so a passage begins with the word that stands where it does.
         starts = np.searchsorted(self._of_text.spans[:, 0], [each.a[0] for each in comparison.passages])
         words = np.array([each.words for each in comparison.passages], np.int64)
