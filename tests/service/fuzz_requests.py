@@ -27,7 +27,7 @@ import httpx
 from tests.accidents import ODD_VALUES, bytes_changed, value_changed
 from tests.made_files import mail, word
 from tests.query.fuzz_queries import mutated
-from tests.service.contracts import MINUTES, documents
+from tests.service.contracts import MINUTES, NODE, documents
 from whorl import Document, Store, open_store
 from whorl.engine.protocol import Mark
 from whorl.service.app import create_app
@@ -117,6 +117,18 @@ def _in_base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
 
 
+_FACETS = {
+    "query": {"query": "rent OR pages:[1 TO 9]"},
+    "facetFields": {"facets": [{"field": "cm:creator", "label": "by", "mincount": 1, "limit": 5, "sort": "INDEX"}]},
+    "facetIntervals": {
+        "intervals": [{"field": "pages", "label": "p", "sets": [{"label": "few", "start": "0", "end": "2"}]}]
+    },
+    "ranges": [{"field": "pages", "start": "0", "end": "10", "gap": "5", "hardend": True, "label": "r"}],
+    "stats": [{"field": "pages", "label": "s", "mean": True, "max": True}],
+    "pivots": [{"key": "by"}],
+    "highlight": {"prefix": "<b>", "postfix": "</b>", "snippetCount": 2, "fields": [{"field": "cm:content"}]},
+    "spellcheck": {"query": "rnet"},
+}
 _TYPE, _LINES_TYPE = "content-type", ("content-type", "application/x-ndjson")
 #: Requests that are right, of every route; a test holds this to the description of the service.
 RIGHT = (
@@ -147,6 +159,10 @@ RIGHT = (
     Sent("GET", "/healthz"),
     Sent("GET", "/readyz"),
     Sent("POST", f"{_ALFRESCO}/search/versions/1/search", body=_SEARCH),
+    Sent("POST", f"{_ALFRESCO}/search/versions/1/search", body=_FACETS),
+    Sent("GET", f"{_ALFRESCO}/alfresco/versions/1/people/-me-"),
+    Sent("GET", f"{_ALFRESCO}/alfresco/versions/1/nodes/{NODE}", (("include", "path"),)),
+    Sent("GET", "/alfresco/api/discovery"),
     Sent("POST", f"{_ALFRESCO}/authentication/versions/1/tickets", body={"userId": "a", "password": "b"}),
     Sent("GET", f"{_ALFRESCO}/authentication/versions/1/tickets/-me-", (("alf_ticket", "TICKET_1"),)),
     Sent("DELETE", f"{_ALFRESCO}/authentication/versions/1/tickets/-me-"),
