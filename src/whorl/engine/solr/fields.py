@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from whorl.engine.solr.answer import Json
 from whorl.fingerprint.scheme import Scheme
@@ -155,6 +156,7 @@ VECTOR_HANDLER: Json = {
 }
 
 
+@lru_cache
 def stored_name(scheme: Scheme | str, sketch_scheme: SketchScheme) -> str:
     """Return what `whorl_scheme` holds: all that a sketch depends on, `minhash1-icu74-w5-b512+sketch2-…`."""
     return f"{scheme if isinstance(scheme, str) else scheme.name}+{sketch_scheme.name}"

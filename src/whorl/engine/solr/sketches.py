@@ -49,8 +49,8 @@ def read_sketch(document: Json, scheme: Scheme, sketch_scheme: SketchScheme) -> 
     if first_text(document.get(SCHEME)) != stored_name(scheme, sketch_scheme):
         return None
     try:
-        return decode(base64.b64decode(first_text(document.get(SKETCH)), validate=True), sketch_scheme)
-    except (binascii.Error, StoreError, SchemeMismatchError):
+        return decode(binascii.a2b_base64(first_text(document.get(SKETCH)), strict_mode=True), sketch_scheme)
+    except (ValueError, StoreError, SchemeMismatchError):
         return None
 
 
