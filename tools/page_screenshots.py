@@ -1,10 +1,12 @@
 """Take the pictures of the page that the documentation shows: `make screenshots`, with Chromium on the PATH.
 
-The documents are those of examples/, so that what is seen can be done again.
+Each view comes alone, as the page's documentation shows it, and as a sheet of four: on a desk and on a phone, by day
+and at night. The documents are those of examples/, so that what is seen can be done again.
 """
 
 from __future__ import annotations
 
+import base64
 import shutil
 import socket
 import subprocess
@@ -14,8 +16,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlencode
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -77,6 +80,18 @@ def search(page: Page) -> None:
     page.locator("#language summary").click()
 
 
+def words(page: Page) -> None:
+    """Ask which documents have some words."""
+    page.goto(f"{page.url}#search?q=landlord+roof+soup")
+    expect(page.locator("#hits blockquote")).to_have_count(4)
+
+
+def document(page: Page) -> None:
+    """Ask what shares content with the minutes."""
+    page.goto(f"{page.url}#document?{urlencode({'id': MINUTES, 'least': 5})}")
+    expect(page.locator("#document-hits blockquote")).to_have_count(2)
+
+
 def compare(page: Page) -> None:
     """Put the minutes beside the lease, and go to the passage that both have."""
     page.goto(f"{page.url}#compare?a={MINUTES}&b={LEASE}")
@@ -95,15 +110,21 @@ def duplicates(page: Page) -> None:
 PICTURES: dict[str, tuple[Callable[[Page], None], int]] = {
     "page-documents": (documents, 560),
     "page-sources": (sources, 930),
+    "page-document": (document, 700),
     "page-search": (search, 700),
+    "page-words": (words, 700),
     "page-compare": (compare, 880),
     "page-duplicates": (duplicates, 560),
 }
-PHONE = {"width": 390, "height": 844}
+DESK, PHONE = {"width": 1120, "height": 844}, {"width": 390, "height": 844}
+#: Of a sheet, on which pictures are smaller.
+_STYLE = """
+<style>div { display: inline-block; white-space: nowrap; background: #777 } img { zoom: 0.45; margin: 16px }</style>
+"""
 
 
 def main() -> None:
-    """Write the pictures: of a desk by day, one of them at night as well, and of a phone at night."""
+    """Write the pictures: of a desk by day, one of them at night as well, of a phone at night, and the sheets."""
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("there is no Chromium on the PATH: apt-get install chromium")
@@ -117,17 +138,38 @@ def main() -> None:
         for name in ("page-sources", "page-compare"):
             page = browser.new_page(viewport=PHONE, color_scheme="dark")  # type: ignore[arg-type]  # a TypedDict
             _take(page, url, PICTURES[name][0], f"{name}-phone.png")
+        for name, (act, _) in PICTURES.items():
+            _sheet(browser, url, act, f"{name}-sheet.png")
         browser.close()
 
 
+def _sheet(browser: Browser, url: str, act: Callable[[Page], None], name: str) -> None:
+    """Take a view in four ways, and put the pictures beside each other."""
+    pictures = []
+    for scheme in ("light", "dark"):
+        for size in (DESK, PHONE):
+            page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]  # a TypedDict
+            pictures.append(base64.b64encode(_seen(page, url, act)).decode())
+    images = "".join(f'<img src="data:image/png;base64,{each}">' for each in pictures)
+    page = browser.new_page(viewport={"width": 1500, "height": 450})
+    page.set_content(f"{_STYLE}<div>{images}</div>")
+    page.locator("div").screenshot(path=IMAGES / name)
+    page.close()
+
+
 def _take(page: Page, url: str, act: Callable[[Page], None], name: str) -> None:
+    (IMAGES / name).write_bytes(_seen(page, url, act))
+
+
+def _seen(page: Page, url: str, act: Callable[[Page], None]) -> bytes:
     page.goto(url)
     expect(page.locator("#state")).to_be_visible()
     act(page)
     page.wait_for_load_state("networkidle")
     page.evaluate("document.activeElement.blur()")
-    page.screenshot(path=IMAGES / name)
+    seen = page.screenshot()
     page.close()
+    return seen
 
 
 if __name__ == "__main__":
