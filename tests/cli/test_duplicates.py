@@ -669,7 +669,6 @@ def test_what_is_common_is_ignored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--ignore-common", "--state", "seen"], "leave it out"),
         (["--common-above", "many"], "told by a number of documents"),
         (["--ignore-common", "--engine", "spark", "-o", "out"], "--ignore-common is for --engine local"),
     ],

@@ -173,9 +173,58 @@ def test_a_document_too_large_to_keep_whole_stays_whole() -> None:
     assert rest.sketch(20) == sketches.sketch(20)
 
 
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_a_state(tmp_path: Path, is_ignored: bool) -> None:
+    """
+    Documents that come later make other text common: with a state the pairs are those of one run with all of them, read
+    once; and asked without what is common, or with another line, they are those of that question.
+    """
+    question = CommonQuestion("10", is_ignored=is_ignored)
+
+    def pairs(documents: Sequence[Document], common: CommonQuestion | None, folder: Path | None) -> list[object]:
+        with duplicates_among(documents, QUESTION, common=common, folder=folder) as found:
+            return [(each.a.id, each.b.id, each.shares, each.rest) for each in found.pairs()]
+
+    state = tmp_path / "state"
+    for count in (8, 30, len(FORMS)):
+        assert pairs(FORMS[:count], question, state) == pairs(FORMS[:count], question, None)
+    line = CommonQuestion("3", is_ignored=is_ignored)
+    for common in (None, line, question):
+        assert pairs([], common, state) == pairs(FORMS, common, None)
+
+
+def test_a_state_of_a_store(tmp_path: Path) -> None:
+    """
+    Texts of a store are read once, and again where they are others.
+    """
+    question, state = CommonQuestion("10", is_ignored=True), tmp_path / "state"
+    read: list[str] = []
+    with open_store(tmp_path / "store") as store:
+
+        def found() -> set[frozenset[str]]:
+            with duplicates_in(store.engine, QUESTION, common=question, folder=state) as one:
+                return clusters(one)
+
+        texts = store.engine.texts
+        store.engine.texts = lambda ids: read.extend(ids) or texts(ids)  # type: ignore[method-assign, func-returns-value]
+        store.index(FORMS[:20])
+        assert found() == set()
+        assert sorted(read) == sorted(each.id for each in FORMS[:20])
+        read.clear()
+        store.index([*FORMS[20:], Document("own 0", FORMS[40].text)])
+        assert found() == {
+            frozenset(("near", "nearer", "own 0")),
+            frozenset(("same", "equal")),
+            frozenset(("form", "blank")),
+        }
+        assert set(read) == {"own 0", *(each.id for each in FORMS[20:])}
+        store.delete(["own 0", "blank"])
+        assert found() == {frozenset(("near", "nearer")), frozenset(("same", "equal"))}
+
+
 def test_what_is_asked() -> None:
     """
-    Nothing asked is nothing; ignored alone is above 1 %; lines that are none, and a state, are refused.
+    Nothing asked is nothing; ignored alone is above 1 %; lines that are none are refused.
     """
     assert ask_common(None) is None
     assert ask_common(None, ignore_common=True) == CommonQuestion("1%", (), is_ignored=True)
@@ -185,11 +234,6 @@ def test_what_is_asked() -> None:
             ask_common(above)
     with pytest.raises(ParameterError, match="name what is common"):
         CommonQuestion(None)
-    with (
-        pytest.raises(ParameterError, match="no state"),
-        duplicates_among(FORMS, QUESTION, folder=Path("state"), common=CommonQuestion()),
-    ):
-        pass
     with (
         pytest.raises(ParameterError, match="of no part"),
         duplicates_among(FORMS, QUESTION, within="lang", common=CommonQuestion(None, ("a",))),

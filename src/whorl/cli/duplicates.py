@@ -249,8 +249,6 @@ def duplicates(
     question = ask_pairs(metric, threshold, recall)
     boilerplate = tuple(read_file(name).text for name in boilerplate_files)
     common = ask_common(common_above, boilerplate, ignore_common=ignore_common)
-    if common and state is not None:
-        raise ParameterError("what is common changes with every document, so --state keeps nothing of it; leave it out")
     if within and boilerplate:
         raise ParameterError("--boilerplate is of no part of a collection; leave it or --within-column out")
     columns = Columns(text_column or "text", id_column)

@@ -23,6 +23,7 @@ from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.scratch import Gathered, Scratch
 from whorl.duplicates.search import find_pairs, first_of_equals
 from whorl.duplicates.sketching import Sketching, no_date
+from whorl.duplicates.verify import Pairs
 from whorl.duplicates.whole_text import ReadHashes, settled, told_apart
 from whorl.engine.protocol import Engine, Scanned
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
@@ -77,8 +78,8 @@ def duplicates_among(
         date_column: The property that has these dates, where one has.
         keep: What decides which document of a cluster is kept; its column is a property.
         within: A property that has to be the same in documents that are compared; those that lack it are, too.
-        common: What is common in the documents, and is told apart or ignored. Not beside a folder: it changes with
-            every document that comes.
+        common: What is common in the documents, and is told apart or ignored. It changes with every document that
+            comes: of a folder what was read counts then, and all pairs are found anew where it is ignored.
         links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
         workers: Processes that read and make sketches; what is found is the same. With a folder one does it all.
         texts: Gives texts again, of documents that have theirs at hand: what versions add and lose is told in words.
@@ -87,10 +88,9 @@ def duplicates_among(
 
     Raises:
         StoreError: The folder cannot be used.
-        ParameterError: The folder is of something else, or there is a reference beside it, or something common; or
-            boilerplate is named beside parts within which documents are compared.
+        ParameterError: The folder is of something else, or there is a reference beside it; or boilerplate is named
+            beside parts within which documents are compared.
     """
-    _require_no_state(folder, common)
     if within and common and common.boilerplate:
         raise ParameterError("boilerplate is of no part of a collection; compare all documents, or leave it out")
     if folder is not None and reference:
@@ -106,7 +106,7 @@ def duplicates_among(
         archive = _archive(opened, folder, origin, FILES_SCHEME)
         if isinstance(archive, Archive):
             archive.begin_reading()
-            _ask(archive, question, links_suffice=links_suffice)
+            _ask(archive, question, common, links_suffice=links_suffice)
             _keep(archive, documents, sketching, on_repeated, progress)
         else:
             _gather(archive, reference, sketching, workers, on_repeated, progress)
@@ -141,7 +141,8 @@ def duplicates_in(
         names: Maps field names to those in the store, as in a query.
         date_field: The field of the dates of documents, as a query names it; None where dates are of no account.
         keep: What decides which document of a cluster is kept; its column is a field, as a query names it.
-        common: As in `duplicates_among`; all texts of the store are then read.
+        common: As in `duplicates_among`; all texts of the store are then read, with a folder those that it does not
+            know yet.
         links_suffice: As in `duplicates_among`.
         progress: As in `duplicates_among`.
 
@@ -150,7 +151,6 @@ def duplicates_in(
         StoreError: The folder cannot be used.
         ParameterError: The folder is of something else, or the store has no such field.
     """
-    _require_no_state(folder, common)
     scheme = engine.sketch_scheme if common is None else FILES_SCHEME
     if scheme is None and engine.count():
         raise NoSketchesError
@@ -160,16 +160,26 @@ def duplicates_in(
         archive = _archive(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
         without = 0
         for portion in engine.scan(archive.begin_scan()):
-            sketches = {document_id: sketch for document_id, _, sketch in portion.documents}
-            if common is not None:
-                sketches = {**dict.fromkeys(sketches), **_read_whole(engine, portion)}
-            entries = [
-                Entry(document_id, sketch_digest(sketch), sketch, name)
-                for document_id, name, _ in portion.documents
-                if (sketch := sketches[document_id]) is not None
-            ]
-            without += len(portion.documents) - len(entries)
-            same = archive.unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
+            if common is None:
+                entries = [
+                    Entry(document_id, sketch_digest(sketch), sketch, name)
+                    for document_id, name, sketch in portion.documents
+                    if sketch is not None
+                ]
+                same = archive.unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
+                without += len(portion.documents) - len(entries)
+            else:
+                digests = {each: digest.encode() for each, digest in engine.digests(_ids(portion)).items()}
+                same = archive.unchanged(
+                    [(each, digests[each], name, None, None) for each, name, _ in portion.documents if each in digests]
+                )
+                read_now = _read_whole(engine, [each for each in _ids(portion) if each not in same])
+                entries = [
+                    Entry(each, digests.get(each, b""), read_now[each], name)
+                    for each, name, _ in portion.documents
+                    if each in read_now
+                ]
+                without += len(portion.documents) - len(entries) - len(same)
             archive.put([entry for entry in entries if entry.id not in same], portion.mark)
             require_time()
             progress("reading", archive.count())
@@ -227,15 +237,13 @@ def require_few(engine: Engine, where: str) -> int:
     return count
 
 
-def _require_no_state(folder: Path | None, common: CommonQuestion | None) -> None:
-    if folder is not None and common is not None:
-        raise ParameterError("what is common changes with every document, so that no state is kept with it")
+def _ids(portion: Scanned) -> list[str]:
+    return [document_id for document_id, _, _ in portion.documents]
 
 
-def _read_whole(engine: Engine, portion: Scanned) -> dict[str, Sketch]:
+def _read_whole(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
     """Return all hashes of the texts of documents, of those that have one."""
     found: dict[str, Sketch] = {}
-    ids = [document_id for document_id, _, _ in portion.documents]
     for some in batches(ids, _TEXTS_AT_ONCE):
         require_time()
         texts = engine.texts(some)
@@ -361,8 +369,10 @@ def _digest(document: Document, sketching: Sketching) -> bytes:
     return hashlib.blake2b(document.text.encode(), digest_size=16, key=part.encode()[-64:]).digest()
 
 
-def _ask(archive: Gathered, question: PairQuestion, *, links_suffice: bool) -> None:
+def _ask(archive: Gathered, question: PairQuestion, common: CommonQuestion | None, *, links_suffice: bool) -> None:
     told = f"{question.metric.value} {question.threshold} with recall {question.recall}"
+    if common is not None and common.is_ignored:
+        told += " of what is not common"
     archive.ask(told, links_suffice=links_suffice)
 
 
@@ -377,7 +387,7 @@ def _found(
     links_suffice: bool,
     progress: Progress,
 ) -> Duplicates:
-    _ask(archive, question, links_suffice=links_suffice)
+    _ask(archive, question, common, links_suffice=links_suffice)
     archived = archive.archived()
     if read is not None:
         archived = told_apart(archive, archived, question, read)
@@ -387,6 +397,9 @@ def _found(
         # Of those that were not to be compared with one another pairs are wanted all the same, as of an equal new one.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     rest = None if common is None else rest_of(archived.sketches, firsts, common, scheme)
+    if common is not None and common.is_ignored and isinstance(archive, Archive):
+        # What is common now is not what was, so no pair is what it was.
+        known, is_known = Pairs.together([]), np.zeros_like(is_known)
     pairs = find_pairs(
         rest.sketches if rest and rest.question.is_ignored else archived.sketches,
         firsts,
