@@ -138,7 +138,8 @@ def _painted(found: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | N
         part = owners[first:last]
         part[part < 0] = at
     starts = np.flatnonzero(np.diff(owners, prepend=-2))
-    ends = np.append(starts[1:], len(owners))
+    # Of a text without a character nothing begins.
+    ends = np.append(starts[1:], [len(owners)] * bool(starts.size)).astype(int)
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
         owner = int(owners[first])
         yield int(edges[first]), int(edges[last]), None if owner < 0 else places[owner][:2]

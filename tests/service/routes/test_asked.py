@@ -35,3 +35,24 @@ def test_what_nobody_knows(asked: type[Commonness]) -> None:
         asked.model_validate({**given, "common_abov": "50"})
     with pytest.raises(ValidationError, match="at most 100 items"):
         asked.model_validate({**given, "boilerplate": ["x"] * 101})
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("search", {"query": "a", "collapse": 0}, "true or false"),
+        ("search", {"query": "a", "collapse": "true"}, "true or false"),
+        ("search", {"query": "a", "rows": True}, "a number"),
+        ("search", {"query": "a", "rows": "10"}, "a number"),
+        ("similar", {"text": "a", "threshold": "20"}, "a number"),
+        ("search", {"query": "a", "common_above": "many"}, "what is common"),
+    ],
+)
+def test_no_type_stands_in_for_another(client: TestClient, path: str, body: dict[str, Any], said: str) -> None:
+    """
+    In a body; in an address all is text.
+    """
+    answer = client.post(f"/api/{path}", json=body)
+    assert answer.status_code == 400
+    assert said in answer.text
+    assert client.get("/api/search?q=a&rows=10&collapse=false").status_code == 200

@@ -39,6 +39,7 @@ def test_a_report(client: TestClient) -> None:
     assert "<script>" not in answer.text
     by_id = client.post("/api/sources", json={"id": "a", "name": "A", "format": "html"})
     assert "<title>Sources of A</title>" in by_id.text
+    assert client.post("/api/sources", json={"text": "", "format": "html"}).status_code == 200
 
 
 def test_who_is_left_out(client: TestClient) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self, TypeAlias
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+from whorl.boilerplate import common_limit
 
 #: A text in the query language; docs/afts.md says what can be written.
 QueryText: TypeAlias = Annotated[
@@ -12,18 +15,59 @@ QueryText: TypeAlias = Annotated[
 ]
 
 
-class OneText(BaseModel):
+#: A number of documents or a share of all, as `common_limit` reads them.
+_LIMIT = r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"
+
+
+class Asked(BaseModel):
+    """What is asked in a body: every part is known, and none stands in for one of another type."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _add_rules(schema, cls))
+    #: Whether it stands in an address, where everything is text.
+    is_text: ClassVar[bool] = False
+    #: What a class demands of several parts together, as JSON Schema.
+    rule: ClassVar[dict[str, Any]] = {}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_of_its_type(cls, told: Any, info: ValidationInfo) -> Any:
+        # JSON has numbers and truth values of its own; Python would take each for the other, and texts for both.
+        kinds = {*_types(cls.model_fields[str(info.field_name)].annotation)}
+        numbers = kinds & {int, float}
+        if isinstance(told, bool) and numbers and bool not in kinds:
+            raise ValueError("this is a number, not true or false")
+        if isinstance(told, int | float) and not isinstance(told, bool) and bool in kinds and not numbers:
+            raise ValueError("this is true or false, not a number")
+        if isinstance(told, str) and not cls.is_text and kinds <= {bool, int, float, type(None)}:
+            raise ValueError(f"this is {'a number' if numbers else 'true or false'}, not a text")
+        return told
+
+
+def _add_rules(schema: dict[str, Any], cls: type) -> None:
+    if rules := [each.__dict__["rule"] for each in cls.__mro__ if each.__dict__.get("rule")]:
+        schema["allOf"] = rules
+
+
+def _types(annotation: Any) -> Iterator[Any]:
+    """Yield the types of which a value may be."""
+    if get_origin(annotation) is Literal:
+        yield str
+    elif parts := get_args(annotation):
+        for each in parts:
+            yield from _types(each)
+    else:
+        yield annotation
+
+
+class OneText(Asked):
     """A text: that of a document, by its id, or one that is sent."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "oneOf": [
-                {"required": ["id"], "properties": {"id": {"type": "string"}, "text": {"type": "null"}}},
-                {"required": ["text"], "properties": {"text": {"type": "string"}, "id": {"type": "null"}}},
-            ]
-        },
-    )
+    rule = {
+        "oneOf": [
+            {"required": ["id"], "properties": {"id": {"type": "string"}, "text": {"type": "null"}}},
+            {"required": ["text"], "properties": {"text": {"type": "string"}, "id": {"type": "null"}}},
+        ]
+    }
 
     id: str | None = Field(None, examples=["lease"])
     text: str | None = Field(None, examples=["The tenant pays a rent in advance."])
@@ -35,21 +79,31 @@ class OneText(BaseModel):
         return self
 
 
-class Commonness(BaseModel):
+class Commonness(Asked):
     """What is told apart as common; nothing, where neither is given."""
 
-    model_config = ConfigDict(extra="forbid")
-
     #: What stands in more documents is common: "50", or "1%" of all.
-    common_above: str | None = Field(
-        None, json_schema_extra={"pattern": r"^([0-9]{1,9}|[0-9]{1,2}(\.[0-9]{1,4})?%)$"}, examples=["1%"]
-    )
+    common_above: str | None = Field(None, json_schema_extra={"pattern": _LIMIT}, examples=["1%"])
     #: Texts that are common.
     boilerplate: list[str] = Field(default_factory=list, max_length=100)
+
+    @field_validator("common_above")
+    @classmethod
+    def _is_a_limit(cls, told: str | None) -> str | None:
+        if told is not None:
+            common_limit(told, 1)
+        return told
 
 
 class Ignoring(Commonness):
     """The same, where it may count for nothing."""
 
+    rule = {
+        "anyOf": [
+            {"properties": {"ignore_common": {"const": False}}},
+            {"required": ["common_above"], "properties": {"common_above": {"type": "string"}}},
+            {"required": ["boilerplate"], "properties": {"boilerplate": {"minItems": 1}}},
+        ]
+    }
     #: Whether what is common counts for nothing.
     ignore_common: bool = False

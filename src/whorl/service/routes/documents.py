@@ -36,6 +36,12 @@ _BULK_DESCRIPTION = {
         },
     }
 }
+_REPORT = {"application/json": {"schema": {"type": "object"}}}
+_BULK_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "What was stored, left alone and refused", "content": _REPORT},
+    400: {"description": "The same, where every document was refused; or which part of the request is wrong",
+          "content": _REPORT},
+}  # fmt: skip
 
 
 def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = False) -> APIRouter:
@@ -77,7 +83,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
             ],
         }
 
-    @router.post(DOCUMENTS, openapi_extra=_BULK_DESCRIPTION)
+    @router.post(DOCUMENTS, summary="Store documents", openapi_extra=_BULK_DESCRIPTION, responses=_BULK_ANSWERS)
     async def store_documents(
         request: Request,
         check: float | None = Query(None, gt=0, le=100),

@@ -34,6 +34,9 @@ _PATH = "/api/duplicates"
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 
 
+_KEEP = "^(first|longest|(newest|oldest|largest|smallest):.+)$"
+
+
 class DuplicatesRequest(Ignoring):
     """What `POST /api/duplicates` is sent: which documents belong together."""
 
@@ -46,7 +49,7 @@ class DuplicatesRequest(Ignoring):
     complete: bool = False
     #: Which member of a cluster is the principal, that the others are compared with: "first", "longest",
     #: "newest:PROPERTY", "largest:PROPERTY" and the like. Clusters are then complete.
-    keep: str | None = None
+    keep: str | None = Field(None, json_schema_extra={"pattern": _KEEP}, examples=["newest:cm:modified"])
     #: Whether clusters come with the order of their versions, and what each adds and loses against the one before.
     versions: bool = False
     #: The property of the dates that versions are ordered by; else that of `keep`.

@@ -46,6 +46,7 @@ class QueryRequest(Ignoring):
 class QueryParameters(QueryRequest):
     """The same in an address."""
 
+    is_text = True
     query: QueryText = Field(alias="q")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from whorl.service.errors import Json
+from whorl.service.routes.asked import Asked, QueryText
 from whorl.store import Store
 from whorl.wire.page import snippet_values
 
@@ -15,12 +16,10 @@ from whorl.wire.page import snippet_values
 _MOST = 100
 
 
-class SnippetsRequest(BaseModel):
+class SnippetsRequest(Asked):
     """What `POST /api/snippets` is sent: a query, and documents that it found."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    query: str
+    query: QueryText
     documents: list[str] = Field(max_length=_MOST)
 
 

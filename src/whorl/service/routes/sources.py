@@ -30,7 +30,7 @@ class SourcesRequest(OneText, Ignoring):
     #: A query: the documents that it matches are no sources.
     except_for: QueryText | None = Field(None, alias="except")
     #: Parts of the text that the sources need not account for.
-    without: set[Exclusion] = Field(default_factory=set)
+    without: list[Exclusion] = Field(default_factory=list, max_length=10)
     recall: float = Field(95, gt=0, le=100)
     most_read: int = Field(DEFAULT_READ, ge=1, le=_MOST_READ)
     #: Which texts are told beside the places of passages.
@@ -66,7 +66,7 @@ def sources_routes(store: Store) -> APIRouter:
             common_above=asked.common_above,
             boilerplate=asked.boilerplate,
             ignore_common=asked.ignore_common,
-            without=asked.without,
+            without=set(asked.without),
         )
         read = Read.of(asked.id, found.content, asked.name)
         if asked.format == "html":

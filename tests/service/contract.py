@@ -1,0 +1,112 @@
+"""Schemathesis against a service of its own: every check over every operation, in all of its phases.
+
+Each finding is a request that the description allows and the service does not answer as described, or the other way
+round. `python -m tests.service.contract EXAMPLES` tells those of a longer run and ends with 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+with warnings.catch_warnings():
+    # Of the libraries that it builds on.
+    warnings.simplefilter("ignore")
+    import schemathesis
+    from schemathesis.engine import events, from_schema
+
+from tests.service.contracts import documents
+from whorl import open_store
+from whorl.service.app import create_app
+from whorl.service.credentials import Credentials
+from whorl.service.paths import DOCUMENTS, SEARCH, TICKETS
+
+_USER, _PASSWORD = "ann", "secret"
+#: A request here may break rules between its parts, which a schema cannot say: labels given twice, an end before its
+#: start, two parameters of which only one can be meant. Its 400 names them.
+_JUDGED = {SEARCH, DOCUMENTS, "/api/search", "/api/explain"}
+_WORDS = st.text("abcdefghij ", min_size=1, max_size=12).filter(str.strip)
+
+
+def _formats() -> None:
+    """Say how texts look that the description names by a format: those of the query language, of files, of lines."""
+    queries = st.sampled_from(["lease", '"Mill Lane"', "pages:[1 TO *]", "FINGERPRINT:lease_20", "cm:title:l*", "*"])
+    lines = st.lists(st.fixed_dictionaries({"id": st.text("abc", min_size=1), "text": _WORDS}), min_size=1, max_size=3)
+    schemathesis.openapi.format("afts", queries)
+    schemathesis.openapi.format("byte", _WORDS.map(lambda text: base64.b64encode(text.encode()).decode()))
+    schemathesis.openapi.format("json-lines", lines.map(lambda some: "".join(f"{json.dumps(each)}\n" for each in some)))
+
+
+@schemathesis.serializer("application/x-ndjson")
+def as_lines(context: Any, value: Any) -> bytes:
+    """A body of lines is sent as it is."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+
+
+def _tickets(client: TestClient) -> type:
+    """Return what logs in for each request, since some of them log out."""
+
+    class Tickets:
+        def get(self, case: Any, context: Any) -> str:
+            ticket = client.post(TICKETS, json={"userId": _USER, "password": _PASSWORD}).json()["entry"]["id"]
+            return base64.b64encode(ticket.encode()).decode()
+
+        def set(self, case: Any, data: str, context: Any) -> None:
+            case.headers = {**(case.headers or {}), "Authorization": f"Basic {data}"}
+
+    return Tickets
+
+
+def findings(examples: int, seed: int = 1, *, has_edges: bool = True) -> Iterator[str]:
+    """Yield what the checks find, each once; nothing where the service answers as it is described.
+
+    Args:
+        examples: Requests of each operation and phase, at most.
+        seed: Of those that are made by chance.
+        has_edges: Whether the edges of each part are tried, too; these are as many as there are.
+    """
+    _formats()
+    with tempfile.TemporaryDirectory() as folder, open_store(Path(folder) / "store", passages=True) as store:
+        store.index(documents())
+        app = create_app(store, Credentials(user=(_USER, _PASSWORD)))
+        schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+        schema.auth(refresh_interval=None)(_tickets(TestClient(app)))
+        schema.config.generation.update(max_examples=examples)
+        schema.config.seed = seed
+        schema.config.phases.coverage.enabled = has_edges
+        seen = set[tuple[str, ...]]()
+        for event in from_schema(schema).execute():
+            if isinstance(event, events.NonFatalError | events.FatalError):
+                yield repr(event)
+            if not isinstance(event, events.ScenarioFinished):
+                continue
+            for case_id, checks in event.recorder.checks.items():
+                for check in checks:
+                    if check.failure_info is None:
+                        continue
+                    case, failure = event.recorder.cases[case_id].value, check.failure_info.failure
+                    answer = event.recorder.interactions[case_id].response
+                    is_refused = check.name == "positive_data_acceptance" and answer and answer.status_code == 400
+                    if is_refused and case.path in _JUDGED:
+                        continue
+                    key = (case.method, case.path, check.name, failure.title)
+                    if key not in seen:
+                        seen.add(key)
+                        about = f"{case.query} {case.path_parameters} {case.body!r}"
+                        yield f"{' '.join(key)}: {failure.message} | {about:.600}".replace("\n", " ")
+
+
+if __name__ == "__main__":
+    count = 0
+    for count, each in enumerate(findings(int(sys.argv[1]), *map(int, sys.argv[2:])), start=1):  # noqa: B007
+        print(each, flush=True)
+    sys.exit(1 if count else 0)
