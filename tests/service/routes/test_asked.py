@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from starlette.testclient import TestClient
 
 from whorl.service.routes.asked import Commonness, OneText
 from whorl.service.routes.compare import CompareRequest
