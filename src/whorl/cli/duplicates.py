@@ -314,7 +314,7 @@ def duplicates(
                 scheme=scheme,
                 reference=reading.reference() if reference else (),
                 folder=state,
-                dates=reading.date,
+                dates=reading.dates,
                 date_column=date_column,
                 keep=keep or Keep("first"),
                 within=within,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from whorl.duplicates.keep import Keep, seconds_of
+from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import Problem, documents_in, file_text, spans_in
 from whorl.ingest.places import Place, StandardInput, places
@@ -119,13 +120,22 @@ class Reading:
     def _files(self) -> dict[str, Place]:
         return {place.file.as_posix(): place for place in self.places}
 
+    @property
+    def dates(self) -> Callable[[Document], float | None]:
+        """What returns the dates of documents, where these may matter."""
+        return self.date if self._needs_dates or self._lasts else no_date
+
+    @property
+    def _needs_dates(self) -> bool:
+        return self._keep.is_by_value and not self._keep.column
+
     def date(self, document: Document) -> float | None:
         """Return when a file was changed, in seconds since 1970, if that may decide; None where nobody knows.
 
         Raises:
             ParameterError: Dates of files decide, and a row of a file has none.
         """
-        needed = self._keep.is_by_value and not self._keep.column
+        needed = self._needs_dates
         if not (needed or self._lasts):
             return None
         try:

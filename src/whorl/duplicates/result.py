@@ -79,7 +79,7 @@ class Pair:
     @property
     def is_exact(self) -> bool:
         """Whether all shingles were compared; else these are estimates from sketches."""
-        return self.low == self.high
+        return self.low is self.high or self.low == self.high
 
     @classmethod
     def of_counts(cls, a: Member, b: Member, shared: int, least: int, largest: int, rest: Shares | None = None) -> Pair:

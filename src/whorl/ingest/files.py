@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: A file of so many bytes is within every limit that can be set: most are, and need no settings.
 _SMALL_BYTES = 1_000_000
+#: Characters of a text after which rows are handed on.
+_LARGE_TEXT = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def documents_in(
             if form is None:
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
-            for some in portions(form.rows(opened, columns, span), weight=lambda row: _weight(row, columns.text)):
+            for some in portions(form.rows(opened, columns, span), is_enough=_is_large(columns.text)):
                 yield from _documents(some, columns, file, on_problem)
                 if not opened.closed:
                     at_byte(opened.tell())
@@ -150,9 +152,15 @@ def spans_in(file: File, columns: Columns) -> Iterator[Span | None]:
         yield None
 
 
-def _weight(row: Row, column: str) -> int:
-    text = None if isinstance(row.values, DocumentError) else row.values.get(column)
-    return len(text) if isinstance(text, str | bytes) else 0
+def _is_large(column: str) -> Callable[[Row], bool]:
+    """Return what tells of a row whether others should not wait for more beside it: many large ones fill the memory."""
+
+    def is_large(row: Row) -> bool:
+        values = row.values
+        text = values.get(column) if type(values) is dict else None
+        return isinstance(text, str | bytes) and len(text) > _LARGE_TEXT
+
+    return is_large
 
 
 def _documents(

@@ -19,6 +19,7 @@ from whorl.wire.numbers import fraction, fractions, percent, shares_values
 from whorl.wire.text import cell, counted, printable, titled
 
 FORMATS = ("json", "csv", "table")
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
 #: Rows that Parquet keeps in one group.
 _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
@@ -343,4 +344,4 @@ def _percent(pair: Pair, name: str) -> str:
 
 
 def _line(values: dict[str, Any]) -> str:
-    return json.dumps(values, ensure_ascii=False) + "\n"
+    return _as_json(values) + "\n"

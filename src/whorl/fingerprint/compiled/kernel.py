@@ -215,10 +215,9 @@ class Kernel:
         """
         rest, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
         for stretch in _windows(texts, self._window):
-            raw = b"".join((rest, *stretch.parts)) if rest or stretch.texts > 1 else stretch.parts[0]
-            ends = list(accumulate(map(len, stretch.parts), initial=len(rest)))
-            ends[0] = 0
-            bounds = np.array(ends, np.int64) >> 1
+            raw = rest + stretch.raw if rest else stretch.raw
+            bounds = stretch.ends + len(rest) // 2
+            bounds[0] = 0
             words, starts, before, read = self._scan(raw, bounds, stretch.finished > 0)
             rest = raw[2 * read :]
             if lengths.size:
@@ -287,37 +286,50 @@ class _Stretch(NamedTuple):
     """Texts that are read together, or a part of a long one.
 
     Attributes:
-        parts: Their UTF-16LE bytes.
+        raw: Their UTF-16LE bytes.
+        ends: Where the first begins, and where each ends; int64 array of shape (texts + 1,), in units.
         finished: How many of them end here: all, or of one none.
     """
 
-    parts: list[bytes]
+    raw: bytes
+    ends: _Before
     finished: int
 
     @property
     def texts(self) -> int:
-        return len(self.parts)
+        return self.ends.size - 1
 
 
 def _windows(texts: Sequence[str], window: int) -> Iterator[_Stretch]:
     """Cut texts into stretches of at most so many characters."""
-    parts: list[bytes] = []
+    together: list[str] = []
     size = 0
     for text in texts:
-        if parts and size + len(text) > window:
-            yield _Stretch(parts, len(parts))
-            parts, size = [], 0
-        start = 0
-        while len(text) - start > window:
-            yield _Stretch([_utf_16(text[start : start + window])], 0)
-            start += window
-        parts.append(_utf_16(text[start:]))
-        size += len(text) - start
-        if start:  # what is left of a long text stands alone
-            yield _Stretch(parts, 1)
-            parts, size = [], 0
-    if parts:
-        yield _Stretch(parts, len(parts))
+        if together and size + len(text) > window:
+            yield _stretch(together)
+            together, size = [], 0
+        if len(text) <= window:
+            together.append(text)
+            size += len(text)
+            continue
+        for start in range(0, len(text) - window, window):
+            yield _stretch([text[start : start + window]])._replace(finished=0)
+        # What is left of a long text stands alone.
+        yield _stretch([text[start + window :]])
+    if together:
+        yield _stretch(together)
+
+
+def _stretch(texts: Sequence[str]) -> _Stretch:
+    raw = _utf_16("".join(texts))
+    ends = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
+    if 2 * ends[-1] != len(raw):
+        # Some characters are two units.
+        several = [_utf_16(text) for text in texts]
+        np.cumsum(np.fromiter(map(len, several), np.int64, len(texts)), out=ends[1:])
+        ends >>= 1
+    return _Stretch(raw, ends, len(texts))
 
 
 def _utf_16(text: str) -> bytes:

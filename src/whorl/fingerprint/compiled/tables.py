@@ -94,7 +94,8 @@ def layout(profile: str) -> Layout:
     gap = np.isin(categories, kinds.gaps) & (tables.emoji[:FIRST_PLANE] != 1) & ~surrogate
     inner = np.isin(categories, kinds.starts + kinds.inner) & ~surrogate
     scripts = tables.script[:FIRST_PLANE]
-    spaces = [plain._SAFE_END.match(chr(code)) is not None for code in range(FIRST_PLANE)]
+    spaces = np.zeros(FIRST_PLANE, np.bool_)
+    spaces[[found.start() for found in plain.SAFE_ENDS.finditer("".join(map(chr, range(FIRST_PLANE))))]] = True
     units = folded << FOLD_SHIFT | categories.astype(np.uint32) << CATEGORY_SHIFT
     for flag, mask in (
         (RUN, ~gap),
@@ -102,7 +103,7 @@ def layout(profile: str) -> Layout:
         (START_WORD, np.isin(categories, kinds.starts) & ~surrogate),
         (HARD_END, gap & np.isin(categories, kinds.hard_ends)),
         (OTHER_SCRIPT, (scripts > INHERITED) & (scripts != tables.script[ord("a")]) | surrogate),
-        (SPACE, np.array(spaces)),
+        (SPACE, spaces),
     ):
         units |= np.where(mask, flag, 0).astype(np.uint32)
     engines = tables.engine[:FIRST_PLANE].copy()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -262,7 +263,10 @@ class Trie:
         self.offset = transform & 0x1FFFFF
         self.data: Sequence[int] = body[offset:total]
         if self.wide:
-            self.data = array("H", struct.unpack(f">{(total - offset) // 2}H", body[offset:total]))
+            units = array("H", body[offset:total])
+            if sys.byteorder == "little":
+                units.byteswap()
+            self.data = units
         self.nodes: dict[int, tuple[int | None, Mapping[int, int], int, int]] = {}
 
     def units(self, text: str) -> Sequence[int]:

@@ -54,7 +54,8 @@ BUFFER_UNITS = 4096
 _ENCODED_AT_ONCE = 1 << 18
 #: All but the last line of a buffer, as ICUTokenizer.findSafeEnd cuts it: up to the last white space, which is what
 #: ICU4J's UCharacter.isWhitespace calls so.
-_SAFE_END = re.compile("(?s:.*)[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
+SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
+_SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
 #: Where these stand, characters are not UTF-16 units.
 _SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 #: How many chunks are remembered: some 20 MB at most.

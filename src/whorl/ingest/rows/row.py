@@ -73,25 +73,22 @@ Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | No
 
 
 def portions(
-    rows: Iterable[T], most: int = AT_ONCE, weight: Callable[[T], int] = lambda row: 0, heaviest: int = 1 << 20
+    rows: Iterable[T], most: int = AT_ONCE, is_enough: Callable[[T], bool] = lambda row: False
 ) -> Iterator[list[T]]:
     """Yield rows in groups; where reading ends with an error, those before it first.
 
     Args:
         rows: Any number.
         most: How many there are in a group at most.
-        weight: Of a row; a group is complete once its rows weigh as much as the heaviest has to.
-        heaviest: That weight.
+        is_enough: Whether a group ends with a row.
     """
     group: list[T] = []
-    total = 0
     try:
         for row in rows:
             group.append(row)
-            total += weight(row)
-            if len(group) == most or total >= heaviest:
+            if len(group) == most or is_enough(row):
                 yield group
-                group, total = [], 0
+                group = []
     except Exception:
         yield group
         raise
