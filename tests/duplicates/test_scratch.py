@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tests.families import family_documents
 from whorl.duplicates.archive import Entry
+from whorl.duplicates.question import ask_pairs
 from whorl.duplicates.scratch import Scratch
+from whorl.duplicates.search import find_pairs
+from whorl.duplicates.verify import Pairs
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -48,3 +53,27 @@ def test_nothing_is_there(tmp_path: Path) -> None:
     with Scratch(tmp_path, SCHEME) as scratch:
         assert len(scratch.archived().sketches) == 0
         assert scratch.repeated() == []
+
+
+def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A few documents at a time; pairs are those that are found where all of it stays in memory.
+    """
+    documents = family_documents(40)
+    question = ask_pairs("jaccard", 50, 95)
+    found = []
+    for much in (1 << 26, 0):
+        monkeypatch.setattr("whorl.duplicates.sketches._MUCH", much)
+        monkeypatch.setattr("whorl.duplicates.sketches._WALK", 3)
+        with Scratch(tmp_path, SCHEME) as scratch:
+            scratch.put([entry(document.id, document.text) for document in documents])
+            sketches = scratch.archived().sketches
+            walks = list(sketches.walks(len(sketches)))
+            assert (len(walks) == 1) == (much > 0)
+            assert np.array_equal(
+                np.concatenate([np.arange(len(sketches))[some] for some in walks]), np.arange(len(sketches))
+            )
+            firsts, is_known = np.arange(len(sketches)), np.zeros(len(sketches), np.bool_)
+            pairs = find_pairs(sketches, firsts, question, known=Pairs.together([]), is_known=is_known)
+            found.append(list(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), strict=True)))
+    assert found[0] == found[1] != []

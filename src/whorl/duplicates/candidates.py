@@ -193,11 +193,10 @@ class _Search:
         parts = -(-int(members.looked.counts.sum()) // AT_ONCE)
         # The last of the offered hashes: a hash is offered if it is no larger.
         ends = self._sketches.starts[members.places] + np.maximum(members.looked.offered - 1, 0)
-        last = np.where(
-            members.looked.offered > 0,
-            self._sketches.hashes[np.minimum(ends, max(0, self._sketches.hashes.size - 1))],
-            0,
-        )
+        last = np.empty(ends.size, np.uint64)
+        for some in self._sketches.walks(ends.size):
+            last[some] = self._sketches.hashes[np.minimum(ends[some], max(0, self._sketches.hashes.size - 1))]
+        last[members.looked.offered <= 0] = 0
         offers = last >> np.uint64(shift)
         bounds = [np.uint64(scheme.bound(level) * part // parts - 1) for part in range(1, parts + 1)]
         meet = _meeting_fast if is_fast(int(members.looked.counts.sum())) else _meeting
@@ -329,7 +328,7 @@ def _meeting_fast(
     sketches: Sketches, members: _Members, offers: _Hashes, bounds: Sequence[np.uint64], bits: tuple[int, int, int]
 ) -> Iterator[_Entries]:
     """Yield what `_meeting` does, by the compiled loops."""
-    from whorl.duplicates.compiled import meeting, spread
+    from whorl.duplicates.compiled import count_parts, meeting, put_in_parts
 
     shift, member_bits, level = bits
     told = np.array([shift, member_bits, max(0, 64 - (sketches.scheme.bits - level - shift + member_bits))], np.int64)
@@ -340,12 +339,16 @@ def _meeting_fast(
     heads = np.empty((1 << _HEAD_BITS) + 1, np.int64)
     for bound in bounds:
         require_time()
-        total = spread(hashes, cursors, ends, bound, told, parts)
-        keys, frequency, is_offered = np.empty(total, np.uint64), np.empty(total, np.int32), np.empty(total, np.bool_)
-        count = meeting(
-            hashes, cursors, ends, bound, told, parts, offers, members.is_larger,
-            heads, np.empty(total, np.uint64), keys, frequency, is_offered,
-        )  # fmt: skip
+        parts[:] = 0
+        for some in sketches.walks(cursors.size):
+            count_parts(hashes, cursors, ends, some.start, some.stop, bound, told, parts)
+        np.cumsum(parts, out=parts)
+        total = int(parts[-1])
+        entries, keys = np.empty(total, np.uint64), np.empty(total, np.uint64)
+        for some in sketches.walks(cursors.size):
+            put_in_parts(hashes, cursors, ends, some.start, some.stop, bound, told, parts, entries)
+        frequency, is_offered = np.empty(total, np.int32), np.empty(total, np.bool_)
+        count = meeting(entries, told, parts, offers, members.is_larger, heads, keys, frequency, is_offered)
         # Copies, so that the room is given back.
         yield _Entries(keys[:count].copy(), frequency[:count].astype(np.int64), is_offered[:count].copy())
 

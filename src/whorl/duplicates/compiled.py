@@ -34,47 +34,69 @@ def count_shared(hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, count
 
 
 @kept
-def spread(hashes: Any, cursors: Any, ends: Any, last: Any, bits: Any, parts: Any) -> Any:
-    """Count the entries of hashes up to a given one, and say where each part of them ends.
+def count_parts(hashes: Any, cursors: Any, ends: Any, first: int, upto: int, last: Any, bits: Any, parts: Any) -> None:
+    """Count the entries of some members up to a given hash, part by part of all there can be.
 
     Args:
         hashes: uint64 array, those of each member ascending.
         cursors: int64 array of shape (members,): where those of each begin that are left.
         ends: Where they end.
+        first: The first member.
+        upto: The one behind the last.
         last: The largest hash to look at.
         bits: int64 array: by how much to shift hashes, how many bits are a member's number, how many upper bits of
             all entries are equal.
-        parts: int64 array of one more than a power of two, at least 3; gets where each part begins.
-
-    Returns:
-        The number of entries.
+        parts: int64 array of one more than a power of two, at least 3; what stands in front of each part grows by
+            what is found in the one before.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
-    of_members, lead = uint64(bits[1]), uint64(bits[2])
-    parts[:] = 0
-    for member in range(cursors.size):
+    member_bits, lead = uint64(bits[1]), uint64(bits[2])
+    for member in range(first, min(upto, cursors.size)):
         at, end = cursors[member], ends[member]
         while at < end and get(hashes, at) <= last:
-            key = ((get(hashes, at) >> shift) << of_members) << lead
+            key = ((get(hashes, at) >> shift) << member_bits) << lead
             parts[int64(key >> part_shift) + 1] += 1
             at += 1
-    for part in range(parts.size - 1):
-        parts[part + 1] += parts[part]
-    return parts[parts.size - 1]
+
+
+@kept
+def put_in_parts(
+    hashes: Any, cursors: Any, ends: Any, first: int, upto: int, last: Any, bits: Any, parts: Any, entries: Any
+) -> None:
+    """Write the entries that `count_parts` has counted, each into its part.
+
+    Args:
+        hashes: As in `count_parts`.
+        cursors: The same; gets where the hashes begin that are left then.
+        ends: The same.
+        first: The same.
+        upto: The same.
+        last: The same.
+        bits: The same.
+        parts: Where each part begins; gets where it ends.
+        entries: uint64 array of as many as there are.
+    """
+    shift, part_shift = uint64(bits[0]), _part_shift(parts)
+    member_bits, lead = uint64(bits[1]), uint64(bits[2])
+    for member in range(first, min(upto, cursors.size)):
+        at, end = cursors[member], ends[member]
+        while at < end and get(hashes, at) <= last:
+            key = ((get(hashes, at) >> shift) << member_bits) | uint64(member)
+            part = int64((key << lead) >> part_shift)
+            entries[uint64(parts[part])] = key
+            parts[part] += 1
+            at += 1
+        cursors[member] = at
 
 
 @kept
 def meeting(
-    hashes: Any,
-    cursors: Any,
-    ends: Any,
-    last: Any,
+    entries: Any,
     bits: Any,
     parts: Any,
     offers: Any,
     is_larger: Any,
     heads: Any,
-    aside: Any,
     keys: Any,
     frequencies: Any,
     offered: Any,
@@ -82,40 +104,26 @@ def meeting(
     """Write the entries of hashes that some member offers and a larger one has, as `candidates._meeting` returns them.
 
     Args:
-        hashes: As in `spread`.
-        cursors: The same; gets where the hashes begin that are left then.
-        ends: The same.
-        last: The same.
+        entries: As `put_in_parts` has written them.
         bits: The same.
-        parts: What `spread` has written, which is written on: entries are put in order part by part.
+        parts: The same.
         offers: uint64 array of shape (members,): the largest hash that each offers, shifted as all are.
         is_larger: bool array of shape (members,).
         heads: int64 array, which is written on.
-        aside: uint64 array of as many as there are entries, which is written on.
-        keys: Another; gets the entries.
+        keys: uint64 array of as many as there are entries; gets them.
         frequencies: int32 array of this shape; gets how many members have the hash.
         offered: bool array of this shape; gets whether the member offers it.
 
     Returns:
         The number of entries written.
     """
-    shift, part_shift = uint64(bits[0]), _part_shift(parts)
-    member_bits, lead = uint64(bits[1]), uint64(bits[2])
+    part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
-    for member in range(cursors.size):
-        at, end = cursors[member], ends[member]
-        while at < end and get(hashes, at) <= last:
-            key = ((get(hashes, at) >> shift) << member_bits) | uint64(member)
-            part = int64((key << lead) >> part_shift)
-            aside[uint64(parts[part])] = key
-            parts[part] += 1
-            at += 1
-        cursors[member] = at
     total = begin = 0
     for part in range(parts.size - 1):
         end = parts[part]
         # What is written never reaches what is still to be read: that is put in order behind it.
-        put_in_order(aside, begin, end - begin, int64(lead) + 64 - int64(part_shift), keys, begin, heads)
+        put_in_order(entries, begin, end - begin, lead + 64 - int64(part_shift), keys, begin, heads)
         at = begin
         while at < end:
             token = get(keys, at) >> member_bits

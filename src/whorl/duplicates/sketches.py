@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import mmap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,6 +13,8 @@ import numpy.typing as npt
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
+#: Bytes of a mapped file that may as well stay in memory; and documents, or pairs, after which more of it is let go.
+_MUCH, _WALK = 1 << 26, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +57,20 @@ class Sketches:
         levels, floor = level_beyond(sizes, self.scheme.k), self.scheme.floor_level
         return np.where(levels <= floor, levels, np.maximum(floor, level_beyond(sizes, self.scheme.cap)))
 
+    def walks(self, count: int) -> Iterator[slice]:
+        """Yield so many documents, or pairs, in ranges, few enough that looking at them takes little memory.
+
+        Of a file that is mapped the system keeps in memory what was looked at, and what stands around it. It is let go
+        after each range; what is looked at again is mapped again, which costs little.
+        """
+        mapped = getattr(self.hashes, "_mmap", None)
+        if mapped is None or self.hashes.nbytes < _MUCH or not hasattr(mmap, "MADV_DONTNEED"):
+            yield slice(0, count)
+            return
+        for at in range(0, count, _WALK):
+            yield slice(at, at + _WALK)
+            mapped.madvise(mmap.MADV_DONTNEED)
+
     def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
         """Return how many hashes of some documents are no larger than given ones.
 
@@ -61,6 +78,12 @@ class Sketches:
             places: Of the documents; int64 array of shape (n,).
             last: One hash for each; uint64 array of shape (n,).
         """
+        found = np.empty(places.size, np.int64)
+        for some in self.walks(places.size):
+            found[some] = self._upto(places[some], last[some])
+        return found
+
+    def _upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
         first = low = self.starts[places]
         high = low + self.counts[places]
         # All of them at once, bisected.
@@ -73,6 +96,8 @@ class Sketches:
 
     def at_level(self, places: Numbers, levels: Numbers) -> Numbers:
         """Return how many hashes of some documents are below the bounds of levels, one for each document."""
+        if not levels.any():
+            return self.counts[places]
         bounds = [self.scheme.bound(level) - 1 for level in range(int(levels.max(initial=0)) + 1)]
         return self.upto(places, np.array(bounds, np.uint64)[levels])
 

@@ -74,9 +74,9 @@ def _merged(sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, count
     starts_a, starts_b = sketches.starts[a], sketches.starts[b]
     for at in range(0, a.size, _AT_ONCE):
         require_time()
-        some = slice(at, at + _AT_ONCE)
-        sides = starts_a[some], counts_a[some], starts_b[some], counts_b[some]
-        count_shared(sketches.hashes.view(np.ndarray), *sides, shared[some])
+        sides = [side[at : at + _AT_ONCE] for side in (starts_a, counts_a, starts_b, counts_b, shared)]
+        for some in sketches.walks(sides[0].size):
+            count_shared(sketches.hashes.view(np.ndarray), *(side[some] for side in sides))
     return shared
 
 
