@@ -1,6 +1,7 @@
 """All near-duplicates of real text: the command `whorl duplicates` beside the MinHash libraries of Python, in one run.
 
     python benchmarks/duplicates.py [CORPUS.jsonl] [--thresholds 80] [--rounds 3] [--documents N] [--only NAME,...]
+    python benchmarks/duplicates.py [CORPUS.jsonl] --words 60 [--documents N]
     python benchmarks/duplicates.py [CORPUS.jsonl] --profile
 
 Each contender reads the file and writes what it finds, in a process of its own that is held to one processor and one
@@ -16,9 +17,12 @@ its words; numbers of pairs differ with them. Recall and precision are of pairs;
 duplicate, since some contenders are made to drop documents and not to tell pairs: rensa's deduplicators compare each
 document with those only that they keep, its rho pipeline marks documents, and text-dedup joins all of a bucket.
 
+--words cuts short texts out of the corpus (`duplicates_texts.short_texts`): words between blanks, a tenth edited
+copies, and what is alike in real text stays so.
+
 --profile prints where whorl's own seconds go. `requirements-duplicates.txt` names the libraries; text-dedup takes an
 environment of its own, FOLDER/venv-text-dedup (`make bench-duplicates` makes it). Absent ones are reported.
-Results: results/duplicates.csv (not with --documents or --only).
+Results: results/duplicates.csv, or duplicates-short.csv with --words (not with --documents or --only).
 """
 
 from __future__ import annotations
@@ -47,6 +51,8 @@ FIELDS = (
     "document precision",
 )  # fmt: skip
 ABSENT = 3
+#: Texts that are cut out of the corpus.
+SHORT_TEXTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +209,11 @@ def main() -> None:
     parser.add_argument("--thresholds", default="80", help="percentages of at least 50, with commas")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--documents", type=int, help="take so many, from all over; records nothing")
+    parser.add_argument(
+        "--words",
+        type=int,
+        help="compare texts of so many words, cut out of the corpus; 100,000 of them, or --documents",
+    )
     parser.add_argument("--only", help="names of contenders, with commas; records nothing")
     parser.add_argument("--profile", action="store_true", help="print where the seconds of whorl go, and nothing else")
     parser.add_argument("--folder", type=Path, default=HERE / "data", help="for truths, environments and what is made")
@@ -217,7 +228,10 @@ def main() -> None:
         several = [each for each in several if each.name in names]
     with tempfile.TemporaryDirectory(dir=asked.folder, prefix="duplicates-") as made:
         folder = Path(made)
-        corpus = part_of(asked.corpus, asked.documents, folder / "part.jsonl")
+        if asked.words:
+            corpus = made_of(asked.corpus, asked.words, asked.documents or SHORT_TEXTS, folder / "short.jsonl")
+        else:
+            corpus = part_of(asked.corpus, asked.documents, folder / "part.jsonl")
         if asked.profile:
             for more in ([], ["--without-numba"]):
                 print(" ".join(["whorl duplicates", *more]))
@@ -250,7 +264,7 @@ def main() -> None:
                     print(f"absent: {name}: {one.absent}")
     print(f"\nPython {sys.version.split()[0]}")
     if not (asked.documents or asked.only):
-        write(asked.out, rows)
+        write(asked.out.with_stem(f"{asked.out.stem}-short") if asked.words else asked.out, rows)
 
 
 def part_of(corpus: Path, most: int | None, target: Path) -> Path:
@@ -261,6 +275,15 @@ def part_of(corpus: Path, most: int | None, target: Path) -> Path:
     program += "print(lines_of(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])))"
     command = [sys.executable, "-c", program, str(corpus), str(most), str(target)]
     return Path(subprocess.run(command, check=True, capture_output=True, text=True, cwd=HERE).stdout.strip())
+
+
+def made_of(corpus: Path, words: int, count: int, target: Path) -> Path:
+    """Return a file of short texts; made in a process of its own, as that of `part_of` is."""
+    program = "import sys; from pathlib import Path; from duplicates_texts import short_texts, write; "
+    program += "write(short_texts(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])), Path(sys.argv[4]))"
+    command = [sys.executable, "-c", program, str(corpus), str(words), str(count), str(target)]
+    subprocess.run(command, check=True, cwd=HERE)
+    return target
 
 
 def write(path: Path, rows: list[dict[str, str]]) -> None:

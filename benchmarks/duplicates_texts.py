@@ -26,6 +26,8 @@ from duplicates_truth import Numbers, shingle_sets
 PIECE_BYTES = 3_000
 #: Pieces of fewer words are of a script without spaces, or tables.
 LEAST_WORDS = 250
+#: Letters that a word of a short text has at most, on average.
+_LETTERS = 9
 REPLACED, COPIED = 0.3, 0.1
 LEAST_EDITED, MOST_EDITED, LONGEST_EDIT = 0.01, 0.1, 11
 #: Documents whose shingles are compared at once.
@@ -79,7 +81,11 @@ class Texts:
         source = self.source(number)
         if source is None:
             return " ".join(self._made(number))
-        return " ".join(self._edited(self._made(source), np.random.default_rng([self._seed, number, 2])))
+        return " ".join(self.edited(self._made(source), number))
+
+    def edited(self, words: list[str], number: int) -> list[str]:
+        """Return words as the document of this number has them, which is a near-copy."""
+        return self._edited(words, np.random.default_rng([self._seed, number, 2]))
 
     def _chance(self, number: int) -> np.random.Generator:
         return np.random.default_rng([self._seed, number])
@@ -107,6 +113,31 @@ class Texts:
             words[at : at + (0 if kind == 1 else length)] = [] if kind == 2 else self._drawn(chance, length)
             left -= length
         return words
+
+
+def short_texts(corpus: Path, words: int, count: int, seed: int = 5) -> Iterator[str]:
+    """Yield texts of so many words, cut out of real text from all over a corpus; a tenth are edited copies of others.
+
+    What is alike in the real text stays so. Pieces without blanks between their words are left out. A copy is edited as
+    those of `Texts` are: 1 to 10 % of its words, in runs of up to eleven.
+
+    Args:
+        corpus: JSON lines.
+        words: In a text.
+        count: How many texts; at most as many as there are pieces.
+        seed: Other seeds make other copies.
+    """
+    real = []
+    with corpus.open(encoding="utf-8") as lines:
+        for line in lines:
+            there = json.loads(line)["text"].split()
+            cut = (there[at : at + words] for at in range(0, len(there) - words + 1, words))
+            real += [" ".join(piece) for piece in cut if sum(map(len, piece)) <= _LETTERS * words]
+    taken = [real[at * len(real) // count] for at in range(count)]
+    texts = Texts(taken, seed)
+    for number, piece in enumerate(taken):
+        source = texts.source(number)
+        yield piece if source is None else " ".join(texts.edited(taken[source].split(), number))
 
 
 def families(texts: Texts, count: int) -> list[list[int]]:
