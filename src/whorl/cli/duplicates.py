@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from whorl.duplicates.common import CommonQuestion
     from whorl.duplicates.gathering import Progress
     from whorl.duplicates.keep import Keep
+    from whorl.duplicates.levels import Level
     from whorl.duplicates.question import PairQuestion
     from whorl.duplicates.reading import Reading
     from whorl.duplicates.result import Duplicates
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 #: Share of the documents that may be lost before the command fails.
 _MOST_LOST = 0.01
-_MEGABYTE = 1_000_000
-#: Bytes of PATHs from which on several processes read them.
-_LARGE = 32 * _MEGABYTE
 _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 
 
@@ -124,6 +121,13 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     help="Compare only documents that have the same in this column, a language or a source for instance.",
 )
 @click.option(
+    "--level",
+    type=click.Choice(["document", "paragraph", "line"]),
+    default="document",
+    show_default=True,
+    help="What of PATHs is compared; --filtered then takes it out of its texts. Paragraphs end at empty lines.",
+)
+@click.option(
     "--common-above",
     metavar="LINE",
     help="Tell apart what stands in more of the documents than this: a number (50) or a share (1%).",
@@ -179,6 +183,7 @@ def duplicates(
     text_column: str | None,
     id_column: str | None,
     within: str | None,
+    level: str,
     common_above: str | None,
     boilerplate_files: tuple[str, ...],
     ignore_common: bool,
@@ -201,8 +206,10 @@ def duplicates(
     from whorl.cli.render.console import reading_bar
     from whorl.duplicates import ask_pairs, duplicates_among
     from whorl.duplicates.common import ask_common
-    from whorl.duplicates.filtered import require_columns, require_room
+    from whorl.duplicates.filtered import require_columns, require_room, require_texts
     from whorl.duplicates.keep import Keep
+    from whorl.duplicates.levels import Level
+    from whorl.duplicates.processes import worthwhile_workers
     from whorl.duplicates.reading import Reading
     from whorl.fingerprint.scheme import Scheme
     from whorl.fingerprint.words.tokenizer import CHARACTERS
@@ -233,6 +240,7 @@ def duplicates(
     for option, value in {
         "--within-column": within, "--text-column": text_column, "--id-column": id_column,
         "--filtered": filtered, "--annotated": annotated, "--characters": characters or None,
+        "--level": None if level == "document" else level,
     }.items():  # fmt: skip
         if value is not None and not paths:
             raise ParameterError(f"{option} is for PATHs; name some")
@@ -244,6 +252,10 @@ def duplicates(
         raise ParameterError(
             "--reference keeps no state; with --state FOLDER run SET as PATHs first, then the others with --new"
         )
+    if level != "document":
+        for option, value in {"--annotated": annotated, "--versions": versions or None}.items():
+            if value is not None:
+                raise ParameterError(f"{option} is about documents; leave it or --level {level} away")
     if complete and not wants_clusters:
         raise ParameterError("--complete is about clusters; leave --pairs away")
     question = ask_pairs(metric, threshold, recall)
@@ -258,7 +270,7 @@ def duplicates(
             "--state": state, "--keep": keep, "--store": store, "--workers": workers, "--reference": reference or None,
             "--within-column": within, "--filtered": filtered, "--annotated": annotated, "--versions": versions or None,
             "--common-above": common_above, "--boilerplate": boilerplate or None,
-            "--ignore-common": ignore_common or None,
+            "--ignore-common": ignore_common or None, "--level": None if level == "document" else level,
         }  # fmt: skip
         kinds = {"wants_clusters": wants_clusters, "complete": complete, "strict": strict}
         _on_spark(paths, question, form, output, local, scheme, columns, **kinds)
@@ -292,6 +304,7 @@ def duplicates(
         keep=keep or Keep("first"),
         date_column=date_column,
         within=within,
+        level=Level(level),
         lasts=state is not None,
         is_rewritten=bool(folders),
     )
@@ -299,6 +312,8 @@ def duplicates(
         require_room(reading.places, folder)
     if annotated is not None:
         require_columns(reading.places, reading.columns)
+    if folders and level != "document":
+        require_texts(reading.places, reading.columns, Level(level))
     has_begun = False
     with reading_bar(lambda: reading.share) as tell:
 
@@ -318,9 +333,10 @@ def duplicates(
                 date_column=date_column,
                 keep=keep or Keep("first"),
                 within=within,
+                kind=level,
                 common=common,
                 links_suffice=links_suffice,
-                workers=workers or _workers(reading),
+                workers=workers or worthwhile_workers(reading.share[1]),
                 texts=reading.texts,
                 on_repeated=reading.note_repeated,
                 progress=progress,
@@ -355,7 +371,7 @@ def duplicates(
                 if keep is not None and delete_list is not None:
                     _list(found, keep, delete_list, only_new=only_new)
                 if keep is not None and folders:
-                    _rewrite(found, reading, keep, folders, only_new=only_new)
+                    _rewrite(found, reading, keep, folders, Level(level), only_new=only_new)
                 if write_ids:
                     _write_ids(found, store, keep)
         except (WhorlError, KeyboardInterrupt) as error:
@@ -480,7 +496,7 @@ def _write(
                 written = write_clusters(
                     sought, form, out, marks_principal=marks, with_versions=versions, with_rest=with_rest
                 )
-            told = f"{counted(written[0], 'cluster')} with {counted(written[1], 'document')}"
+            told = f"{counted(written[0], 'cluster')} with {counted(written[1], found.kind)}"
         else:
             pairs = found.pairs(only_new=only_new)
             if form == "parquet":
@@ -488,7 +504,7 @@ def _write(
             else:
                 count = write_pairs(pairs, form, out, with_rest=with_rest)
             told = counted(count, "pair")
-    click.echo(f"{told}, of {counted(found.documents, 'document')} in all", err=True)
+    click.echo(f"{told}, of {counted(found.documents, found.kind)} in all", err=True)
 
 
 def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> None:
@@ -517,7 +533,15 @@ def _list(found: Duplicates, keep: Keep, delete_list: Path, *, only_new: bool) -
     click.echo(f"{counted(count, 'id')} in {delete_list}; nothing was deleted", err=True)
 
 
-def _rewrite(found: Duplicates, reading: Reading, keep: Keep, folders: Mapping[Path, bool], *, only_new: bool) -> None:
+def _rewrite(
+    found: Duplicates,
+    reading: Reading,
+    keep: Keep,
+    folders: Mapping[Path, bool],
+    level: Level,
+    *,
+    only_new: bool,
+) -> None:
     """Write the files anew into folders, each with or without columns that are added to all rows."""
     from whorl.duplicates.filtered import decided, write_filtered
     from whorl.wire.text import counted
@@ -525,7 +549,9 @@ def _rewrite(found: Duplicates, reading: Reading, keep: Keep, folders: Mapping[P
     clusters = found.clusters(complete=True, only_new=only_new, keep=keep)
     told = decided(clusters, with_columns=any(folders.values()))
     for folder, with_columns in folders.items():
-        written, read = write_filtered(reading.places, reading.columns, told, folder, with_columns=with_columns)
+        written, read = write_filtered(
+            reading.places, reading.columns, told, folder, with_columns=with_columns, level=level
+        )
         click.echo(f"{written:,} of {counted(read, 'document')} in {folder}", err=True)
 
 
@@ -565,10 +591,3 @@ def _is_too_much_lost(problems: Sequence[Problem], count: int, *, strict: bool) 
         )
     click.echo(f"failed: {told}; what was found is of the others", err=True)
     return True
-
-
-def _workers(reading: Reading) -> int:
-    """Return how many processes are worth their beginning."""
-    if reading.share[1] < _LARGE:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -9,8 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 
+from whorl.duplicates.levels import Level, without
 from whorl.duplicates.result import Cluster
 from whorl.errors import DocumentError, ParameterError
+from whorl.ingest.extraction.decoding import decode
+from whorl.ingest.extraction.formats import format_of as format_of_file
 from whorl.ingest.files import file_text
 from whorl.ingest.places import Place
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
@@ -96,6 +99,24 @@ def require_columns(places: Sequence[Place], columns: Columns) -> None:
             raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
 
 
+def require_texts(places: Sequence[Place], columns: Columns, level: Level) -> None:
+    """Raise where a file has no texts that pieces could be taken out of.
+
+    Raises:
+        ParameterError: It is a web archive, or a file whose text is made of something else, as of PDF.
+    """
+    for place in places:
+        name = PurePath(place.file.name)
+        try:
+            with place.file.open("rb") as opened:
+                form = format_of(opened, name, columns, file_text)
+                is_made = form is None and format_of_file(opened.read(), name) is not None
+        except (OSError, DocumentError):
+            continue
+        if is_made or (form is not None and not form.takes_columns):
+            raise ParameterError(f"{place.file} has no text that a {level} could be taken out of; leave it out")
+
+
 def write_filtered(
     places: Sequence[Place],
     columns: Columns,
@@ -103,6 +124,7 @@ def write_filtered(
     target: Path,
     *,
     with_columns: bool = False,
+    level: Level = Level.DOCUMENT,
 ) -> tuple[int, int]:
     """Write files anew, and return how many of their documents were written, of how many.
 
@@ -112,6 +134,7 @@ def write_filtered(
         told: What is known of the documents.
         target: The folder, which is in its place once it is complete.
         with_columns: Whether all rows are written, with the columns of ADDED; else those that are not superfluous.
+        level: What was compared: of texts whose paragraphs or lines were, those that are superfluous are left out.
 
     Raises:
         ParameterError: It cannot be written.
@@ -122,7 +145,7 @@ def write_filtered(
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         for place in places:
-            _write(place, columns, told, partial / place.inside, counts, with_columns=with_columns)
+            _write(place, columns, told, partial / place.inside, counts, level, with_columns=with_columns)
         _write_notes(places, partial, with_columns=with_columns)
         if target.exists():
             target.rmdir()
@@ -138,7 +161,16 @@ class _Counts:
     read: int = 0
 
 
-def _write(place: Place, columns: Columns, told: Decided, target: Path, counts: _Counts, *, with_columns: bool) -> None:
+def _write(
+    place: Place,
+    columns: Columns,
+    told: Decided,
+    target: Path,
+    counts: _Counts,
+    level: Level,
+    *,
+    with_columns: bool,
+) -> None:
     file = place.file.as_posix()
 
     def decide(rows: Sequence[Row]) -> list[dict[str, object] | None]:
@@ -151,9 +183,13 @@ def _write(place: Place, columns: Columns, told: Decided, target: Path, counts: 
         try:
             if isinstance(row.values, DocumentError):
                 return None
-            document_id = columns.document(row.values, file, row.number).id
+            document = columns.document(row.values, file, row.number)
         except DocumentError:
             return None
+        document_id = document.id
+        if level is not Level.DOCUMENT:
+            text = without(document.text, document_id, told.superfluous, level)
+            return None if text is None else {columns.text: text}
         if not with_columns:
             return None if document_id in told.superfluous else {}
         return told.found.get(document_id, {"is_principal": True})
@@ -161,17 +197,30 @@ def _write(place: Place, columns: Columns, told: Decided, target: Path, counts: 
     try:
         with place.file.open("rb") as opened:
             form = format_of(opened, PurePath(place.file.name), columns, file_text)
+            left = None
             if form is None:
                 counts.read += 1
                 if file in told.superfluous:
                     return
+                if level is not Level.DOCUMENT:
+                    raw = opened.read()
+                    opened.seek(0)
+                    text = decode(raw)
+                    left = without(text, file, told.superfluous, level)
+                    if left is None:
+                        return
+                    # What nothing is taken from stays as it is, in whatever encoding.
+                    left = None if left == text else left
                 counts.written += 1
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("wb") as out:
-                if form is None:
+                if left is not None:
+                    out.write(left.encode())
+                elif form is None:
                     shutil.copyfileobj(opened, out)
                 else:
-                    form.rewrite(opened, out, columns, decide, ADDED if with_columns else {})
+                    added = ADDED if with_columns else {} if level is Level.DOCUMENT else {columns.text: str}
+                    form.rewrite(opened, out, columns, decide, added)
     except UnreadRowsError:
         # Told when it was read; what came before is written.
         return

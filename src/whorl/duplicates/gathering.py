@@ -57,6 +57,7 @@ def duplicates_among(
     date_column: str | None = None,
     keep: Keep = Keep("first"),  # noqa: B008 - frozen
     within: str | None = None,
+    kind: str = "document",
     common: CommonQuestion | None = None,
     links_suffice: bool = False,
     workers: int = 1,
@@ -78,6 +79,7 @@ def duplicates_among(
         date_column: The property that has these dates, where one has.
         keep: What decides which document of a cluster is kept; its column is a property.
         within: A property that has to be the same in documents that are compared; those that lack it are, too.
+        kind: What the documents are called, which a folder keeps to: "paragraph", where they are pieces of others.
         common: What is common in the documents, and is told apart or ignored. It changes with every document that
             comes: of a folder what was read counts then, and all pairs are found anew where it is ignored.
         links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
@@ -98,7 +100,11 @@ def duplicates_among(
 
     sketching = Sketching(scheme, FILES_SCHEME, dates, date_column, keep, within)
     with ExitStack() as opened:
-        origin = f"files, under {scheme.name}" + (f", within {within}" if within else "")
+        origin = (
+            f"files, under {scheme.name}"
+            + (f", by {kind}s" if kind != "document" else "")
+            + (f", within {within}" if within else "")
+        )
         if keep.column:
             origin += f", with what decides on the {keep}"
         if date_column:
@@ -113,7 +119,7 @@ def duplicates_among(
             archive.take_as_compared()
             _gather(archive, documents, sketching, workers, on_repeated, progress)
         found = _found(archive, question, scheme, None, common=common, links_suffice=links_suffice, progress=progress)
-        found.read_texts = texts
+        found.read_texts, found.kind = texts, kind
         yield found
 
 

@@ -31,6 +31,19 @@ from whorl.model import Document
 AT_ONCE, _GIVEN = 512, 4096
 #: Parts given out for each process: one being worked on, and others waiting.
 _WAITING = 3
+#: Bytes of files from which on several processes read them.
+_LARGE = 32_000_000
+
+
+def worthwhile_workers(size: int) -> int:
+    """Return how many processes are worth their beginning: one for each processor, for little to read one.
+
+    Args:
+        size: Bytes to read.
+    """
+    if size < _LARGE:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Parts(Protocol):

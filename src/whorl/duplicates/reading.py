@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from whorl.duplicates.keep import Keep, seconds_of
+from whorl.duplicates.levels import Level, pieces_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import Problem, documents_in, file_text, spans_in
@@ -34,6 +35,7 @@ class Reading:
         keep: What decides which document of a cluster is kept.
         date_column: The column of the dates of documents; None for those of files.
         within: The column that has to be the same in documents that are compared; it becomes a property.
+        level: What of each document is compared.
         lasts: Whether what is learned is kept for another run, which may need the dates of files.
         is_rewritten: Whether rows are told apart by their ids when the files are written anew.
     """
@@ -47,6 +49,7 @@ class Reading:
         keep: Keep = Keep("first"),  # noqa: B008 - frozen
         date_column: str | None = None,
         within: str | None = None,
+        level: Level = Level.DOCUMENT,
         lasts: bool = False,
         is_rewritten: bool = False,
     ) -> None:
@@ -54,7 +57,7 @@ class Reading:
         #: Documents that were read.
         self.count = 0
         self._keep, self._lasts, self._is_rewritten = keep, lasts, is_rewritten
-        self._date_column = date_column
+        self._date_column, self._level = date_column, level
         needed = frozenset(filter(None, (keep.column, date_column, within)))
         self.columns = replace(columns, further=needed)
         known = set[object]()
@@ -79,7 +82,7 @@ class Reading:
 
     def part(self, place: Place, span: Span | None, *, is_reference: bool) -> Part:
         """Return what is read of a file, or of a stretch of it."""
-        return Part(place.file, span, self.columns, self._keep, self._date_column, is_reference)
+        return Part(place.file, span, self.columns, self._keep, self._date_column, self._level, is_reference)
 
     def note_bytes(self, done: int, at: int = 0) -> None:
         """Note that so many bytes are read, and so many of the file that is being read."""
@@ -210,6 +213,7 @@ class Part:
         columns: Where ids and texts stand in rows.
         keep: What decides which document of a cluster is kept.
         date_column: The column of the dates of documents.
+        level: What of each document is compared.
         is_reference: Whether ids of rows are told apart from others by their file's name.
         at_byte: Called now and then with how far the file is read.
         report: What was noticed, once all is read.
@@ -220,12 +224,13 @@ class Part:
     columns: Columns
     keep: Keep
     date_column: str | None
+    level: Level
     is_reference: bool
     at_byte: Callable[[int], None] = _ignore
     report: Report = field(default_factory=Report)
 
     def __iter__(self) -> Iterator[Document]:
-        """Yield the documents."""
+        """Yield the documents, or the pieces that are compared."""
         told, file = self.report, self.file.as_posix()
         column, dates = self.keep.column, self.date_column
         for document in documents_in(
@@ -237,9 +242,14 @@ class Part:
             if dates and not told.has_date:
                 told.has_date = seconds_of(document.properties.get(dates)) is not None
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
-                yield replace(document, id=f"{file}:{document.id}")
-            else:
+                document = replace(document, id=f"{file}:{document.id}")
+            if self.level is Level.DOCUMENT:
                 yield document
+                continue
+            try:
+                yield from pieces_of(document, self.level)
+            except DocumentError as error:
+                told.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
 
 class Documents:

@@ -164,6 +164,8 @@ class Duplicates:
         self._is_new, self.scheme, self.rest = is_new, scheme, rest
         #: Documents of a store that have no sketch, or no text where that is compared, and so are not among these.
         self.without_sketch = self.without_text = 0
+        #: What they are called.
+        self.kind = "document"
         #: Gives the texts of documents, of those that have one at hand.
         self.read_texts: ReadTexts = lambda ids: {}
         self.documents = len(archived.sketches)

@@ -138,7 +138,7 @@ def left_out(found: Duplicates) -> list[str]:
         (found.without_text, "without a text"),
     )
     return [
-        f"{counted(number, 'document')} {lack} {'was' if number == 1 else 'were'} not compared"
+        f"{counted(number, found.kind)} {lack} {'was' if number == 1 else 'were'} not compared"
         for number, lack in lacks
         if number
     ]

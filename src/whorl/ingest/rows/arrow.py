@@ -45,7 +45,7 @@ class Parquet:
             file = self._open(opened)
             metadata = file.metadata
             packing = metadata.row_group(0).column(0).compression if metadata.num_row_groups else "SNAPPY"
-            schema = _with(file.schema_arrow, added)
+            schema = _with(file.schema_arrow, added, columns)
             with pq.ParquetWriter(out, schema, compression="NONE" if packing == "UNCOMPRESSED" else packing) as writer:
                 waiting: list[pa.RecordBatch] = []
                 for batch in _kept(file.iter_batches(AT_ONCE), columns, decide, added, schema):
@@ -84,7 +84,7 @@ class Arrow:
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: Columns, decide: Decide, added: Added) -> None:
         with _failures("Arrow"):
             schema, batches = self._open(opened)
-            schema = _with(schema, added)
+            schema = _with(schema, added, columns)
             writer: Callable[..., Any] = pa.ipc.new_stream if self._is_stream else pa.ipc.new_file
             with writer(out, schema) as written:
                 for batch in _kept(batches, columns, decide, added, schema):
@@ -156,17 +156,22 @@ def _kept(
         mask = pa.array([each is not None for each in told], pa.bool_())
         more = [each for each in told if each is not None]
         kept = batch.filter(mask)
-        own = [kept.column(name) for name in schema.names if name not in added]
-        new = [pa.array([each.get(name) for each in more], _TYPES[kind]) for name, kind in added.items()]
-        yield pa.RecordBatch.from_arrays([*own, *new], schema=schema)
+        arrays = [
+            pa.array([each.get(field.name) for each in more], field.type)
+            if field.name in added
+            else kept.column(field.name)
+            for field in schema
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _with(schema: pa.Schema, added: Added) -> pa.Schema:
-    """Return a schema with further columns, and without what it says of those that it had."""
-    if not added:
+def _with(schema: pa.Schema, added: Added, columns: Columns) -> pa.Schema:
+    """Return a schema with further columns, and without what it says of those that it had; a text keeps its place."""
+    further = {name: kind for name, kind in added.items() if name != columns.text}
+    if not further:
         return schema
-    own = [field for field in schema if field.name not in added]
-    return pa.schema([*own, *(pa.field(name, _TYPES[kind]) for name, kind in added.items())])
+    own = [field for field in schema if field.name not in further]
+    return pa.schema([*own, *(pa.field(name, _TYPES[kind]) for name, kind in further.items())])
 
 
 @contextmanager

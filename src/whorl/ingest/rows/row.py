@@ -122,7 +122,7 @@ class Format(Protocol):
             out: Where to write.
             columns: What `decide` wants to know of rows.
             decide: Which rows stay.
-            added: The columns that it adds; those of the same names are replaced.
+            added: The columns that it adds; those of the same names are replaced, the text in its place.
 
         Raises:
             UnreadRowsError: As of `rows`.

@@ -48,13 +48,16 @@ class Table:
                 lines.seek(0)
                 lines.truncate()
 
-            own = [at for at, name in enumerate(cells.names) if name not in added]
-            write([*(cells.names[at] for at in own), *added])
+            # A text keeps its place.
+            further = [name for name in added if name != columns.text]
+            own = [at for at, name in enumerate(cells.names) if name not in further]
+            write([*(cells.names[at] for at in own), *further])
             try:
                 for some in portions(cells):
                     for (_, values), more in zip(some, decide([row for row, _ in some]), strict=True):
                         if more is not None and values:
-                            write([*(values[at] for at in own), *(_cell(more.get(name)) for name in added)])
+                            here = [more.get(cells.names[at], values[at]) for at in own]
+                            write([*here, *(_cell(more.get(name)) for name in further)])
             finally:
                 text.flush()
                 text.detach()
