@@ -244,7 +244,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
     one = Kernel(SCHEME)
     batches = [texts[i : i + 16] for i in range(0, len(texts), 16)]
     joined = [
-        (b"".join(stretch.parts), np.cumsum([0, *map(len, stretch.parts)]) // 2, stretch)
+        (stretch.raw, stretch.ends, stretch)
         for batch in batches
         for stretch in kernel._windows(batch, kernel.WINDOW)
         if stretch.finished
