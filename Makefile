@@ -134,7 +134,7 @@ bench-million: .venv/developing ## A million documents of real text in every eng
 bench-opensearch: .venv/developing benchmarks/data/main.jsonl ## Searches on OpenSearch beside Solr, embedded, bare requests, match and more_like_this (about 10 minutes)
 	$(BIN)/python benchmarks/opensearch.py
 
-bench-passages: .venv/developing benchmarks/data/main.jsonl ## Put 10,000 passages into other texts and look for them (about 15 minutes)
+bench-passages: .venv/developing benchmarks/data/main.jsonl ## Put 12,000 passages into other texts and look for them (about 15 minutes)
 	$(BIN)/python benchmarks/passages.py --csv benchmarks/results/passages.csv
 	$(BIN)/python benchmarks/passages.py --design
 

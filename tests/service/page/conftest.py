@@ -1,0 +1,109 @@
+"""A service behind the page, and a tab that shows it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.service.accessibility import axe_core
+from tests.service.alfresco_clients import REQUIRED as CLIENTS_REQUIRED
+from tests.service.alfresco_clients import NoClientError
+from tests.service.browser import REQUIRED, SCREENSHOTS
+from tests.service.contracts import documents
+from tests.service.page.contents import EMOJI, MATCHING, RECIPE, SCRIPT, draft, long_texts
+from tests.service.page.windows import opened
+from tests.service.served import serving
+from whorl import Document, Store, open_store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.winnow import PassageScheme
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+#: The page is driven by Playwright, which need not be here unless somebody says so.
+collect_ignore_glob = ["test_*.py"] if find_spec("playwright") is None and os.environ.get(REQUIRED) != "1" else []
+
+
+@pytest.fixture(scope="package")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("page") / "store"
+    long_a, long_b = long_texts()
+    with open_store(made) as store:
+        store.index(
+            [
+                *documents(),
+                Document("<b>id</b>", SCRIPT, "<script>alert(1)</script>"),
+                Document("emoji", EMOJI),
+                Document("matching", MATCHING),
+                Document("long-a", long_a, "long A.txt"),
+                Document("long-b", long_b, "long B.txt"),
+                *(Document(f"note {number}", f"Note {number}: {RECIPE}") for number in range(30)),
+                *(Document(f"<i>draft</i>/{number}", draft(number), f"draft {number}") for number in range(4)),
+                *(Document(f"pair {number}/{side}", f"pair{number} " * 8) for number in range(11) for side in "ab"),
+            ]
+        )
+    return made
+
+
+@pytest.fixture(scope="package")
+def url(folder: Path) -> Iterator[str]:
+    """The address of a service that anybody may ask."""
+    with serving(folder) as served:
+        yield f"{served.url}/"
+
+
+@pytest.fixture(scope="package")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Path(os.environ.get(SCREENSHOTS) or tmp_path_factory.mktemp("screenshots"))
+    made.mkdir(parents=True, exist_ok=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser, url: str) -> Iterator[Page]:
+    """One tab for all tests that need no window of their own: to open one takes as long as many of them."""
+    with opened(browser, url) as made:
+        yield made
+
+
+@pytest.fixture
+def page(tab: Page, url: str) -> Iterator[Page]:
+    """The tab as if it was opened just now."""
+    tab.goto(url)
+    tab.evaluate("sessionStorage.clear()")
+    tab.goto("about:blank")
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    tab.emulate_media(color_scheme="light", reduced_motion="reduce")
+    tab.goto(url)
+    yield tab
+    tab.unroute_all(behavior="ignoreErrors")
+
+
+@pytest.fixture(scope="module")
+def scripts(browser: Browser, url: str) -> Iterator[Page]:
+    """A page to call the functions of its scripts in."""
+    with opened(browser, url) as made:
+        yield made
+
+
+@pytest.fixture(scope="package")
+def axe() -> str | None:
+    """The script of axe-core; None where it cannot be had."""
+    try:
+        return axe_core()
+    except NoClientError as error:
+        if os.environ.get(CLIENTS_REQUIRED) == "1":
+            pytest.fail(f"{error} ({CLIENTS_REQUIRED}=1 asks for it)", pytrace=False)
+        return None
+
+
+@pytest.fixture
+def own_store(tmp_path: Path) -> Iterator[Store]:
+    """A store for one test to fill, which keeps passages."""
+    with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as made:
+        yield made

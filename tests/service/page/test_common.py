@@ -1,0 +1,67 @@
+"""Common text, told apart and left out."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, expect
+
+from tests.service.page.windows import opened
+from tests.service.served import listening
+from whorl import Document, Store
+from whorl.service.app import create_app
+
+
+def test_common_text_is_told_apart(browser: Browser, own_store: Store) -> None:
+    """
+    Where the store keeps passages: shares without it beside the others, on hits and comparisons, and grey in texts.
+    """
+    form = " ".join(f"form{number}" for number in range(100))
+    own = [" ".join(f"own{letter}{number}" for number in range(30)) for letter in "abcdefghijkl"]
+    own_store.index(
+        Document(f"doc {letter}", f"{form} {text}") for letter, text in zip("abcdefghijkl", own, strict=True)
+    )
+    with listening(create_app(own_store)) as address, opened(browser, f"{address}/#document?id=doc+a") as page:
+        say = page.locator("#document-hits > li").first.locator(".say").first
+        # 96 of the 126 runs of five words are the form's; four more begin in it.
+        expect(say).to_have_text("76.1% of doc a is in this document, without common text 0.0%")
+        page.get_by_role("link", name="Compare with doc b").first.click()
+        expect(page.locator("#text-a mark.common")).to_have_text([form])
+        expect(page.locator("#shares .rest").first).to_have_text("without common text 0.0%")
+        expect(page.locator("#common-told")).to_contain_text("100 words of A, 100 words of B")
+
+
+def test_common_text_counts_for_nothing(browser: Browser, own_store: Store) -> None:
+    """
+    Where it is left out, the thresholds of a document's view, of a search and of duplicates count the rest; the address
+    says so.
+    """
+    form = " ".join(f"form{number}" for number in range(100))
+    own = {letter: " ".join(f"own{letter}{number}" for number in range(30)) for letter in "abcdefghijkl"}
+    own["b"] = own["a"].replace("owna29", "ownb29")
+    own_store.index(Document(f"doc {letter}", f"{form} {text}") for letter, text in own.items())
+    with listening(create_app(own_store)) as address, opened(browser, f"{address}/#document?id=doc+a") as page:
+        page.emulate_media(reduced_motion="reduce")
+        expect(page.locator("#document-similar")).to_have_text("11 documents share content with it")
+        page.locator("#document-common").check()
+        expect(page.locator("#document-similar")).to_have_text("1 document shares content with it")
+        say = page.locator("#document-hits .say").first
+        # Of the 26 runs of what is filled in, the last one differs; both have four more that begin in the form.
+        expect(say).to_have_text(re.compile(r"^9\d\.\d% of doc a is in this document, with common text 99\.2%$"))
+        page.wait_for_url("**id=doc+a&common=without")
+        page.reload()
+        expect(page.locator("#document-similar")).to_have_text("1 document shares content with it")
+        page.goto(f"{address}/#search?q=FINGERPRINT%3A%22doc+a%22_20_95")
+        expect(page.locator("#found-told")).to_have_text("12 documents")
+        page.locator("#search-common").check()
+        expect(page.locator("#found-told")).to_have_text("2 documents")
+        page.wait_for_url("**common=without**")
+        page.reload()
+        expect(page.locator("#found-told")).to_have_text("2 documents")
+        page.goto(f"{address}/#duplicates?threshold=60")
+        expect(page.locator("#clusters h3")).to_have_text("12 documents: doc a")
+        page.locator("#cluster-common").check()
+        page.get_by_role("button", name="Find duplicates").click()
+        expect(page.locator("#clusters h3")).to_have_text("2 documents: doc a")
+        expect(page.locator("#clusters .members .rest")).to_have_text("98.4% with common text")
+        page.wait_for_url("**common=1**")

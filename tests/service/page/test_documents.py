@@ -1,0 +1,131 @@
+"""The views of the documents and of one: listed, looked at, added and deleted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.service.page.contents import COUNT, LEASE, RECIPE
+from tests.service.page.driving import drop, require_usable
+from tests.service.page.windows import opened
+from tests.service.served import listening
+from whorl import Store
+from whorl.service.app import create_app
+from whorl.settings.settings import Settings
+
+
+def test_the_documents(page: Page, url: str) -> None:
+    """
+    Some at a time, chosen by parts of their names as one types, with sizes and dates; back leads to as many, and there.
+    """
+    rows = page.locator("#documents tr")
+    expect(rows).to_have_count(50)
+    expect(page.locator("#documents-told")).to_have_text(f"{COUNT} documents")
+    page.get_by_role("button", name=f"Show more ({COUNT - 50} left)").click()
+    expect(rows).to_have_count(COUNT)
+    page.wait_for_url(f"**#documents?rows={COUNT}")
+    rows.last.get_by_role("link").first.click()
+    expect(page.locator("#document-id")).not_to_be_empty()
+    page.go_back()
+    expect(rows).to_have_count(COUNT)
+    expect(rows.last).to_be_in_viewport()
+    page.get_by_label("Filter by name").first.fill("LEA")
+    expect(rows).to_have_count(1)
+    expect(rows.locator("th")).to_contain_text("lease.txt")
+    expect(rows.locator("td")).to_have_text(["191 words", "2018-01-02", re.compile("Find similar.*Sources.*Compare")])
+    page.reload()
+    expect(page.locator("#documents-told")).to_have_text(f"1 of {COUNT} documents")
+
+
+def test_two_clicks_to_a_hit(page: Page, url: str) -> None:
+    """
+    From the first visit to what is shared, counted exactly: one to the documents like one, one to the passage in both.
+    """
+    page.get_by_role("link", name="Find similar: lease.txt").click()
+    hit = page.locator("#document-hits > li").first
+    expect(hit.locator(".say").first).to_have_text("91.4% of lease.txt is in this document")
+    expect(hit.locator("blockquote")).to_contain_text("Rent that is not paid within ten days")
+    hit.get_by_role("link", name="Compare").click()
+    expect(page.locator("#text-b mark").first).to_be_visible()
+
+
+def test_a_document(page: Page, url: str) -> None:
+    """
+    What shares content with it by either share, its text and its properties; one that there is not is told.
+    """
+    page.goto(f"{url}#document?id=minutes")
+    expect(page.locator("#document-similar")).to_have_text("2 documents share content with it")
+    expect(page.locator("#document-text")).to_contain_text("Minutes of the meeting")
+    expect(page.locator("#document-properties")).to_have_text("TYPEcm:folder")
+    page.get_by_role("slider", name="At least").fill("30")
+    expect(page.locator("#document-similar")).to_have_text("No document shares 30% with it")
+    page.wait_for_url("**#document?id=minutes&least=30")
+    page.reload()
+    expect(page.locator("#document-similar")).to_have_text("No document shares 30% with it")
+    page.goto(f"{url}#document?id=gone")
+    expect(page.locator("#document-problem")).to_contain_text("'gone'")
+    expect(page.locator("#document-all")).to_be_hidden()
+
+
+def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store, axe: str | None) -> None:
+    """
+    With files that are dropped; what is alike is marked, the list downloaded, and after a question deleted.
+    """
+    with listening(create_app(own_store)) as address, opened(browser, address) as page:
+        page.emulate_media(reduced_motion="reduce")
+        expect(page.get_by_role("heading", name="No documents yet")).to_be_visible()
+        require_usable(page, axe)
+        drop(page, "a.txt", LEASE, **{"b.txt": LEASE, "c.txt": RECIPE, "d.bin": "\0\1\2" * 50})
+        expect(page.locator("#adding-told")).to_have_text("3 documents stored, 1 problem")
+        expect(page.locator("#adding-repeats li")).to_have_text(["b.txt repeats a.txt: 100.0% alike"])
+        expect(page.locator("#documents th")).to_have_text(["a.txt", "b.txt", "c.txt"])
+        expect(page.locator("#documents time")).to_have_count(3)
+        expect(page.locator("#state")).to_have_text("3 documents")
+        # Another text of the same name takes no document's place.
+        page.locator("#add-files").set_input_files({"name": "a.txt", "mimeType": "", "buffer": b"another text"})
+        expect(page.locator("#adding-problems")).to_contain_text("a.txt: a document of this name is there already")
+        assert own_store.text("a.txt") == LEASE
+        page.get_by_role("navigation").get_by_role("link", name="Duplicates").click()
+        page.get_by_role("button", name="Find duplicates").click()
+        expect(page.locator("#clusters > li")).to_have_count(1)
+        expect(page.get_by_role("link", name="Compare a.txt with b.txt, 100.0%")).to_have_text("same words")
+        page.get_by_role("button", name="Mark all but the first of each group").click()
+        expect(page.get_by_role("checkbox", name="Delete b.txt")).to_be_checked()
+        with page.expect_download() as expected:
+            page.get_by_role("button", name="Download the list").click()
+        assert Path(expected.value.path()).read_text(encoding="utf-8") == "b.txt\n"
+        page.get_by_role("button", name="Delete 1 …").click()
+        require_usable(page, axe)
+        page.get_by_role("button", name="Cancel").last.click()
+        assert own_store.count() == 3
+        page.get_by_role("button", name="Delete 1 …").click()
+        page.get_by_role("button", name="Delete 1 document").click()
+        expect(page.locator("#clusters-done")).to_have_text("1 document deleted.")
+        assert [hit.id for hit in own_store.search("*").hits] == ["a.txt", "c.txt"]
+        # What was found a moment ago is not told again.
+        page.get_by_role("button", name="Find duplicates").click()
+        expect(page.locator("#clusters-told")).to_contain_text("No two documents belong together among 2 documents")
+        page.get_by_role("navigation").get_by_role("link", name="Documents").click()
+        page.get_by_role("button", name="Delete c.txt").click()
+        page.get_by_role("button", name="Delete", exact=True).last.click()
+        expect(page.locator("#documents th")).to_have_text(["a.txt"])
+
+
+def test_what_may_not_be_changed(browser: Browser, embedded_contracts: Store) -> None:
+    """
+    Is not offered to be: no files are taken, nothing is deleted; a list can be made all the same.
+    """
+    app = create_app(embedded_contracts, settings=Settings(is_read_only=True))
+    with listening(app) as address, opened(browser, f"{address}/#duplicates?threshold=50") as page:
+        page.get_by_role("button", name="Mark all but the first of each group").click()
+        expect(page.get_by_role("button", name="Download the list")).to_be_visible()
+        expect(page.locator("#cleaning-delete")).to_be_hidden()
+        page.get_by_role("navigation").get_by_role("link", name="Documents").click()
+        expect(page.locator("#documents tr")).to_have_count(4)
+        expect(page.locator("#add-files, #documents button")).to_have_count(1)
+        expect(page.locator("#add")).to_be_hidden()
+        page.get_by_role("link", name="Find similar: lease.txt").click()
+        expect(page.locator("#document-hits blockquote").first).to_be_visible()
+        expect(page.locator("#document-delete")).to_be_hidden()

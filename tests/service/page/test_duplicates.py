@@ -1,0 +1,157 @@
+"""The view of duplicates: groups as rows, chosen, ordered, given up, downloaded."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.service.page.contents import COUNT
+from tests.service.page.driving import shoot
+
+
+@pytest.fixture
+def clustered(page: Page, url: str) -> Page:
+    """The clusters of the store: recipe and notes, four drafts, eleven pairs, lease and renewal."""
+    page.goto(f"{url}#duplicates?threshold=60")
+    expect(page.locator("#clusters > li")).to_have_count(10)
+    return page
+
+
+def test_duplicates(clustered: Page, shots: Path) -> None:
+    """
+    The largest first, as rows, some at a time; all pairs where they differ.
+    """
+    page = clustered
+    expect(page.locator("#clusters-told")).to_contain_text(f"among {COUNT} documents")
+    shown = page.locator("#clusters > li")
+    large, drafts = shown.nth(0), shown.nth(1)
+    expect(large.get_by_role("heading")).to_have_text("31 documents: note 0")
+    expect(large.locator("tbody tr")).to_have_count(12)
+    expect(large.locator(".matrix")).to_have_count(0)
+    large.get_by_role("button", name="Show more (19 left)").click()
+    expect(large.locator("tbody tr")).to_have_count(24)
+    # Of 60 shingles each change takes five, so two drafts have 55 of 65, 50 of 70 or 45 of 75 in common.
+    expect(drafts.locator(".members td:last-child a")).to_have_text(["84.6%", "71.4%", "60.0%"])
+    drafts.get_by_text("All pairs").click()
+    expect(drafts.locator(".matrix tr").nth(1).locator("td")).to_have_text(["", "84", "71", "60"])
+    expect(drafts.locator(".mono").first).to_have_text("<i>draft</i>/0")
+    shoot(page, shots / "duplicates.png")
+    page.get_by_role("button", name=re.compile(r"^Show more \(4 left\)$")).click()
+    expect(shown).to_have_count(14)
+    # The keyboard goes on where the new ones begin.
+    expect(shown.nth(10).get_by_role("link").first).to_be_focused()
+    drafts.get_by_role("link", name="Compare draft 0 with draft 1, 84.6%").click()
+    expect(page.get_by_label("Document A", exact=True)).to_have_value("draft 0")
+    expect(page.locator("#shares .big").last).to_have_text("84.6%")
+    page.go_back()
+    expect(shown).to_have_count(14)
+
+
+def test_duplicates_are_chosen_and_ordered(clustered: Page) -> None:
+    """
+    By a part of a name, by how alike they are; both stand in the address.
+    """
+    shown = clustered.locator("#clusters > li")
+    clustered.get_by_label("First", exact=True).select_option("the least alike")
+    expect(shown.first.get_by_role("heading")).to_have_text("4 documents: draft 0")
+    clustered.get_by_label("Filter by name").last.fill("LEASE")
+    expect(shown).to_have_count(1)
+    expect(clustered.locator("#clusters-told")).to_have_text(f"1 group among {COUNT} documents")
+    clustered.reload()
+    expect(shown.get_by_role("heading")).to_have_text(["2 documents: lease.txt"])
+    expect(clustered.get_by_label("First", exact=True)).to_have_value("unlike")
+
+
+def test_versions(page: Page, url: str) -> None:
+    """
+    A group by the document that is to stay, and what each of its versions adds to the one before.
+    """
+    page.goto(f"{url}#duplicates?threshold=60&named=lease&keep=longest&versions=1")
+    shown = page.locator("#clusters > li")
+    expect(shown.get_by_role("heading")).to_have_text(["2 documents: renewal.txt"])
+    expect(shown.locator(".versions li")).to_have_text(
+        [re.compile("^lease.txt 2018-01-02$|^lease.txt"), re.compile("renewal.txt.*adds 5 words.*1,520.*loses 4 words")]
+    )
+    page.get_by_label("Each group by").select_option("newest:cm:created")
+    page.get_by_role("button", name="Find duplicates").click()
+    page.wait_for_url("**keep=newest%3Acm%3Acreated**")
+    expect(page.locator("#clusters-error")).to_contain_text("nobody knows which is the newest of 'note 0' and 30 more")
+
+
+def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
+    """
+    The metric and the kind of cluster count, and nothing found is an answer.
+    """
+    page.goto(f"{url}#duplicates")
+    page.get_by_label("Alike by").select_option("containment")
+    page.get_by_role("slider", name="Threshold").fill("60")
+    page.get_by_label("Only groups in which every pair").check()
+    with page.expect_request(lambda sent: sent.method == "POST") as sent:
+        page.get_by_role("button", name="Find duplicates").click()
+    told = sent.value.post_data_json
+    assert told is not None
+    expect(page.locator("#clusters-told")).to_be_focused()
+    assert (told["metric"], told["threshold"], told["recall"], told["complete"]) == ("containment", 60, 95, True)
+    page.get_by_role("slider", name="Threshold").fill("1")
+    with page.expect_request(lambda sent: sent.method == "POST") as sent:
+        page.get_by_role("button", name="Find duplicates").click()
+    assert (sent.value.post_data_json or {})["threshold"] == 0.01
+
+
+def test_duplicates_are_given_up(page: Page, url: str) -> None:
+    """
+    While they are looked for, the page tells how far it is; Cancel ends the job, and another is found as ever.
+    """
+    running = {"id": "x", "state": "running", "progress": {"doing": "reading", "count": 1200}, "result": None}
+    ended: list[str] = []
+
+    def answer(route: Route) -> None:
+        if route.request.method == "DELETE":
+            ended.append(route.request.url)
+            route.fulfill(status=204)
+        else:
+            route.fulfill(status=202, json=running)
+
+    page.goto(f"{url}#duplicates")
+    page.route("**/api/duplicates**", answer)
+    page.get_by_role("button", name="Find duplicates").click()
+    expect(page.locator("#clusters-progress")).to_have_text("1,200 documents read")
+    with page.expect_response(lambda told: told.request.method == "DELETE"):
+        page.get_by_role("button", name="Cancel").click()
+    assert [each.rpartition("/")[2] for each in ended] == ["x"]
+    expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+    expect(page.get_by_role("button", name="Find duplicates")).to_be_focused()
+    expect(page.locator("#clusters-blank")).to_be_visible()
+    page.unroute("**/api/duplicates**")
+    page.get_by_role("button", name="Find duplicates").click()
+    expect(page.locator("#clusters > li").first).to_be_visible()
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_duplicates_are_downloaded(clustered: Page, form: str) -> None:
+    """
+    All of them, in a file whose name says what it is.
+    """
+    with clustered.expect_download() as expected:
+        clustered.get_by_role("button", name=f"Download {form.upper()}").click()
+    content = Path(expected.value.path()).read_text(encoding="utf-8").splitlines()
+    if form == "json":
+        assert expected.value.suggested_filename == "duplicates.jsonl"
+        assert [json.loads(line)["documents"] for line in content] == [31, 4, *[2] * 12]
+    else:
+        assert expected.value.suggested_filename == "duplicates.csv"
+        assert len(content) == 1 + 31 + 4 + 2 * 12
+
+
+def test_clusters_on_a_phone(clustered: Page) -> None:
+    """
+    A matrix scrolls within itself.
+    """
+    clustered.set_viewport_size({"width": 320, "height": 640})
+    clustered.get_by_text("All pairs").click()
+    expect(clustered.locator(".matrix").first).to_be_visible()
+    assert clustered.evaluate("document.documentElement.scrollWidth") == 320

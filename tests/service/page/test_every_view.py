@@ -1,0 +1,128 @@
+"""What holds in every view: for screen readers, without a mouse, at any address, with any text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.service.accessibility import CONTRAST, PROBLEMS
+from tests.service.page.contents import SCRIPT
+from tests.service.page.driving import VIEWS, ask, hits, look_at, require_usable, shoot
+
+PHONES = [(390, 844), (320, 640)]
+SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
+
+
+def test_text_is_never_html(page: Page, url: str) -> None:
+    """
+    A document whose text, name and id are HTML is shown as it is, and nothing of it runs.
+    """
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    ask(page, 'FINGERPRINT:"<b>id</b>"_20_95')
+    expect(hits(page).get_by_role("heading")).to_have_text(re.compile(re.escape("<script>alert(1)</script>")))
+    expect(hits(page).locator(".mono")).to_have_text("<b>id</b>")
+    page.goto(f"{url}#compare?a=%3Cb%3Eid%3C%2Fb%3E&b=%3Cb%3Eid%3C%2Fb%3E")
+    expect(page.locator("#text-a")).to_have_text(SCRIPT)
+    expect(page.locator("#name-a")).to_have_text("<script>alert(1)</script>")
+    assert page.evaluate("window.ran") is None
+    assert page.locator("#text-a script, #text-a img, #hits script").count() == 0
+
+
+@pytest.mark.parametrize("address", ["#constructor", "#main", "#nowhere?x=1", "#search?q=rent&metric=toString"])
+def test_an_address_that_names_nothing(page: Page, url: str, address: str) -> None:
+    """
+    What is no view is the first one, and what only every JavaScript object knows is no view and no metric.
+    """
+    page.goto("about:blank")
+    page.goto(url + address)
+    seen = "#found-told" if "search" in address else "#documents tr"
+    expect(page.locator(seen).first).to_be_visible()
+
+
+def test_without_a_mouse(page: Page) -> None:
+    """
+    From the first key to two passages side by side; where the keyboard is can always be seen.
+    """
+
+    def tab_to(name: str) -> None:
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            at = page.evaluate(
+                """() => {
+                    const at = document.activeElement, seen = getComputedStyle(at);
+                    const around = at.closest(".segments label")?.querySelector("span") ?? at;
+                    const { outlineStyle, outlineWidth } = getComputedStyle(around);
+                    return [at.getAttribute("aria-label") ?? at.labels?.[0]?.textContent ?? at.textContent,
+                            outlineStyle !== "none" && parseFloat(outlineWidth) >= 1 || at.matches(".unseen")];
+                }"""
+            )
+            assert at[1], f"nothing shows that the keyboard is at {at[0]!r}"
+            if at[0].strip().startswith(name):
+                return
+        pytest.fail(f"the keyboard does not come to {name}")
+
+    tab_to("Skip to the content")
+    tab_to("Search")
+    page.keyboard.press("Enter")
+    tab_to("Words or a query")
+    page.keyboard.type("FINGERPRINT:lease_50_95")
+    page.keyboard.press("Enter")
+    expect(page.locator("#found-told")).to_contain_text("documents")
+    tab_to("of both together")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("radio", name="of the source")).to_be_checked()
+    page.wait_for_url("**metric=a_in_b")
+    tab_to("Compare with renewal.txt")
+    page.keyboard.press("Enter")
+    expect(page.locator("#name-b")).to_have_text("renewal.txt")
+    page.keyboard.press("n")
+    expect(page.locator("#step-told")).to_have_text(re.compile(r"^Passage 1 of 4"))
+    page.keyboard.press("p")
+    expect(page.locator("#step-told")).to_have_text(re.compile(r"^Passage 4 of 4"))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_everybody_can_use_it(page: Page, url: str, shots: Path, axe: str | None, view: str) -> None:
+    """
+    Every control has a name, every reference leads somewhere, headings go down one by one, there is one main part, and
+    axe-core finds nothing; by day and by night, on a desk and on phones.
+
+    Between every text and what is behind it are 4.5 to 1 (WCAG 2.1, 1.4.3), no view is wider than the screen, and
+    nothing to touch is smaller than 24 pixels (WCAG 2.2, 2.5.8).
+    """
+    look_at(page, url, view)
+    assert page.evaluate(PROBLEMS) == []
+    name = re.sub(r"\W+", "-", view)
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate(CONTRAST) == [], scheme
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 3 * 128) == (scheme == "dark")
+        require_usable(page, axe)
+        shoot(page, shots / f"{scheme}{name}.png")
+    for width, height in PHONES:
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        small = page.locator("button:visible, select:visible, nav a:visible").evaluate_all(
+            "all => all.filter((each) => each.getBoundingClientRect().height < 24).map((each) => each.outerHTML)"
+        )
+        assert small == []
+        shoot(page, shots / f"phone-{width}{name}.png")
+    require_usable(page, axe)
+
+
+def test_past_the_links(page: Page) -> None:
+    """
+    The way past the links changes no address, so that a reload shows what was there.
+    """
+    ask(page, "rent")
+    expect(page.locator("#found-told")).to_contain_text("documents")
+    before = page.url
+    page.locator("#skip").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    assert page.url == before

@@ -1,0 +1,279 @@
+"""The view that searches: words, queries, what they find and what is told of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.service.contracts import MINUTES
+from tests.service.page.contents import LEASE
+from tests.service.page.driving import ask, hits, shoot
+from tests.service.page.windows import opened
+from tests.service.served import listening, serving
+from whorl import Document, Store
+from whorl.duplicates import ask_pairs, duplicates_in, write_ids
+from whorl.query.ast import Fingerprint
+from whorl.query.parser import parse
+from whorl.service.app import create_app
+
+
+def test_search(page: Page, shots: Path) -> None:
+    """
+    A hit has its name, what it shares in sentences with bars, its longest passage, and the way to a comparison.
+    """
+    ask(page, "FINGERPRINT:minutes_5_95")
+    expect(page.get_by_role("heading", name="3 documents")).to_be_visible()
+    hit = hits(page).filter(has=page.get_by_role("heading", name="lease.txt"))
+    # As `whorl similar` tells of the minutes: 22 of 79 and of 187 shingles.
+    expect(hit.locator(".say")).to_have_text(
+        ["27.8% of minutes.txt is in this document", "11.7% of this document is in minutes.txt"]
+    )
+    expect(hit.locator("blockquote")).to_have_text(re.compile("^The landlord keeps the structure.*storm and flood$"))
+    assert [float(bar.evaluate("bar => parseFloat(bar.style.width)")) for bar in hit.locator(".bar i").all()] == (
+        pytest.approx([100 * 22 / 79, 100 * 22 / 187], abs=0.01)
+    )
+    hit.locator(".formula summary").click()
+    expect(hit.locator(".formula")).to_contain_text("79 of minutes.txt, 187 of this document, 22 in both")
+    expect(hit.locator(".formula")).to_contain_text("Of the 244 that either has, 9.0% are in both (Jaccard)")
+    shoot(page, shots / "search.png")
+    hit.get_by_role("link", name="Compare with lease.txt").click()
+    expect(page.locator("#name-b")).to_have_text("lease.txt")
+
+
+@pytest.mark.opensearch
+def test_search_in_an_index(browser: Browser, opensearch_contracts_url: str) -> None:
+    """
+    What the store is makes no difference to the page: the same hits, shares and passages.
+    """
+    with serving(opensearch_contracts_url) as served, opened(browser, served.url) as page:
+        ask(page, "FINGERPRINT:minutes_5_95")
+        expect(page.get_by_role("heading", name="3 documents")).to_be_visible()
+        hit = hits(page).filter(has=page.get_by_role("heading", name="lease.txt"))
+        expect(hit.locator(".say b")).to_have_text(["27.8%", "11.7%"])
+        expect(hit.locator("blockquote")).to_contain_text("The landlord keeps")
+        hit.get_by_role("link", name="Compare with lease.txt").click()
+        expect(page.locator("#name-b")).to_have_text("lease.txt")
+        page.goto(f"{served.url}#documents?named=ease")
+        expect(page.locator("#documents th")).to_contain_text(["lease.txt"])
+
+
+def test_more_hits(page: Page) -> None:
+    """
+    Some at a time; the keyboard goes on where the new ones begin; who comes back finds as many, at the same place.
+    """
+    ask(page, "FINGERPRINT:recipe_20_95")
+    expect(hits(page)).to_have_count(25)
+    page.get_by_role("button", name="Show more (6 left)").click()
+    expect(hits(page)).to_have_count(31)
+    expect(hits(page).nth(25).get_by_role("link").first).to_be_focused()
+    page.wait_for_url("**rows=31")
+    page.goto("about:blank")
+    page.go_back()
+    expect(hits(page)).to_have_count(31)
+
+
+def test_the_sliders_rewrite_the_query(page: Page) -> None:
+    """
+    Threshold and recall stand in the query, and what stands there moves the sliders.
+    """
+    ask(page, "FINGERPRINT:minutes_5_90 AND NOT rent")
+    expect(hits(page)).to_have_count(1)
+    threshold, recall = page.get_by_role("slider", name="Threshold"), page.get_by_role("slider", name="Wanted recall")
+    expect(threshold).to_have_value("5")
+    expect(recall).to_have_attribute("aria-valuetext", "90 percent")
+    threshold.press("ArrowRight")
+    recall.fill("99")
+    expect(page.locator("#query")).to_have_value("FINGERPRINT:minutes_6_99 AND NOT rent")
+    threshold.fill("1")
+    expect(page.locator("#query")).to_have_value("FINGERPRINT:minutes_0.01_99 AND NOT rent")
+    page.wait_for_url("**/#search?q=FINGERPRINT%3Aminutes_0.01_99+AND+NOT+rent")
+
+
+def test_one_percent_is_one_percent(page: Page, url: str) -> None:
+    """
+    What is asked for with a slider at its lowest end; a bare 1 would be all of the text.
+    """
+    with page.expect_request("**/api/similar") as sent:
+        page.goto(f"{url}#document?id=minutes&least=1")
+    assert (sent.value.post_data_json or {})["threshold"] == 0.01
+    expect(page.locator("#document-similar")).to_have_text("2 documents share content with it")
+
+
+def test_the_metric_changes_what_is_found(page: Page) -> None:
+    """
+    A quarter of the minutes is in the lease, and much less of both together.
+    """
+    ask(page, "FINGERPRINT:minutes_25_95")
+    expect(page.locator("#found-told")).to_have_text("1 document")
+    page.get_by_role("radio", name="of the source").check(force=True)
+    expect(page.locator("#found-told")).to_have_text("3 documents")
+    assert "metric=a_in_b" in page.url
+    page.reload()
+    expect(page.locator("#found-told")).to_have_text("3 documents")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FINGERPRINT:a",
+        "FINGERPRINT:a_70",
+        "FINGERPRINT:a_0.7_12.5 AND rent",
+        'x OR FINGERPRINT:"my_doc_1"_20_80',
+        'FINGERPRINT:"an id_20_80"',
+        r"FINGERPRINT:my\_doc_30",
+        "FINGERPRINT:workspace://SpacesStore/aaaabbbb-cccc_1",
+        '(FINGERPRINT:"say \\"no\\""_5^2 AND b)',
+        "FINGERPRINT:日本😀_50",
+    ],
+)
+def test_the_page_reads_numbers_as_the_parser_does(scripts: Page, query: str) -> None:
+    """
+    What the sliders are set to is what the query says; rewritten, it says what they are set to, of the same document.
+    """
+    told = scripts.evaluate("async query => (await import('/page/query.js')).read(query)", query)
+    (node,) = fingerprints(query)
+    read = [None if each is None else round(float(each) * 100, 9) for each in (node.overlap, node.probability)]
+    assert [told["threshold"], told["recall"]] == pytest.approx(read)
+    rewrite = "async query => (await import('/page/query.js')).withNumbers(query, 1, 85)"
+    (other,) = fingerprints(scripts.evaluate(rewrite, query))
+    assert (other.reference, float(other.overlap or 0), float(other.probability or 0)) == (node.reference, 0.01, 0.85)
+
+
+def fingerprints(query: str) -> list[Fingerprint]:
+    """Return the FINGERPRINTs of a query as whorl's parser reads them."""
+    found, waiting = list[Fingerprint](), [parse(query)]
+    while waiting:
+        node: Any = waiting.pop()
+        if isinstance(node, Fingerprint):
+            found.append(node)
+        elif hasattr(node, "__dataclass_fields__"):
+            waiting += [getattr(node, name) for name in node.__dataclass_fields__]
+        elif isinstance(node, tuple | list):
+            waiting += node
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong", "told"),
+    [
+        ("FINGERPRINT:lease_140", "140", "at most 100 percent, got 140"),
+        ('日本😀 AND "open', '"', "never closed"),
+        ("(a", "", ""),
+    ],
+)
+def test_a_mistake_has_a_caret(page: Page, shots: Path, query: str, wrong: str, told: str) -> None:
+    """
+    The message, the query below, and a caret that begins where what is wrong begins, behind wide characters as well.
+    """
+    ask(page, query)
+    alert = page.locator("#query-error[role=alert]")
+    expect(alert).to_contain_text(told)
+    expect(page.locator("#query")).to_have_attribute("aria-invalid", "true")
+    marked, caret = alert.locator(".at").first, alert.locator(".caret")
+    if wrong:
+        expect(marked).to_contain_text(wrong)
+    left = [each.evaluate("each => each.getBoundingClientRect().left") for each in (marked, caret)]
+    assert left[0] == pytest.approx(left[1], abs=1)
+    shoot(page, shots / "mistake.png")
+    ask(page, "rent")
+    expect(alert).to_be_empty()
+
+
+def test_no_hit_is_told(page: Page) -> None:
+    """
+    Nothing found, and a document that there is not, are answers and no failures.
+    """
+    ask(page, "FINGERPRINT:gone_20_95")
+    expect(page.locator("#found-told")).to_have_text("No document")
+    expect(page.locator("#found-warnings")).to_contain_text("'gone'")
+
+
+def test_a_total_that_is_none_is_told(page: Page) -> None:
+    """
+    Where not every candidate was verified, there may be more than were counted.
+    """
+
+    def answer(route: Route) -> None:
+        answered = route.fetch()
+        route.fulfill(response=answered, json={**answered.json(), "total_is_exact": False})
+
+    page.route("**/api/search", answer)
+    ask(page, "FINGERPRINT:lease_20_95")
+    expect(page.locator("#found-told")).to_have_text(re.compile(r"^At least \d+ documents$"))
+
+
+def test_the_plan_folds_out(page: Page) -> None:
+    """
+    How the documents are found, in words; the request below.
+    """
+    ask(page, "FINGERPRINT:minutes_20_95")
+    page.get_by_text("How the search is done").click()
+    expect(page.locator("#explained")).to_contain_text("the source has 79 distinct shingles")
+    expect(page.locator("#explained")).to_contain_text('"engine": "embedded"')
+
+
+@pytest.mark.parametrize("typed", ["<b>id</b>", "pair 3/a", "note 7"])
+def test_an_id_as_it_is(page: Page, typed: str) -> None:
+    """
+    Finds its document, whatever it means as a query.
+    """
+    ask(page, typed)
+    expect(hits(page).first.get_by_role("heading")).to_be_visible()
+    ids = hits(page).evaluate_all("rows => rows.map((row) => row.dataset.id)")
+    assert typed in ids
+    expect(page.locator("#query-error")).to_be_empty()
+
+
+def test_words(page: Page) -> None:
+    """
+    Hits say how many of the words they have, those with the most first; conditions are made of fields and values.
+    """
+    ask(page, "landlord roof onion")
+    expect(hits(page).first.locator(".points")).to_have_text("2 of 3 words")
+    # Where they stand, a moment later: what is marked are they, in any case.
+    expect(hits(page).first.locator("blockquote mark").first).to_be_visible()
+    marked = hits(page).first.locator("blockquote mark").all_text_contents()
+    assert {word.casefold() for word in marked} == {"landlord", "roof"}
+    page.get_by_text("Fields, thresholds").click()
+    page.get_by_label("Field", exact=True).select_option("pages")
+    page.get_by_label("Condition", exact=True).select_option("is at least")
+    page.get_by_label("Value", exact=True).fill("2")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#query")).to_have_value("landlord roof onion AND pages:[2 TO MAX]")
+    expect(page.locator("#query-error")).to_be_empty()
+
+
+def test_examples_find_something(page: Page) -> None:
+    """
+    They are made of a document that there is.
+    """
+    page.get_by_role("navigation").get_by_role("link", name="Search").click()
+    examples = page.locator("#examples button")
+    expect(examples).to_have_count(3)
+    for number in range(3):
+        examples.nth(number).click()
+        expect(page.locator("#found-told")).to_have_text(re.compile(r"^\d+ documents?$"))
+        page.get_by_role("navigation").get_by_role("link", name="Search").click()
+        expect(examples.first).to_be_visible()
+
+
+def test_one_of_each(browser: Browser, own_store: Store) -> None:
+    """
+    Where groups of duplicates were written into a store, a search can show the best hit of each alone.
+    """
+    own_store.index([*(Document(name, LEASE) for name in ("a", "b", "c")), Document("other", MINUTES)])
+    with duplicates_in(own_store.engine, ask_pairs("jaccard", 80, 95)) as there:
+        write_ids(own_store.engine, list(there.clusters(complete=True)))
+    with listening(create_app(own_store)) as address, opened(browser, f"{address}/#search?q=landlord") as page:
+        expect(page.locator("#found-told")).to_have_text("4 documents")
+        page.get_by_text("Fields, thresholds").click()
+        page.get_by_label("Show one of each group").check()
+        expect(page.locator("#found-told")).to_have_text("2 documents")
+        expect(page.locator("#hits h3")).to_have_text(["aand 2 near-copies", "other"])
+        page.wait_for_url("**q=landlord&collapse=1")
+        page.reload()
+        expect(page.locator("#found-told")).to_have_text("2 documents")

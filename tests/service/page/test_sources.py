@@ -1,0 +1,114 @@
+"""The view of sources: texts that are pasted, dropped or linked to, and what counts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.service.page.contents import LEASE, LETTER
+from tests.service.page.driving import ask, drop, hits, paste, shoot
+
+
+def test_a_dropped_file_gets_its_sources(page: Page, shots: Path) -> None:
+    """
+    At once, wherever it is dropped; comparing with it goes on from a source, though it is in no store.
+    """
+    ask(page, "rent")
+    drop(page, "clause.txt", " ".join(LEASE.split()[:60]))
+    expect(page.get_by_role("heading", name="Your text (clause.txt)")).to_be_visible()
+    expect(page.locator("#sources-told")).to_have_text("100.0% of your text is in 1 document")
+    shoot(page, shots / "dropped.png")
+    page.get_by_role("link", name="Compare with lease.txt").click()
+    expect(page.locator("#name-a")).to_have_text("Your text (clause.txt)")
+    expect(page.locator("#shares .big").first).to_have_text("100.0%")
+    # Another file takes its place, wherever it is dropped; what was before is a step back.
+    drop(page, "whole.txt", LEASE)
+    expect(page.get_by_role("heading", name="Your text (whole.txt)")).to_be_visible()
+    page.go_back()
+    page.go_back()
+    expect(page.get_by_role("heading", name="Your text (clause.txt)")).to_be_visible()
+
+
+def test_a_file_is_read_as_the_command_line_reads_it(page: Page) -> None:
+    """
+    Of HTML what a reader sees, in the encoding that it has; what is no text is told.
+    """
+    page.locator("#own-file").set_input_files(
+        {"name": "a.html", "mimeType": "text/html", "buffer": f"<p>{LEASE}</p><script>x</script>".encode("utf-16")}
+    )
+    expect(page.locator("#sources-text")).to_have_text(re.compile(r"^\s*LEASE"))
+    page.get_by_role("navigation").get_by_role("link", name="Documents").click()
+    page.locator("#own-file").set_input_files({"name": "a.bin", "mimeType": "", "buffer": b"\0\1\2\xff" * 50})
+    expect(page.locator("#incoming-problem")).to_contain_text("not text")
+
+
+def test_a_pasted_text_gets_its_sources(page: Page, url: str) -> None:
+    """
+    Marked by source, each with what it covers; the same after a reload, and as the source of a query.
+    """
+    paste(page, LETTER)
+    expect(page.locator("#sources-told")).to_have_text("61.2% of your text is in 3 documents")
+    expect(page.locator("#sources-how")).to_contain_text("90 of 147 words; the longest passage has 29 words.")
+    expect(page.locator("#sources .say b")).to_have_text(["36.7%", "19.7%", "36.0%"])
+    # Of the renewal what no source above it has.
+    expect(page.locator("#sources blockquote").last).to_contain_text("rent of 1,520")
+    assert page.locator("#sources-text").evaluate("box => box.textContent") == LETTER
+    (mark,) = page.locator("#sources-text mark.s1").all()
+    assert mark.inner_text().startswith("fry an onion")
+    with page.expect_download() as expected:
+        page.get_by_role("button", name="Save as a report").click()
+    assert expected.value.suggested_filename == "sources.html"
+    assert "<title>Sources of Your text</title>" in Path(expected.value.path()).read_text(encoding="utf-8")
+    page.reload()
+    expect(page.locator("#sources-told")).to_have_text("61.2% of your text is in 3 documents")
+    page.get_by_role("button", name="Show passages of lease.txt").click()
+    expect(page.locator("#sources-text mark.on")).to_have_count(3)
+    expect(page.locator("#sources > li.on")).to_contain_text("lease.txt")
+    page.get_by_role("link", name="Find similar documents").click()
+    expect(page.locator("#search-own-told")).to_have_text("Your text, 756 characters: the query calls it source.")
+    expect(page.locator("#found-told")).to_have_text("No document")
+    ask(page, "FINGERPRINT:source_5_95")
+    expect(hits(page).filter(has_text="lease.txt").locator(".say").first).to_have_text(
+        "31.4% of your text is in this document"
+    )
+    page.reload()
+    expect(page.locator("#found-told")).to_contain_text("documents")
+
+
+@pytest.mark.parametrize(
+    ("view", "place"),
+    [
+        ("#sources?text=rp-1abc", "#sources-blank-told"),
+        ("#search?q=FINGERPRINT:source_20_95&text=rp-1abc", "#search-own-told"),
+        ("#compare?text-a=rp-1abc&b=lease", "#compare-error"),
+    ],
+)
+def test_a_link_to_somebody_elses_text(page: Page, url: str, view: str, place: str) -> None:
+    """
+    Says that there was one, and that it was not sent along.
+    """
+    page.goto(url + view)
+    expect(page.locator(place)).to_contain_text("leads to a text that somebody pasted or read from a file")
+
+
+def test_what_counts_as_a_source(page: Page) -> None:
+    """
+    Choices are in the address, which leads to the same.
+    """
+    paste(page, LETTER)
+    expect(page.locator("#sources > li")).to_have_count(3)
+    page.get_by_text("What counts").click()
+    page.get_by_label("Passages of at least").fill("12")
+    page.get_by_label("Documents that are no sources").fill("name:lease.txt")
+    page.get_by_role("button", name="Apply").click()
+    page.wait_for_url("**words=12&except=name%3Alease.txt")
+    expect(page.locator("#sources h3")).to_have_text(["renewal.txt", "note 0"])
+    page.reload()
+    expect(page.locator("#sources h3")).to_have_text(["renewal.txt", "note 0"])
+    page.get_by_text("What counts").click()
+    page.get_by_label("Documents that are no sources").fill("(")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("#sources-problem .caret")).to_be_visible()
