@@ -64,6 +64,7 @@ def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     found = []
     for much in (1 << 26, 0):
         monkeypatch.setattr("whorl.duplicates.sketches._MUCH", much)
+        monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
         monkeypatch.setattr("whorl.duplicates.sketches._WALK", 3)
         with Scratch(tmp_path, SCHEME) as scratch:
             scratch.put([entry(document.id, document.text) for document in documents])

@@ -38,6 +38,8 @@ AT_ONCE = 1 << 22
 #: Entries that are put in order together, as a power of two: they stay in the processor's cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
+#: Stretches of hashes that are looked at one after the other: each takes a look at every document.
+_MOST_PARTS = 16
 
 _Hashes = npt.NDArray[np.uint64]
 _Bools = npt.NDArray[np.bool_]
@@ -190,7 +192,7 @@ class _Search:
         """Return the hashes by which a smaller document may meet a larger one."""
         scheme = self._sketches.scheme
         shift = max(0, scheme.bits - level + member_bits - 64)
-        parts = -(-int(members.looked.counts.sum()) // AT_ONCE)
+        parts = min(_MOST_PARTS, -(-int(members.looked.counts.sum()) // AT_ONCE))
         # The last of the offered hashes: a hash is offered if it is no larger.
         ends = self._sketches.starts[members.places] + np.maximum(members.looked.offered - 1, 0)
         last = np.empty(ends.size, np.uint64)

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
-#: Bytes of a mapped file that may as well stay in memory; and documents, or pairs, after which more of it is let go.
-_MUCH, _WALK = 1 << 26, 64
+#: Bytes of a mapped file that may as well stay in memory; of a document, on average, that make it a long one; and
+#: documents, or pairs, after which what was mapped is let go.
+_MUCH, _LONG, _WALK = 1 << 26, 1 << 12, 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +61,13 @@ class Sketches:
     def walks(self, count: int) -> Iterator[slice]:
         """Yield so many documents, or pairs, in ranges, few enough that looking at them takes little memory.
 
-        Of a file that is mapped the system keeps in memory what was looked at, and what stands around it. It is let go
-        after each range; what is looked at again is mapped again, which costs little.
+        Of a file that is mapped the system keeps in memory what was looked at, and what stands around it: of long
+        documents soon all, though a few hashes of each are looked at. It is let go after each range; what is looked at
+        again is mapped again, which costs little. Of short documents everything is needed anyway.
         """
         mapped = getattr(self.hashes, "_mmap", None)
-        if mapped is None or self.hashes.nbytes < _MUCH or not hasattr(mmap, "MADV_DONTNEED"):
+        is_much = self.hashes.nbytes > max(_MUCH, _LONG * len(self))
+        if mapped is None or not is_much or not hasattr(mmap, "MADV_DONTNEED"):
             yield slice(0, count)
             return
         for at in range(0, count, _WALK):
