@@ -52,6 +52,5 @@ export function watchBuilder(take) {
 }
 
 function conditionsOf(types) {
-  const all = new Map(types.flatMap((type) => Object.entries(CONDITIONS[type] ?? {})));
-  return all;
+  return new Map(types.flatMap((type) => Object.entries(CONDITIONS[type] ?? {})));
 }

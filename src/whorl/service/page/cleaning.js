@@ -1,7 +1,7 @@
 /** A list of documents to delete: marked in clusters, downloaded, or applied where that is allowed and confirmed. */
 
 import { Failure, request } from "./api.js";
-import { confirmed } from "./documents.js";
+import { confirmed } from "./deleting.js";
 import { byId, element } from "./dom.js";
 import { counted, whole } from "./format.js";
 import { showProblem } from "./problem.js";

@@ -2,9 +2,9 @@
 
 import { amend } from "./address.js";
 import { ask } from "./api.js";
-import { byId, element, fill, settled, showValue, warn } from "./dom.js";
-import { forget } from "./documents.js";
-import { counted, whole } from "./format.js";
+import { byId, element, fill, offerMore, settled, showValue, warn } from "./dom.js";
+import { forget } from "./deleting.js";
+import { counted } from "./format.js";
 import { counting, fillPassages, hitRow, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";
 import { written } from "./query.js";
@@ -142,12 +142,10 @@ function showSimilar(pages, least, isRest, signal) {
     const before = list.children.length;
     const rows = hits.slice(before, before + ROWS).map((hit) => hitRow({ ...hit, measured: hit }, source));
     list.append(...rows);
-    more.hidden = list.children.length >= hits.length;
-    more.textContent = `Show more (${whole(hits.length - list.children.length)} left)`;
+    offerMore(more, hits.length - list.children.length);
     if (isAsked) rows[0]?.querySelector("a").focus();
     fillPassages(rows, source, signal);
   }
   more.onclick = () => next(true);
   next(false);
 }
-

@@ -2,13 +2,13 @@
 
 import { amend } from "./address.js";
 import { addFiles, watchAdding } from "./adding.js";
-import { Failure, ask, request } from "./api.js";
-import { byId, element, fill, settled } from "./dom.js";
+import { forget } from "./deleting.js";
+import { byId, element, fill, offerMore, settled } from "./dom.js";
 import { dateOf } from "./dates.js";
-import { counted, whole } from "./format.js";
+import { counted, sizeOf, whole } from "./format.js";
 import { findSources, findSourcesOf } from "./incoming.js";
 import { showProblem } from "./problem.js";
-import { about, changed, compareLink, documentLink, nameOf, pathOf, sourcesLink } from "./store.js";
+import { about, compareLink, documentLink, documentsNamed, nameOf, sourcesLink } from "./store.js";
 
 const ROWS = 50, MOST = 1000;
 const PAUSE = 150;
@@ -60,14 +60,12 @@ function address(named, rows) {
   return told.size ? `#documents?${told}` : "#documents";
 }
 
-const ask_ = (named, start, rows, signal) => ask(`/api/documents?${new URLSearchParams({ named, start, rows })}`, undefined, signal);
-
 async function list(named, rows) {
   going?.abort();
   going = new AbortController();
   const { signal } = going;
   try {
-    const [told, { is_read_only: isReadOnly, documents }] = await Promise.all([ask_(named, 0, rows, signal), about()]);
+    const [told, { is_read_only: isReadOnly, documents }] = await Promise.all([documentsNamed(named, { rows, signal }), about()]);
     if (signal.aborted) return;
     listed = address(named, rows);
     showProblem(byId("documents-problem"), null);
@@ -93,9 +91,7 @@ async function list(named, rows) {
 function append({ total, documents }, isReadOnly) {
   byId("documents").append(...documents.map((each) => row(each, isReadOnly)));
   count += documents.length;
-  const more_ = byId("documents-more");
-  more_.hidden = count >= total || !documents.length;
-  more_.textContent = `Show more (${whole(total - count)} left)`;
+  offerMore(byId("documents-more"), documents.length ? total - count : 0);
   // A column of nothing says nothing.
   byId("documents-table").classList.toggle("dateless", !byId("documents").querySelector("time"));
 }
@@ -104,7 +100,7 @@ async function more() {
   const button = byId("documents-more"), named = byId("documents-filter").value, before = count;
   button.disabled = true;
   try {
-    append(await ask_(named, count, ROWS), (await about()).is_read_only);
+    append(await documentsNamed(named, { start: count, rows: ROWS }), (await about()).is_read_only);
     listed = address(named, count);
     amend("documents", listed);
     byId("documents").children[before]?.querySelector("a").focus();
@@ -132,37 +128,4 @@ function row(document_, isReadOnly) {
       isReadOnly ? null : element("button.plain", { type: "button", "aria-label": `Delete ${label}`, onclick: () => forget(document_) }, "Delete"),
     ),
   );
-}
-
-/** About how many words a document has: as many as it has different runs of five words, and four. */
-export const sizeOf = (shingles) => (shingles ? `${counted(shingles + 4, "word")}` : "no five words");
-
-/**
- * Delete a document, once that was confirmed.
- * @returns {Promise<boolean>} Whether it is gone.
- */
-export async function forget(document_) {
-  const label = nameOf(document_);
-  if (!await confirmed(`Delete ${label}?`, "It is taken out of this store. The file that it came from is not touched.", "Delete")) return false;
-  try {
-    await request(pathOf(document_.id), undefined, undefined, "DELETE");
-  } catch (error) {
-    if (!(error instanceof Failure) || error.status !== 404) {
-      showProblem(byId("incoming-problem"), error);
-      return false;
-    }
-  }
-  changed();
-  return true;
-}
-
-/** Ask whether something is to be done that cannot be undone. */
-export function confirmed(title, told, yes) {
-  const dialog = byId("confirm");
-  byId("confirm-title").textContent = title;
-  byId("confirm-told").textContent = told;
-  byId("confirm-yes").textContent = yes;
-  dialog.returnValue = "";
-  dialog.showModal();
-  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }));
 }

@@ -43,6 +43,12 @@ export function showValue(slider, output) {
   slider.setAttribute("aria-valuetext", `${slider.value} percent`);
 }
 
+/** Offer what is left of a list, if anything is. */
+export function offerMore(button, left) {
+  button.hidden = left <= 0;
+  button.textContent = `Show more (${left.toLocaleString("en")} left)`;
+}
+
 /**
  * Show a list some at a time.
  * @param {HTMLElement} list
@@ -56,8 +62,7 @@ export function inSteps(list, more, step) {
     const some = items.slice(shown, shown + step).map((item, at) => make(item, shown + at));
     list.append(...some);
     shown += some.length;
-    more.hidden = shown >= items.length;
-    more.textContent = `Show more (${(items.length - shown).toLocaleString("en")} left)`;
+    offerMore(more, items.length - shown);
     if (focus) some[0]?.querySelector("a, button, [tabindex]")?.focus();
   }
   more.addEventListener("click", () => next(true));

@@ -3,9 +3,8 @@
 import { amend } from "./address.js";
 import { Failure, ask, request } from "./api.js";
 import { Cleaning } from "./cleaning.js";
-import { byId, element, fill, inSteps, settled, showValue, warn } from "./dom.js";
-import { counted, percent, whole } from "./format.js";
-import { sizeOf } from "./documents.js";
+import { byId, element, fill, inSteps, offerMore, settled, showValue, warn } from "./dom.js";
+import { counted, percent, sizeOf, whole } from "./format.js";
 import { counting } from "./hits.js";
 import { showProblem } from "./problem.js";
 import { written } from "./query.js";
@@ -212,9 +211,7 @@ function tellTotal({ documents, pairs, total: clusters }) {
 function append(clusters) {
   const list = byId("clusters"), more = byId("clusters-more"), before = list.children.length;
   list.append(...clusters.map((cluster, at) => drawCluster(cluster, before + at)));
-  const left = total - list.children.length;
-  more.hidden = left <= 0 || !clusters.length;
-  more.textContent = `Show more (${whole(left)} left)`;
+  offerMore(more, clusters.length ? total - list.children.length : 0);
   return before;
 }
 

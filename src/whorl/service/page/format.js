@@ -14,6 +14,9 @@ export const whole = (number) => number.toLocaleString("en");
 /** A number and its noun: 1 word, 2 words. */
 export const counted = (number, noun, nouns = `${noun}s`) => `${whole(number)} ${number === 1 ? noun : nouns}`;
 
+/** About how many words a document has: as many as it has different runs of five words, and four. */
+export const sizeOf = (shingles) => (shingles ? `${counted(shingles + 4, "word")}` : "no five words");
+
 /** A bar of a share; from `low` to `high` it is darker. For the eye only: the number stands beside it. */
 export function bar(share, low = share, high = share, kind = "first") {
   const full = element("i");

@@ -1,8 +1,7 @@
 /** Fields that take a document by its name, completed as it is typed; an id does as well. */
 
-import { ask } from "./api.js";
 import { element, fill, settled } from "./dom.js";
-import { nameOf } from "./store.js";
+import { documentsNamed, nameOf } from "./store.js";
 
 const PAUSE = 150, SHOWN = 8;
 
@@ -30,7 +29,7 @@ export class NameField {
   async id() {
     const typed = this.input.value.trim();
     if (!typed || this.ids.has(typed)) return this.ids.get(typed) ?? "";
-    const { total, documents } = await this.#named(typed, 2);
+    const { total, documents } = await documentsNamed(typed, { rows: 2 });
     return total === 1 ? documents[0].id : typed;
   }
 
@@ -39,7 +38,7 @@ export class NameField {
     const typed = this.input.value;
     let found;
     try {
-      found = (await this.#named(typed, SHOWN)).documents;
+      found = (await documentsNamed(typed, { rows: SHOWN })).documents;
     } catch {
       return; // What is typed can be sent all the same.
     }
@@ -50,9 +49,5 @@ export class NameField {
       this.ids.set(label, each.id);
       return element("option", { value: label });
     }));
-  }
-
-  #named(named, rows) {
-    return ask(`/api/documents?${new URLSearchParams({ named, rows })}`);
   }
 }

@@ -29,21 +29,13 @@ export function withNumbers(query, threshold, recall) {
   return query.replace(FINGERPRINT, () => literal(told.reference, threshold, recall));
 }
 
-/** Return a query whose first FINGERPRINT has another source, or one put in front of it where it has none. */
-export function withReference(query, reference, threshold, recall) {
-  const wanted = literal(reference, threshold, recall);
-  if (read(query) !== null) return query.replace(FINGERPRINT, () => wanted);
-  const rest = query.trim();
-  return rest && rest !== "*" && rest !== "*:*" ? `${wanted} AND (${rest})` : wanted;
-}
-
 /** Return an id as a query can hold it. */
 export function quoted(id) {
   return /^[A-Za-z0-9./:@#$+-]+$/.test(id) ? id : `"${id.replace(/["\\]/g, "\\$&")}"`;
 }
 
 /** Return a FINGERPRINT: of a reference as a query holds it, with two percentages. */
-export const literal = (reference, threshold, recall) => `FINGERPRINT:${reference}_${written(threshold)}_${written(recall)}`;
+const literal = (reference, threshold, recall) => `FINGERPRINT:${reference}_${written(threshold)}_${written(recall)}`;
 
 /** Return a percentage as queries and the service read it: a number up to 1 is a fraction, so one percent is 0.01. */
 export const written = (percent) => (percent <= 1 ? String(percent / 100) : String(percent));

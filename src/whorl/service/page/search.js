@@ -3,12 +3,12 @@
 import { amend } from "./address.js";
 import { ask } from "./api.js";
 import { watchBuilder } from "./builder.js";
-import { byId, element, fill, settled, showValue, warn } from "./dom.js";
+import { byId, element, fill, offerMore, settled, showValue, warn } from "./dom.js";
 import { counted, whole } from "./format.js";
 import { fillPassages, fillSnippets, hitRow, ownSource, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";
 import { SOURCE, quoted, read, withNumbers } from "./query.js";
-import { about, commonText, offerCommon, pathOf } from "./store.js";
+import { about, commonText, documentsNamed, offerCommon, pathOf } from "./store.js";
 import { NOT_HERE, calledOf, textOf } from "./texts.js";
 
 const ROWS = 25, MOST = 1000;
@@ -114,7 +114,7 @@ async function showExamples() {
   if (parts.examples) return;
   let found;
   try {
-    found = (await ask("/api/documents?rows=1")).documents[0];
+    found = (await documentsNamed("", { rows: 1 })).documents[0];
   } catch {
     return; // They are a courtesy.
   }
@@ -300,8 +300,7 @@ function append(page) {
   hits.push(...page.hits);
   const rows = page.hits.map((hit) => hitRow(hit, source, points(hit)));
   parts.hits.append(...rows);
-  parts.more.hidden = hits.length >= page.total || !page.hits.length;
-  parts.more.textContent = `Show more (${whole(page.total - hits.length)} left)`;
+  offerMore(parts.more, page.hits.length ? page.total - hits.length : 0);
   if (source && page.hits.some((hit) => hit.measured)) fillPassages(rows, source, going?.signal);
   else fillSnippets(rows, asked.query, going?.signal);
 }

@@ -37,6 +37,14 @@ export async function offerCommon(box) {
   box.closest("label").hidden = !keeps;
 }
 
+/**
+ * Return documents by their names: `total` and `documents`.
+ * @param {string} named Parts of their names or ids; "" for all.
+ */
+export const documentsNamed = (named, { start = 0, rows, signal }) => (
+  ask(`/api/documents?${new URLSearchParams({ named, start, rows })}`, undefined, signal)
+);
+
 /** What people call a document. */
 export const nameOf = ({ id, name }) => name || id;
 

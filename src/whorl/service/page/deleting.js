@@ -1,0 +1,36 @@
+/** Documents that are deleted, each time after a question. */
+
+import { Failure, request } from "./api.js";
+import { byId } from "./dom.js";
+import { showProblem } from "./problem.js";
+import { changed, nameOf, pathOf } from "./store.js";
+
+/**
+ * Delete a document, once that was confirmed.
+ * @returns {Promise<boolean>} Whether it is gone.
+ */
+export async function forget(document_) {
+  const label = nameOf(document_);
+  if (!await confirmed(`Delete ${label}?`, "It is taken out of this store. The file that it came from is not touched.", "Delete")) return false;
+  try {
+    await request(pathOf(document_.id), undefined, undefined, "DELETE");
+  } catch (error) {
+    if (!(error instanceof Failure) || error.status !== 404) {
+      showProblem(byId("incoming-problem"), error);
+      return false;
+    }
+  }
+  changed();
+  return true;
+}
+
+/** Ask whether something is to be done that cannot be undone. */
+export function confirmed(title, told, yes) {
+  const dialog = byId("confirm");
+  byId("confirm-title").textContent = title;
+  byId("confirm-told").textContent = told;
+  byId("confirm-yes").textContent = yes;
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }));
+}
