@@ -1,0 +1,107 @@
+"""What a question to an embedded store takes beside another version of whorl, both asked in turns.
+
+    python benchmarks/queries_beside.py OTHER STORE [--queries N] [--rounds N] [--csv FILE]
+
+OTHER is a checkout of the other version, STORE a folder that both read, as `queries.py` leaves one. Each version has a
+process of its own; a document is asked about in the one and then in the other, `similar` at 50 %, with what a plan may
+keep forgotten before. So whatever else the machine does falls on both. Printed are the medians, over the documents, of
+the first times, of the median times and of the best times, in ms of processor time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from indexing import HERE
+from queries import WHOLE
+from similar import texts
+
+_ASKED = """
+import gc, sys, time
+from whorl import open_store
+from whorl.similar import by_sketch, plan
+kept = [each for each in (by_sketch._plan, plan._branches) if hasattr(each, "cache_clear")]
+with open_store(sys.argv[1], create=False) as store:
+    gc.disable()
+    for line in sys.stdin:
+        for each in kept:
+            each.cache_clear()
+        begin = time.process_time()
+        store.similar(line.rstrip("\\n"), threshold=50)
+        print(1000 * (time.process_time() - begin), flush=True)
+"""
+
+
+class Version:
+    """A version of whorl that is asked in a process of its own.
+
+    Args:
+        checkout: Where it is.
+        store: The folder that is asked.
+    """
+
+    def __init__(self, checkout: Path, store: Path) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
+        command, pipe = [sys.executable, "-c", _ASKED, str(store)], subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
+
+    def taken(self, document_id: str) -> float:
+        """Return the milliseconds of processor time that a question about a document takes."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{document_id}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+
+def beside(versions: dict[str, Version], ids: Sequence[str], rounds: int) -> dict[str, list[float]]:
+    """Return of each version the medians of the first, of the median and of the best times."""
+    times: dict[str, dict[str, list[float]]] = {name: {each: [] for each in ids} for name in versions}
+    for _ in range(rounds):
+        for each in ids:
+            for name, version in versions.items():
+                times[name][each].append(version.taken(each))
+    return {
+        name: [statistics.median(map(which, own.values())) for which in (lambda some: some[0], statistics.median, min)]
+        for name, own in times.items()
+    }
+
+
+def main() -> None:
+    """Ask, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("other", type=Path)
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--csv", type=Path)
+    options = parser.parse_args()
+    versions = {"other": Version(options.other, options.store), "this": Version(HERE.parent, options.store)}
+    rows = []
+    sources = {"13 KB": HERE / "data" / "main.jsonl", "paragraph": HERE / "data" / "million" / "documents.jsonl"}
+    for kind, path in sources.items():
+        ids = [each for each, _ in islice(texts(path), 0, WHOLE, max(1, WHOLE // options.queries))]
+        for name, medians in beside(versions, ids, options.rounds).items():
+            rows += [
+                [name, kind, f"similar 50, {what}", f"{value:.3f}", "ms CPU"]
+                for what, value in zip(("first", "median", "best"), medians, strict=True)
+            ]
+    for row in rows:
+        print(f"{row[0]:6} {row[1]:10} {row[2]:20} {row[3]:>9} {row[4]}")
+    if options.csv:
+        with options.csv.open("w", newline="") as file:
+            csv.writer(file).writerows([["version", "source", "what", "value", "unit"], *rows])
+    for version in versions.values():
+        version.process.kill()
+
+
+if __name__ == "__main__":
+    main()
