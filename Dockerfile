@@ -2,10 +2,11 @@
 FROM python:3.11-slim
 
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY src ./src
 COPY solr ./solr
-RUN pip install --no-cache-dir '.[serve,files,opensearch]' \
+# The versions that the tests run with; `tools/constraints.py` writes them.
+RUN pip install --no-cache-dir --constraint constraints.txt '.[serve,files,opensearch]' \
     && rm -rf /build \
     && useradd --create-home --uid 10001 whorl
 
@@ -18,7 +19,8 @@ ENV WHORL_LISTEN=0.0.0.0:8000
 ENV MALLOC_ARENA_MAX=2
 EXPOSE 8000
 # Whether the process answers; whether its store does is told by /readyz, and is no reason to start it anew.
+# It is asked at the port of WHORL_LISTEN, and through no proxy that a variable names.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=6 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
+    CMD ["python", "-c", "import os, urllib.request as r; r.build_opener(r.ProxyHandler({})).open('http://127.0.0.1:' + os.environ['WHORL_LISTEN'].rpartition(':')[2] + '/healthz', timeout=4)"]
 ENTRYPOINT ["whorl"]
 CMD ["serve"]

@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Processes that tests are shared out to: units to two, the whole suite to four, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract prove-identity prove-engines prove-kills screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract mutations prove-identity prove-engines prove-kills screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -143,6 +143,9 @@ bench-boilerplate: .venv/developing benchmarks/data/main.jsonl ## Clusters of do
 
 contract: .venv/developing ## Schemathesis over every operation of the service, with all of its checks (about ten minutes)
 	$(BIN)/python -m tests.service.contract 200
+
+mutations: .venv/developing ## 10,000 damaged answers of a real Solr and of OpenSearch, to every question whorl asks (about ten minutes)
+	MUTATIONS=5000 $(BIN)/python -m pytest -q tests/engine/test_mutations.py
 
 fuzz: .venv/developing ## Hundreds of thousands of damaged queries, requests and files (about half an hour)
 	$(BIN)/python -m tests.query.fuzz_queries benchmarks/results/fuzz.txt

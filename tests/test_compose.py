@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,10 +16,15 @@ from urllib.parse import urlsplit
 import click
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 from tests import opensearch_runtime
+from tests.service.served import listening
+from whorl import open_store
 from whorl.cli.main import main
+from whorl.service.app import create_app
 from whorl.service.middleware.hosts import Hosts
 from whorl.settings.settings import Settings, all_settings
 
@@ -149,14 +156,56 @@ def test_a_service_waits_for_what_it_needs():
 
 def test_the_service_is_asked_where_it_listens():
     """
-    Port and path of the health check are those of the image's address and of the service.
+    Path and port of the health check are those of the service, whatever WHORL_LISTEN says, and no proxy is asked.
     """
     port = ENVIRONMENT["WHORL_LISTEN"].rpartition(":")[2]
-    (address,) = re.findall(r"http://[^']+", instruction("HEALTHCHECK")[0])
-    assert urlsplit(address).port == int(port)
-    assert f'"{urlsplit(address).path}"' in (ROOT / "src/whorl/service/routes/health.py").read_text(encoding="utf-8")
     assert SERVICES["whorl"]["ports"] == [f"127.0.0.1:{port}:{port}"]
     assert instruction("EXPOSE") == [port]
+    (_, _, program) = health_check()
+    (asked,) = re.findall(r"'(/[a-z]+)'", program)
+    assert f'"{asked}"' in (ROOT / "src/whorl/service/routes/health.py").read_text(encoding="utf-8")
+
+
+def health_check() -> list[str]:
+    (line,) = instruction("HEALTHCHECK")
+    return list(yaml.safe_load(line.partition("CMD ")[2]))
+
+
+@pytest.mark.process
+def test_the_health_check(tmp_path):
+    """
+    It ends well where a service answers at the port of WHORL_LISTEN, proxies or not, and badly where none does.
+    """
+    _, option, program = health_check()
+    with open_store(tmp_path / "store") as store, listening(create_app(store)) as url:
+        proxies = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy"), "http://127.0.0.1:9")
+        for port, code in ((urlsplit(url).port, 0), (9, 1)):
+            environment = {**os.environ, **proxies, "WHORL_LISTEN": f"0.0.0.0:{port}"}
+            run = subprocess.run([sys.executable, option, program], env=environment, capture_output=True, check=False)
+            assert run.returncode == code
+
+
+def test_versions_are_pinned():
+    """
+    Of everything that the image's extras need, as the tests have it.
+    """
+    (run,) = instruction("RUN")
+    assert "--constraint constraints.txt" in run
+    told = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    names = [line.partition("==")[0] for line in told if not line.startswith("#")]
+    needed = [Requirement(each) for extra in ("serve", "files", "opensearch")
+              for each in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra])]  # fmt: skip
+    assert {canonicalize_name(each.name) for each in needed if each.name != "whorl"} <= set(names)
+    assert all("==" in line for line in told if not line.startswith("#"))
+
+
+def test_memory_is_bounded():
+    """
+    Of each service that stays: of a reader of files, twice what one may take and the service itself.
+    """
+    stays = {name: each for name, each in SERVICES.items() if each.get("restart") == "unless-stopped"}
+    assert {name: each["mem_limit"] for name, each in stays.items()} == {"solr": "2g", "whorl": "3g"}
+    assert 2 * Settings().file_memory_bytes < 3 << 30
 
 
 def test_the_command_is_one_of_whorl():
@@ -202,14 +251,19 @@ def test_docker_reads_it():
     """
     Docker's own reading of the file finds nothing wrong.
     """
-    if (
-        shutil.which("docker") is None
-        or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode
-    ):
-        pytest.skip("needs the docker client with its compose plugin")
-    checked = subprocess.run(
-        ["docker", "compose", "--file", str(ROOT / "docker-compose.yml"), "config", "--quiet"],
-        capture_output=True,
-        text=True,
-    )
-    assert checked.returncode == 0, checked.stderr
+    client = compose_client()
+    if client is None:
+        pytest.skip("needs docker's compose plugin, or Debian's docker-compose")
+    for name in ("docker-compose.yml", "docker-compose.opensearch.yml"):
+        checked = subprocess.run(
+            [*client, "--file", str(ROOT / name), "config", "--quiet"], capture_output=True, text=True
+        )
+        assert checked.returncode == 0, checked.stderr
+
+
+def compose_client() -> list[str] | None:
+    """Return the command that reads such files: docker's plugin, or the older program that Debian has."""
+    for client in (["docker", "compose"], ["docker-compose"]):
+        if shutil.which(client[0]) and not subprocess.run([*client, "version"], capture_output=True).returncode:
+            return client
+    return None

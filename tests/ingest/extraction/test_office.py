@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.made_files import sheet, with_addition, with_member, word
+from whorl.errors import DocumentError
 from whorl.ingest.extraction import office
 from whorl.ingest.extraction.formats import DOCX, XLSX, Format
 from whorl.ingest.extraction.pieces import Pieces
@@ -44,19 +47,37 @@ def test_boxes_controls_and_notes() -> None:
     made = with_member(
         word("before", "after"), "word/document.xml", lambda old: old.replace(b"<w:tbl>", body + b"<w:tbl>")
     )
-    for kind in ("endnotes", "footnotes"):
-        relation = (
-            f'<Relationship Id="{kind}" Target="{kind}.xml" '
-            f'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"/></Relationships>'
-        ).encode()
-        made = with_member(
-            made,
-            "word/_rels/document.xml.rels",
-            lambda old, relation=relation: old.replace(b"</Relationships>", relation),
-        )
+    for kind in ("endnotes", "footnotes", "footer", "header"):
         note = f'<w:{kind} xmlns:w="urn:w"><w:p><w:t>{kind}</w:t></w:p></w:{kind}>'
-        made = with_addition(made, f"word/{kind}.xml", note.encode())
-    assert words(DOCX, made) == ["before", "control", "box", "after", "footnotes", "endnotes"]
+        made = with_part(made, kind, f"{kind}.xml", note.encode())
+    told = ["before", "control", "box", "after", "header", "footer", "footnotes", "endnotes"]
+    assert words(DOCX, made) == told
+
+
+def with_part(raw: bytes, kind: str, name: str, content: bytes) -> bytes:
+    """Return a DOCX with a further part that it has a relation to."""
+    relation = (
+        f'<Relationship Id="{kind}{len(content)}" Target="{name}" '
+        f'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"/></Relationships>'
+    ).encode()
+    made = with_member(raw, "word/_rels/document.xml.rels", lambda old: old.replace(b"</Relationships>", relation))
+    return with_addition(made, f"word/{name}", content)
+
+
+def test_files_within() -> None:
+    """
+    Behind the text, in the order of their relations, and those within them; not without an end.
+    """
+    types = b'<Default Extension="docx" ContentType="application/x"/>'
+    made = word("innermost", "")
+    for name in ("third", "second", "first"):
+        outer = with_member(
+            word(name, ""), "[Content_Types].xml", lambda old: old.replace(b"</Types>", types + b"</Types>")
+        )
+        made = with_part(outer, "package", "embeddings/inner.docx", made)
+    assert words(DOCX, made) == ["first", "second", "third"]
+    with pytest.raises(DocumentError, match="unpacked"):
+        office.read(made, DOCX.name, len(made) + 1000, Pieces(1_000_000))
 
 
 def test_cells() -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from whorl.engine.backfilled import Backfilled
+from whorl.engine.opensearch.answers import reads_answers_of
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, text_in
 from whorl.engine.opensearch.fields import OWN, PASSAGES, SCHEME, Json, SourceNames, scheme_name
@@ -27,6 +28,7 @@ DEFAULT_BATCH = 100
 _CONFLICT = 409
 
 
+@reads_answers_of
 def prepare(client: IndexClient, names: SourceNames, *, again: bool = False) -> int:
     """Return how many documents are to be looked at; nothing is changed.
 
@@ -73,6 +75,7 @@ def wanted(*, again: bool = False, passages: bool = False) -> Json:
     return {"match_all": {}} if again else {"bool": {"must_not": [{"bool": {"filter": has}}]}}
 
 
+@reads_answers_of
 def backfill(
     client: IndexClient,
     names: SourceNames,

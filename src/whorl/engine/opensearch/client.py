@@ -20,6 +20,7 @@ from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLError, TransportError
 
 from whorl.context import seconds_left
+from whorl.engine.opensearch.answers import reads_answers
 from whorl.engine.opensearch.connection import Connection
 from whorl.engine.opensearch.fields import Json
 from whorl.engine.repetition import repeated
@@ -72,6 +73,7 @@ class Access:
     connections: int = 16
 
 
+@reads_answers
 class IndexClient:
     """An index under its URL, `opensearch+http://host:9200/index`.
 
@@ -138,7 +140,7 @@ class IndexClient:
         """
         if start + rows <= RESULT_WINDOW:
             found = self.search({**body, "from": start, "size": rows, "track_total_hits": True})
-            return found["hits"]["total"]["value"], found["hits"]["hits"]
+            return int(found["hits"]["total"]["value"]), list(found["hits"]["hits"])
         total, passed, page, after = 0, 0, list[Json](), None
         bare = {**body, "_source": False, "stored_fields": "_none_"}
         while passed < start + rows:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from whorl.engine.clause_limit import MAX_CLAUSES
 from whorl.engine.finding import Finding, Level, worst_first
+from whorl.engine.opensearch.answers import reads_answers_of
 from whorl.engine.opensearch.backfill import source_trap, wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, SourceNames
@@ -23,6 +24,7 @@ from whorl.planning.clauses import Kind
 _TRIED = ("opensearch", "3.")
 
 
+@reads_answers_of
 def check(client: IndexClient, names: SourceNames) -> list[Finding]:
     """Return everything worth saying about an index, errors first."""
     findings = list(_version(client.about()))

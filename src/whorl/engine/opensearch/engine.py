@@ -11,6 +11,7 @@ import binascii
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from whorl.engine.facets import Counted, Facet
+from whorl.engine.opensearch.answers import reads_answers
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, source, text_in, without_text
 from whorl.engine.opensearch.facets import facet_aggregations, read_facets
@@ -63,6 +64,7 @@ _COUNTED_AT_ONCE = 500
 _PASSAGE_SCHEME = PassageScheme()
 
 
+@reads_answers
 class OpenSearchEngine:
     """An index behind the Engine protocol.
 

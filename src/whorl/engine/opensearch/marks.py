@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from whorl.arrays import batches
 from whorl.engine.marks import mark_in, marked, marks_in
+from whorl.engine.opensearch.answers import reads_answers
 from whorl.engine.opensearch.backfill import updates
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import name_in, properties_in, text_in
@@ -29,6 +30,7 @@ _COUNTED_AT_ONCE = 10_000
 _CONFLICT, _MISSING = 409, 404
 
 
+@reads_answers
 class OpenSearchMarks:
     """What the documents of an index say of their clusters.
 

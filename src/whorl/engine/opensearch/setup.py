@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from whorl.engine.opensearch.answers import reads_answers_of
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.fields import (
     MAPPING,
@@ -24,6 +25,7 @@ from whorl.errors import EngineResponseError, SchemaError
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
 
+@reads_answers_of
 def initialise(
     client: IndexClient, names: SourceNames, *, dry_run: bool = False, passages: bool = False
 ) -> Iterator[str]:
@@ -92,6 +94,7 @@ class Further:
     clusters: bool
 
 
+@reads_answers_of
 def require_fields(client: IndexClient, names: SourceNames, *, passages: bool = False) -> Further:
     """See to it that an index has our fields: one that is not there is made. Return what it has beside them.
 

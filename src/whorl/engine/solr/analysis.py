@@ -65,8 +65,8 @@ def _words(answer: Answer, document: str, field: str, text: str) -> list[str]:
     """Return what the last stage before the shingles makes of a text."""
     # Pairs of a stage's class and its tokens, one list for both.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
-    at = next(number for number, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES))
-    found = stages[at - 1]
+    shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
+    found = stages[shingles[0] - 1]
     if not isinstance(found, list):
         raise TypeError(f"a stage has no tokens: {found!r:.80}")
     return [str(token["text"]) for token in found]

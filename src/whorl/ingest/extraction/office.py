@@ -12,11 +12,17 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.formats import DOCX, PPTX, XLSX
 from whorl.ingest.extraction.pieces import Pieces
 
+#: Files that a document may hold whole, by the ends of their names.
+_FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
 #: Elements whose text is not what a reader sees: what was deleted or moved away, and what stands in for drawings.
 _UNSEEN = frozenset({"del", "moveFrom", "Fallback"})
 #: What follows, or stands for, an element.
 _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
-_NOTES = ("/footnotes", "/endnotes")
+#: What a document has beside its own text, in the order in which it is read; each says so by the end of its relation.
+_BESIDE = ("/header", "/footer", "/footnotes", "/endnotes")
+_ATTACHED = "/package"
+#: Files within files within a file; what lies deeper is left out.
+_DEEPEST = 3
 
 
 def read(raw: bytes, form: str, most_unpacked: int, text: Pieces) -> None:
@@ -25,24 +31,38 @@ def read(raw: bytes, form: str, most_unpacked: int, text: Pieces) -> None:
     Args:
         raw: The file.
         form: Its format's name.
-        most_unpacked: Bytes that the archive may have when it is unpacked.
+        most_unpacked: Bytes that the archive may have when it is unpacked, with those of the files within it.
         text: What is appended to.
 
     Raises:
         DocumentError: The file is no archive, or too large a one.
         MemoryError: There is too little memory for it.
     """
-    _require_unpacked(raw, most_unpacked)
     try:
-        {DOCX.name: _docx, PPTX.name: _pptx, XLSX.name: _xlsx}[form](io.BytesIO(raw), text)
+        _read(raw, form, most_unpacked, text, 1)
     except XMLSyntaxError as error:
         if error.code == ErrorTypes.ERR_NO_MEMORY:
             raise MemoryError from error
         raise
 
 
-def _require_unpacked(raw: bytes, most: int) -> None:
-    """Raise where an archive says that it has more bytes than it may; Python unpacks none beyond what it says."""
+def _read(raw: bytes, form: str, most_unpacked: int, text: Pieces, depth: int) -> None:
+    size = _unpacked(raw, most_unpacked)
+    match form:
+        case DOCX.name:
+            left = most_unpacked - size
+            for attached in _docx(io.BytesIO(raw), text):
+                inner = _FORMATS.get(attached.partname.ext.lower())
+                if inner is not None and depth < _DEEPEST:
+                    _read(attached.blob, inner, left, text, depth + 1)
+        case PPTX.name:
+            _pptx(io.BytesIO(raw), text)
+        case _:
+            _xlsx(io.BytesIO(raw), text)
+
+
+def _unpacked(raw: bytes, most: int) -> int:
+    """Return how many bytes an archive says that it has, at most so many; Python unpacks none beyond what it says."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             size = sum(each.file_size for each in archive.infolist())
@@ -53,10 +73,11 @@ def _require_unpacked(raw: bytes, most: int) -> None:
             f"unpacked it would have {size:,} bytes, and the process that reads it may have {most:,} bytes of memory "
             "(setting file_memory_bytes)"
         )
+    return size
 
 
-def _docx(file: BinaryIO, text: Pieces) -> None:
-    """Append the paragraphs and tables in their order, then footnotes and endnotes."""
+def _docx(file: BinaryIO, text: Pieces) -> list[Any]:
+    """Append the paragraphs and tables in their order, then headers, footers and notes; return the files within it."""
     # Not docx.Document, whose paragraphs lack what was inserted with changes tracked, and controls, boxes and notes.
     from docx.opc.package import OpcPackage
     from docx.opc.part import XmlPart
@@ -64,9 +85,10 @@ def _docx(file: BinaryIO, text: Pieces) -> None:
 
     main = OpcPackage.open(file).main_document_part
     related = [each for each in main.rels.values() if not each.is_external]
-    notes = [each.target_part for kind in _NOTES for each in related if each.reltype.endswith(kind)]
-    for part in (main, *notes):
+    beside = [each.target_part for kind in _BESIDE for each in related if each.reltype.endswith(kind)]
+    for part in dict.fromkeys((main, *beside)):
         _walk(part.element if isinstance(part, XmlPart) else parse_xml(part.blob), text)
+    return [each.target_part for each in related if each.reltype.endswith(_ATTACHED)]
 
 
 def _pptx(file: BinaryIO, text: Pieces) -> None:

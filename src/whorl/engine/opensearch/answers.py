@@ -1,0 +1,81 @@
+"""Answers of other shapes than a cluster's: whoever reads one finds a part missing or of another type, and says so.
+
+Answers are read deep down, in one expression mostly. What goes wrong there is the answer's fault wherever it is seen,
+so it becomes our error at the door: in each method that a cluster's answer comes through.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, TypeVar
+
+from whorl.errors import EngineResponseError, WhorlError
+
+#: What Python raises where a part is missing, is of another type, or is no value that can be read.
+_SHAPES = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration)
+_Class = TypeVar("_Class", bound=type)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def reads_answers(cls: _Class) -> _Class:
+    """Make the public methods and properties of a class turn answers of another shape into EngineResponseError.
+
+    Args:
+        cls: Has an `url`, or a `_client` that has one.
+    """
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(member, property) and member.fget is not None:
+            setattr(cls, name, property(_guarded(member.fget), doc=member.__doc__))
+        elif inspect.isfunction(member):
+            setattr(cls, name, _guarded(member))
+    return cls
+
+
+def reads_answers_of(function: _Function) -> _Function:
+    """Do the same for a function whose first argument is a client."""
+    return _guarded(function)
+
+
+def _guarded(function: _Function) -> _Function:
+    if inspect.isgeneratorfunction(function):
+
+        @wraps(function)
+        def generated(self: Any, *args: Any, **arguments: Any) -> Iterator[Any]:
+            try:
+                yield from function(self, *args, **arguments)
+            except (*_SHAPES, RuntimeError) as error:
+                if not _is_of_a_shape(error):
+                    raise
+                raise _strange(self, error) from error
+
+        return generated  # type: ignore[return-value]  # the same function to its callers
+
+    @wraps(function)
+    def called(self: Any, *args: Any, **arguments: Any) -> Any:
+        try:
+            return function(self, *args, **arguments)
+        except _SHAPES as error:
+            if not _is_of_a_shape(error):
+                raise
+            raise _strange(self, error) from error
+
+    return called  # type: ignore[return-value]  # the same function to its callers
+
+
+def _is_of_a_shape(error: Exception) -> bool:
+    if isinstance(error, RuntimeError):
+        # What Python makes of a StopIteration within a generator.
+        return isinstance(error.__cause__, StopIteration)
+    return not isinstance(error, WhorlError)
+
+
+def _strange(owner: Any, error: Exception) -> EngineResponseError:
+    url = getattr(owner, "url", None) or owner._client.url
+    told = f"{type(error).__name__}: {error}"
+    return EngineResponseError(
+        f"{url} answers, but not as a cluster does ({told:.200}); is this an OpenSearch's or Elasticsearch's address?"
+    )

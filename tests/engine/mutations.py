@@ -1,0 +1,267 @@
+"""Answers of a real server, recorded for every question that an engine puts to it, and damaged ones in their place."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pytest
+import requests
+
+from whorl import Document, Settings, Store, open_store
+from whorl.engine.facets import Matching, Numbers, Values
+from whorl.engine.opensearch import doctor as opensearch_doctor
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.connection import Connection
+from whorl.engine.opensearch.fields import SourceNames
+from whorl.engine.protocol import Mark
+from whorl.engine.solr import doctor as solr_doctor
+from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.schema import FieldNames
+from whorl.engine.solr.transport import Transport
+from whorl.errors import WhorlError
+from whorl.model import Order
+from whorl.planning.build import BoundPlan, MatchAll
+from whorl.planning.clauses import Kind, Present
+
+Asking: TypeAlias = Callable[[Store], object]
+_Request: TypeAlias = tuple[str, str, bytes]
+_Answer: TypeAlias = tuple[int, bytes]
+
+TEXT = " ".join(f"word{at}" for at in range(60))
+DOCUMENTS = [Document(f"d{at}", f"{TEXT} and {at} more", f"name {at}", {"n": at, "kind": "note"}) for at in range(4)]
+ALL = BoundPlan(MatchAll())
+IDS = [each.id for each in DOCUMENTS]
+
+
+def _place(store: Store, field_name: str, kind: Kind) -> str:
+    places = store.engine.fields().named(field_name, {})
+    return field_name if places is None or kind not in places else places[kind]
+
+
+#: Everything that an engine is asked, by name.
+ASKINGS: Mapping[str, Asking] = {
+    "index": lambda store: store.engine.index(DOCUMENTS),
+    "refresh": lambda store: store.engine.refresh(),
+    "delete": lambda store: store.engine.delete(["d3"]),
+    "digests": lambda store: store.engine.digests(IDS),
+    "resolve": lambda store: store.engine.resolve(["d1", "17"]),
+    "signatures": lambda store: store.engine.signatures(dict.fromkeys(IDS, True)),
+    "signed": lambda store: store.engine.signed({"d1": True}),
+    "texts": lambda store: store.engine.texts(IDS),
+    "passages": lambda store: (store.engine.passage_scheme, store.engine.passage_counts([1, 2])),
+    "costs": lambda store: store.engine.costs,
+    "largest": lambda store: store.engine.largest_size(),
+    "sketches": lambda store: store.engine.sketches(IDS),
+    "sketched": lambda store: store.engine.sketched(["d1"]),
+    "scan": lambda store: list(store.engine.scan()),
+    "candidates": lambda store: store.engine.candidates(ALL, start=0, rows=3),
+    "fields": lambda store: store.engine.fields(),
+    "documents": lambda store: store.engine.documents(IDS),
+    "search": lambda store: store.search("word1 OR FINGERPRINT:d1", with_shared=True),
+    "ordered": lambda store: store.search("*", order=[Order("n")]),
+    "similar": lambda store: store.similar("d1"),
+    "facets": lambda store: store.engine.facets(
+        ALL,
+        [
+            Values(Kind.INTEGER, _place(store, "n", Kind.INTEGER), 3, within=(Matching(MatchAll()),)),
+            Numbers(Kind.INTEGER, _place(store, "n", Kind.INTEGER)),
+        ],
+    ),
+    "present": lambda store: store.engine.search(
+        BoundPlan(Present(_place(store, "kind", Kind.KEYWORD), Kind.KEYWORD)), start=0, rows=1
+    ),
+    "marks": lambda store: (list(store.engine.marks.everything()), store.engine.marks.of(IDS)),
+    "mark counts": lambda store: store.engine.marks.counts(ALL),
+    "mark": lambda store: store.engine.marks.write({"d0": Mark("d0", is_principal=True)}),
+    "prepare marks": lambda store: store.engine.marks.prepare(),
+    "count": lambda store: store.engine.count(),
+}
+
+
+@dataclass
+class Recording:
+    """What a server answered, by request; the last of several answers of one request."""
+
+    answers: dict[_Request, _Answer] = field(default_factory=dict)
+    #: The requests of each question.
+    asked: dict[str, list[_Request]] = field(default_factory=dict)
+
+    def answer(self, request: _Request) -> _Answer:
+        """Return what was answered, or to a request of the same address where this one was not made."""
+        if request in self.answers:
+            return self.answers[request]
+        same = (answer for (method, path, _), answer in self.answers.items() if (method, path) == request[:2])
+        return next(same, (404, b'{"error": {"msg": "nothing was recorded"}}'))
+
+
+_Tamper: TypeAlias = Callable[[_Request, _Answer | None], _Answer | None]
+
+
+@contextlib.contextmanager
+def _between(tamper: _Tamper) -> Iterator[None]:
+    """Stand between the clients and their servers.
+
+    Args:
+        tamper: Called with a request before it is sent, and None: what it returns is the answer; where that is nothing,
+            it is called again with the answer that came.
+    """
+    sent, asked = Transport.send, Connection.perform_request
+
+    def send(self: Transport, request: requests.PreparedRequest, *args: Any, **arguments: Any) -> requests.Response:
+        body = request.body if isinstance(request.body, bytes) else str(request.body or "").encode()
+        key = (str(request.method), str(request.url), body)
+        if (told := tamper(key, None)) is None:
+            response = sent(self, request, *args, **arguments)
+            tamper(key, (response.status_code, response.content))
+            return response
+        response = requests.Response()
+        response.status_code, response._content = told  # type: ignore[assignment]
+        response.url, response.request = str(request.url), request
+        response.headers["Content-Type"] = "application/json"
+        return response
+
+    def perform_request(
+        self: Any, method: str, url: str, params: Any = None, body: Any = None, *more: Any, **and_: Any
+    ) -> Any:
+        key = (method, url, body if isinstance(body, bytes) else str(body or "").encode())
+        if (told := tamper(key, None)) is None:
+            status, headers, data = asked(self, method, url, params, body, *more, **and_)
+            tamper(key, (status, data.encode()))
+            return status, headers, data
+        status, content = told
+        text = content.decode(errors="replace")
+        if not 200 <= status < 300:
+            self._raise_error(status, text, "application/json")
+        return status, {"content-type": "application/json"}, text
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Transport, "send", send)
+        patch.setattr(Connection, "perform_request", perform_request)
+        yield
+
+
+def record(url: str) -> Recording:
+    """Put every question to a server, and return what it answered."""
+    recording = Recording()
+
+    def keep_for(name: str) -> _Tamper:
+        def keep(request: _Request, answer: _Answer | None) -> None:
+            if answer is not None:
+                recording.answers[request] = answer
+                recording.asked.setdefault(name, []).append(request)
+
+        return keep
+
+    with open_store(url) as store:
+        store.index(DOCUMENTS)
+    for name, ask in _all_askings(url).items():
+        with _between(keep_for(name)), _store(url) as store, contextlib.suppress(WhorlError):
+            ask(store)
+    return recording
+
+
+def damaged_answers(recording: Recording, url: str, count: int, seed: int = 1) -> Iterator[tuple[str, BaseException]]:
+    """Put questions to nobody, one answer of each being damaged; yield those that end in anything but our errors.
+
+    Args:
+        recording: Of the server at the address.
+        url: The address.
+        count: How many questions.
+        seed: Of what is damaged, and how.
+    """
+    chance, askings = random.Random(seed), _all_askings(url)
+    for number in range(count):
+        name = sorted(askings)[number % len(askings)]
+        wanted = chance.randrange(max(len(recording.asked.get(name, ())), 1))
+        with _between(_replaying(recording, wanted, random.Random(chance.random()))):
+            try:
+                with _store(url) as store:
+                    askings[name](store)
+            except WhorlError:
+                pass
+            except Exception as error:
+                yield name, error
+
+
+def _replaying(recording: Recording, wanted: int, chance: random.Random) -> _Tamper:
+    """Return what answers as it was recorded, but for one answer."""
+    seen = 0
+
+    def replay(request: _Request, _: _Answer | None) -> _Answer:
+        nonlocal seen
+        status, content = recording.answer(request)
+        seen += 1
+        return _damaged(status, content, chance) if seen - 1 == wanted else (status, content)
+
+    return replay
+
+
+def _store(url: str) -> AbstractContextManager[Store]:
+    return open_store(url, Settings(solr_retries=0), create=False)
+
+
+def _all_askings(url: str) -> dict[str, Asking]:
+    if url.startswith("opensearch+"):
+        check: Asking = lambda _: opensearch_doctor.check(IndexClient(url), SourceNames())  # noqa: E731
+    else:
+        check = lambda _: solr_doctor.check(SolrClient(url), FieldNames())  # noqa: E731
+    return {**ASKINGS, "check": check}
+
+
+_JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    1e308,
+    10**30,
+    "",
+    "x",
+    "\ud800",
+    [],
+    {},
+    [[]],
+    [None],
+    {"x": 1},
+    ["x"],
+    [{}],
+)
+
+
+def _damaged(status: int, content: bytes, chance: random.Random) -> _Answer:
+    """Return an answer in which one thing is not as it was."""
+    match chance.randrange(12):
+        case 0:
+            return status, content[: chance.randrange(len(content) + 1)]
+        case 1:
+            return chance.choice([200, 204, 301, 400, 404, 409, 429, 500, 503]), content
+        case 2:
+            return status, chance.choice([b"<html>no</html>", b"", b"null", b"[]", b"7", b'"x"', b"{}", b"\xff\xfe{}"])
+    try:
+        told = json.loads(content)
+    except ValueError:
+        return status, content[::-1]
+    places = list(_places(told))
+    if not places:
+        return status, b"[]"
+    inner, key = chance.choice(places)
+    if chance.randrange(3) == 0:
+        del inner[key]
+    else:
+        inner[key] = chance.choice(_JUNK)
+    return status, json.dumps(told).encode()
+
+
+def _places(told: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield everything in a JSON value, each with what holds it."""
+    for key, value in list(
+        told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ()
+    ):
+        yield told, key
+        yield from _places(value)

@@ -1,0 +1,44 @@
+"""Whatever a server answers, a message: damaged answers end in an answer or in one of our errors, in nothing else."""
+
+from __future__ import annotations
+
+import os
+import traceback
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests import opensearch_runtime, solr_runtime
+from tests.engine.mutations import damaged_answers, record
+
+#: How many answers of each server are damaged; `make mutations` damages more.
+COUNT = int(os.environ.get("MUTATIONS", "200"))
+
+
+@pytest.fixture(
+    params=[pytest.param("solr", marks=pytest.mark.solr), pytest.param("opensearch", marks=pytest.mark.opensearch)]
+)
+def own_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A collection or an index that the test may change."""
+    if request.param == "opensearch":
+        with opensearch_runtime.own_index(request.getfixturevalue("opensearch_url")) as url:
+            yield url
+        return
+    base_url = request.getfixturevalue("solr_standalone_url").rpartition("/")[0]
+    name = f"whorl_mutations_{uuid.uuid4().hex[:8]}"
+    yield solr_runtime.make_collection(base_url, name)
+    solr_runtime.drop(base_url, name)
+
+
+def test_damaged_answers(own_url: str) -> None:
+    """
+    Every question that an engine puts, with one of its server's answers damaged.
+    """
+    recording = record(own_url)
+    assert len(recording.answers) > 20
+    told = {
+        f"{name}: {type(error).__name__} at {traceback.extract_tb(error.__traceback__)[-1]}"
+        for name, error in damaged_answers(recording, own_url, COUNT)
+    }
+    assert told == set()
