@@ -150,7 +150,7 @@ class IndexClient:
             wanted = bare if is_before else body
             found = self.search({**wanted, **behind, "size": size, "track_total_hits": after is None})
             hits = found["hits"]["hits"]
-            total = total or found["hits"]["total"]["value"]
+            total = total or int(found["hits"]["total"]["value"])
             page += [] if is_before else hits
             passed += len(hits)
             if len(hits) < size:

@@ -356,7 +356,7 @@ class OpenSearchEngine:
         self._client.close()
 
     def _hit(self, hit: Json) -> Hit:
-        return Hit(hit["_id"], name_in(hit.get("_source", {}), self._names), float(hit["_score"]))
+        return Hit(str(hit["_id"]), name_in(hit.get("_source", {}), self._names), float(hit["_score"]))
 
     def _sketch(self, hit: Json) -> Sketch | None:
         """Return the sketch of a document; None where it has none, another scheme's or a damaged one."""
