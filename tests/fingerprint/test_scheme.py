@@ -28,7 +28,7 @@ def test_names_that_name_no_scheme(name: str) -> None:
     """
     The error says what could have been meant.
     """
-    with pytest.raises(ParameterError, match=r"no scheme|is a whole number"):
+    with pytest.raises(ParameterError, match=r"no scheme|is 1 to"):
         Scheme.named(name)
 
 
@@ -63,12 +63,12 @@ def test_a_name_gives_its_scheme_back(
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: Scheme(shingle_size=1000), "shingle size is a whole number, 1 to 999, got 1000"),
-        (lambda: Scheme(shingle_size=2.5), "shingle size is a whole number, 1 to 999, got 2.5"),  # type: ignore[arg-type]
-        (lambda: Scheme(bucket_count=True), "bucket count is a whole number, 1 to 65536, got True"),
-        (lambda: Scheme(bucket_count=0), "bucket count is a whole number, 1 to 65536, got 0"),
-        (lambda: Scheme(hash_count=1025), "hash count is a whole number, 1 to 1024, got 1025"),
-        (lambda: Scheme(hash_set_size=-1), "hash set size is a whole number, 1 to 65536, got -1"),
+        (lambda: Scheme(shingle_size=1000), "shingle size is 1 to 999, got 1000"),
+        (lambda: Scheme(shingle_size=2.5), "shingle size is a whole number, got 2.5"),  # type: ignore[arg-type]
+        (lambda: Scheme(bucket_count=True), "bucket count is a whole number, got True"),
+        (lambda: Scheme(bucket_count=0), "bucket count is 1 to 65536, got 0"),
+        (lambda: Scheme(hash_count=1025), "hash count is 1 to 1024, got 1025"),
+        (lambda: Scheme(hash_set_size=-1), "hash set size is 1 to 65536, got -1"),
     ],
 )
 def test_numbers_outside_their_ranges(make: Callable[[], Scheme], told: str) -> None:

@@ -44,8 +44,10 @@ class Scheme:
     def __post_init__(self) -> None:
         for part, largest in _LARGEST.items():
             value = getattr(self, part)
-            if type(value) is not int or not 1 <= value <= largest:
-                raise ParameterError(f"{part.replace('_', ' ')} is a whole number, 1 to {largest}, got {value!r:.40}")
+            if type(value) is not int:
+                raise ParameterError(f"{part.replace('_', ' ')} is a whole number, got {value!r:.40}")
+            if not 1 <= value <= largest:
+                raise ParameterError(f"{part.replace('_', ' ')} is 1 to {largest}, got {value}")
         if self.bucket_count == 1 or self.hash_set_size > 1:
             object.__setattr__(self, "rotation", True)
 
