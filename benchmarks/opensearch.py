@@ -1,6 +1,7 @@
 """What searches by share cost on a real OpenSearch, and what the queries find that people write there today.
 
-    python benchmarks/opensearch.py [CORPUS.jsonl] [--documents 1500] [--sources 20] [--rounds 3] [--url URL]
+    python benchmarks/opensearch.py [CORPUS.jsonl] [--documents 1500] [--sources 20] [--rounds 5] [--url URL]
+        [--searches-only]
 
 The documents are those of the corpus, and of each source copies that keep its first words, 95 % of them, 85, 70, 50.
 What is right is counted from all shingles of all documents. whorl has them in an index, in a Solr and in a folder; and
@@ -38,7 +39,7 @@ from engine_requests import ByHand, recorded
 from engine_solr import MeasuredSolr, own_solr
 from similar import texts
 from whorl import Document, Store, open_store
-from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.client import Access, IndexClient
 from whorl.engine.opensearch.fields import SourceNames
 from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.engine.opensearch.setup import create
@@ -234,9 +235,6 @@ def measured(
                 answers[way][name] = set(ids) - {name}
         for way, told in answers.items():
             taken = [f"{median(each[way]):.1f}" for each in (times, worked)]
-            if BARE in way:
-                yield [least, way, *taken, "", "", "", "", "", ""]
-                continue
             hits = sum(map(len, told.values()))
             good = sum(len(told[name] & right[name, least]) for name in sources)
             true = sum(len(right[name, least]) for name in sources)
@@ -246,18 +244,23 @@ def measured(
                 else ""
                 for measure, kind in ((times, BARE), (times, DECODED), (worked, DECODED))
             ]
-            yield [least, way, *taken, *ratios, f"{good / true:.3f}",
-                   f"{good / hits if hits else 1:.3f}", f"{hits / len(sources):.1f}"]  # fmt: skip
+            # Some ways find nothing: what they are sent is read, or less.
+            quality = [f"{good / true:.3f}", f"{good / hits:.3f}", f"{hits / len(sources):.1f}"] if hits else [""] * 3
+            yield [least, way, *taken, *ratios, *quality]
 
 
-def run(url: str, solr: MeasuredSolr, corpus: Path, count: int, wanted: int, rounds: int, out: Path) -> None:
+def run(
+    url: str, solr: MeasuredSolr, corpus: Path, count: int, wanted: int, rounds: int, out: Path, *, with_bytes: bool
+) -> None:
     """Measure on a cluster, a Solr and a folder, print the figures and write them down."""
     documents, sources = collection(corpus, count, wanted)
     right, size = truth(documents, sources), sum(len(each.text.encode()) for each in documents)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "store"
         clients = {
-            name: stack.enter_context(closing(IndexClient(f"opensearch+{url}/bench_{name}")))
+            name: stack.enter_context(
+                closing(IndexClient(f"opensearch+{url}/bench_{name}", Access(timeout_seconds=900)))
+            )
             for name in ("whorl", "stock", "plain")
         }
         for client in clients.values():
@@ -268,16 +271,7 @@ def run(url: str, solr: MeasuredSolr, corpus: Path, count: int, wanted: int, rou
         seconds = {name: indexed(store, documents) for name, store in stores.items()}
         seconds["stock"] = indexed_plainly(clients["stock"], STOCK, documents)
         seconds["plain"] = indexed_plainly(clients["plain"], PLAIN, documents)
-        held = {
-            "OpenSearch": bytes_of(clients["whorl"]),
-            "Solr": solr.index_bytes() or 0,
-            "embedded": sum(each.stat().st_size for each in folder.rglob("*") if each.is_file()),
-            **{name: bytes_of(clients[name]) for name in ("stock", "plain")},
-        }
-        taken = [
-            [name, f"{len(documents) / seconds[name]:.0f}", held[name] // len(documents), f"{held[name] / size:.3f}"]
-            for name in held
-        ]
+        taken = sizes(seconds, clients, solr, folder, documents) if with_bytes else []
         found = {f"{kind}, {name}": way for name, store in stores.items() for kind, way in whorl_ways(store).items()}
         for name, way in list(found.items()):
             if name.endswith("OpenSearch"):
@@ -291,10 +285,31 @@ def run(url: str, solr: MeasuredSolr, corpus: Path, count: int, wanted: int, rou
         *("recall", "precision", "hits"),
     )
     written(out, heads, rows)
-    written(
-        out.with_stem(f"{out.stem}-index"), ("index", "documents a second", "bytes a document", "of the text"), taken
-    )
+    if taken:
+        named = ("index", "documents a second", "bytes a document", "of the text")
+        written(out.with_stem(f"{out.stem}-index"), named, taken)
     print(f"{len(documents):,} documents, {size / len(documents):,.0f} bytes of text each; {len(sources)} sources")
+
+
+def sizes(
+    seconds: dict[str, float],
+    clients: dict[str, IndexClient],
+    solr: MeasuredSolr,
+    folder: Path,
+    documents: Sequence[Document],
+) -> list[list[Any]]:
+    """Return a row for each index: its name, documents a second, bytes a document, and how much of the text that is."""
+    size = sum(len(each.text.encode()) for each in documents)
+    held = {
+        "OpenSearch": bytes_of(clients["whorl"]),
+        "Solr": solr.index_bytes() or 0,
+        "embedded": sum(each.stat().st_size for each in folder.rglob("*") if each.is_file()),
+        **{name: bytes_of(clients[name]) for name in ("stock", "plain")},
+    }
+    return [
+        [name, f"{len(documents) / seconds[name]:.0f}", held[name] // len(documents), f"{held[name] / size:.3f}"]
+        for name in held
+    ]
 
 
 def indexed(store: Store, documents: Sequence[Document]) -> float:
@@ -318,15 +333,17 @@ def main() -> None:
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
     parser.add_argument("--documents", type=int, default=1500)
     parser.add_argument("--sources", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--url", help="a cluster that runs; else one of our own is started")
+    parser.add_argument("--searches-only", action="store_true", help="leave out what the indexes take")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "opensearch.csv")
     asked = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = asked.url or stack.enter_context(start_opensearch(folder / "opensearch", heap="1g")).url
         solr = stack.enter_context(own_solr(folder / "solr"))
-        run(url, solr, asked.corpus, asked.documents, asked.sources, asked.rounds, asked.out)
+        numbers = asked.documents, asked.sources, asked.rounds
+        run(url, solr, asked.corpus, *numbers, asked.out, with_bytes=not asked.searches_only)
 
 
 if __name__ == "__main__":

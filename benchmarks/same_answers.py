@@ -33,6 +33,7 @@ from whorl import Document, ParameterError, Store, open_store
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.fingerprint.words.tokenizer import tokens
+from whorl.similar.question import METRICS
 
 HERE = Path(__file__).resolve().parent
 ROWS = 20
@@ -97,15 +98,15 @@ def questions(documents: Sequence[Document], count: int) -> Iterator[Question]:
 
         yield f"{text} from {start}", searched
     for document in chance.sample(list(documents), min(SOURCES, len(documents))):
-        for metric, threshold in product(("jaccard", "containment"), (50, 80)):
+        for metric, threshold in product(METRICS, (50, 80)):
 
             def near(
-                store: Store, name: str = document.id, metric: str = metric, threshold: int = threshold
+                store: Store, name: str = document.id, metric: str = metric.value, threshold: int = threshold
             ) -> tuple[int, object]:
                 hits = similar_to(store, name, metric, threshold)
                 return len(hits), hits
 
-            yield f"similar to {document.id} by {metric} at {threshold}", near
+            yield f"similar to {document.id} by {metric.value} at {threshold}", near
 
 
 def compare(stores: Mapping[str, Store], asked: Sequence[Question], log: Path) -> list[dict[str, Any]]:

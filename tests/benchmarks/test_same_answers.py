@@ -1,0 +1,39 @@
+"""What the engines are asked to prove that they answer alike: each question has an answer, and is asked once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from same_answers import compare, questions, told
+from tests.families import family_documents
+from whorl import open_store
+
+
+@pytest.mark.slow
+def test_every_question_has_an_answer(tmp_path: Path) -> None:
+    """
+    A run that was stopped goes on with the next question; what differs is told.
+    """
+    documents = [
+        replace(each, properties={"number": number})
+        for number, each in enumerate(islice(family_documents(2, longest=200), 4))
+    ]
+    asked, log = list(questions(documents, 20)), tmp_path / "log"
+    with open_store(tmp_path / "a") as a, open_store(tmp_path / "b") as b:
+        for store in (a, b):
+            store.index(documents)
+        begun = compare({"a": a, "b": b}, asked[:30], log)
+        answers = compare({"a": a, "b": b}, asked, log)
+        assert [each["name"] for each in answers] == [name for name, _ in asked]
+        assert answers[:30] == begun
+        assert sum(each["name"].startswith("similar to ") for each in answers) == 4 * 6
+        assert any(each["totals"]["a"] for each in answers)
+        assert not any(each["differs"] for each in answers)
+        b.delete([documents[0].id])
+        log.unlink()
+        answers = compare({"a": a, "b": b}, [each for each in asked if "similar" not in each[0]], log)
+    assert any(line.startswith("differs: ") for line in told(answers, ["a", "b"], 4))
