@@ -1,6 +1,6 @@
 """What searches by share cost on a real OpenSearch, and what the queries find that people write there today.
 
-    python benchmarks/opensearch.py [CORPUS.jsonl] [--documents 1500] [--sources 20] [--rounds 5] [--url URL]
+    python benchmarks/opensearch.py [CORPUS.jsonl] [--documents 1500] [--sources 20] [--rounds 3] [--url URL]
         [--searches-only]
 
 The documents are those of the corpus, and of each source copies that keep its first words, 95 % of them, 85, 70, 50.
@@ -333,7 +333,7 @@ def main() -> None:
     parser.add_argument("corpus", nargs="?", type=Path, default=HERE / "data" / "main.jsonl")
     parser.add_argument("--documents", type=int, default=1500)
     parser.add_argument("--sources", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--url", help="a cluster that runs; else one of our own is started")
     parser.add_argument("--searches-only", action="store_true", help="leave out what the indexes take")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "opensearch.csv")

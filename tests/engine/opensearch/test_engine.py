@@ -112,6 +112,18 @@ def test_an_empty_text_is_a_value(store: Store) -> None:
         assert "".join(hit.id for hit in page.hits) == expected
 
 
+def test_a_word_that_holds_a_blank(store: Store) -> None:
+    """
+    A narrow blank that does not break parts no words: neither half is found for itself, the word and its beginning are.
+    """
+    store.index([Document("a", "takes 10\u202f*\u202f1024 bytes"), Document("b", "takes 10 bytes")])
+    found = {
+        query: [hit.id for hit in store.search(query).hits]
+        for query in ("10", "1024", '"10\u202f"', "1*", "=10?", "bytes")
+    }
+    assert found == {"10": ["b"], "1024": [], '"10\u202f"': ["a"], "1*": ["a", "b"], "=10?": ["a"], "bytes": ["a", "b"]}
+
+
 def test_similar_duplicates_and_compare(store: Store) -> None:
     """
     The same calls as on every engine.

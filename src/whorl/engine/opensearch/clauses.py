@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from whorl.engine.opensearch.fields import BETWEEN_WORDS, FIELDS, ID, VALUES, WORDS, Json, field_term, word_term
+from whorl.engine.opensearch.fields import (
+    BETWEEN_WORDS,
+    FIELDS,
+    ID,
+    VALUES,
+    WORDS,
+    Json,
+    field_term,
+    in_word,
+    word_term,
+)
 from whorl.engine.terms import sortable, value_term, values_begin
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
@@ -83,7 +93,8 @@ def _phrase(field: str, words: Sequence[str], slop: int) -> Json:
 def _word(field: str, pattern: Pattern) -> Json:
     if len(pattern) == 1 and isinstance(pattern[0], str):
         return _term(WORDS, word_term(field, pattern[0]))
-    return _wild(WORDS, word_term(field, ""), pattern)
+    spelled = tuple(in_word(piece) if isinstance(piece, str) else piece for piece in pattern)
+    return _wild(WORDS, word_term(field, ""), spelled)
 
 
 def _wild(field: str, beginning: str, pattern: Pattern) -> Json:

@@ -131,10 +131,11 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
 
 #: Between the words of a field.
 BETWEEN_WORDS = " "
-_AFTER_FIELD, _AFTER_BEGINNING, _SPACE = "\x01", "\x02", "\x03"
+_AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
 #: The analyser cuts after so many units of UTF-16; a longer word is its beginning and a digest of all.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
-#: What it takes for white space (Java's Character.isWhitespace); words have none of it, names of fields may.
+#: What it takes for white space (Java's Character.isWhitespace). Names of fields may have any of it, words the blank
+#: alone: a narrow one that does not break (U+202F) parts no words and is a blank once it is folded.
 _WHITE_SPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
@@ -145,7 +146,12 @@ _SPELLED_SPACE = str.maketrans({char: f"{_SPACE}{chr(ord('a') + at)}" for at, ch
 def word_term(field: str, word: str) -> str:
     """Return the one term for a word in a field."""
     beginning = f"{_short(field.translate(_SPELLED_SPACE), _LONGEST_FIELD)}{_AFTER_FIELD}"
-    return beginning + _short(word, _LONGEST_TERM - _units(beginning))
+    return beginning + _short(in_word(word), _LONGEST_TERM - _units(beginning))
+
+
+def in_word(text: str) -> str:
+    """Return a word, or a part of one, as it stands in terms."""
+    return text.replace(BETWEEN_WORDS, _BLANK)
 
 
 def _short(text: str, longest: int) -> str:
