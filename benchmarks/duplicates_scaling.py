@@ -4,7 +4,7 @@
     python benchmarks/duplicates_scaling.py --boilerplate [--documents 1000,10000,100000]
     python benchmarks/duplicates_scaling.py --families [--documents 20000,200000]
 
-Measured is `whorl duplicates FILE -o clusters.jsonl` at 80 %, with one thread on one processor and with all of them;
+Measured is `whorl duplicates FILE -o clusters.jsonl` at 80 %, with one process on one processor and with one for each;
 the fastest round counts. Documents of 3,000 bytes are made of the corpus (`duplicates_texts.py`: a tenth are
 near-copies, the others are unlike), 3 GB for a million, written to a folder beside the
 results and deleted afterwards. Which pairs are above the threshold is counted on all shingles of what was planted; up
@@ -106,7 +106,7 @@ def found_in(clusters: list[list[int]], right: Planted) -> float:
 
 
 def fastest(path: Path, folder: Path, rounds: int, workers: Sequence[int]) -> tuple[dict[int, Taken], Path]:
-    """Return the fastest runs for numbers of threads, which take turns, and the file with the last one's clusters."""
+    """Return the fastest runs for numbers of processes, which take turns, and the file with the last one's clusters."""
     out = folder / "clusters.jsonl"
     several: dict[int, list[Taken]] = {each: [] for each in workers}
     for turn in range(rounds):
