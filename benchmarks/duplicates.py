@@ -221,6 +221,9 @@ def main() -> None:
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     several = contenders(asked.folder)
+    if asked.words:
+        # It compares each document with all that it keeps, which takes hours of so many.
+        several = [each for each in several if each.name != "rensa CMinHashDeduplicator"]
     if asked.only:
         names = asked.only.split(",")
         if unknown := set(names) - {each.name for each in several}:
