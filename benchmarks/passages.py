@@ -79,15 +79,20 @@ def planted(
 ) -> list[tuple[str, list[Passage]]]:
     """Put passages of each source into hosts, and return them by source."""
     names, made = list(hosts), []
+    pieces: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for number, text in enumerate(sources):
         own = []
         for piece, words in cut(chance, text, many * (number + 1) // len(sources) - many * number // len(sources)):
             host = chance.choice(names)
-            parts = hosts[host].split(" ")
-            place = chance.randrange(len(parts) + 1)
-            hosts[host] = " ".join([*parts[:place], f"\n{piece}\n", *parts[place:]])
+            pieces[host].append((chance.randrange(hosts[host].count(" ") + 2), piece))
             own.append(Passage(piece, words, host))
         made.append((text, own))
+    for host, own_pieces in pieces.items():
+        # All at once, so that none is cut in two by another.
+        parts = hosts[host].split(" ")
+        for place, piece in sorted(own_pieces, reverse=True):
+            parts.insert(place, f"\n{piece}\n")
+        hosts[host] = " ".join(parts)
     return made
 
 
