@@ -109,7 +109,9 @@ def _read(asked: Sequence[Facet], facets: Any) -> tuple[Counted, ...]:
                 )
                 read.append(tuple(counts))
             case Numbers():
-                parts = {part: facets.get(f"{name}_{part}") or 0 for part in _FUNCTIONS}
+                # Of no documents, some are null or not there.
+                told = {part: facets.get(f"{name}_{part}") for part in _FUNCTIONS}
+                parts = {part: 0 if value is None else value for part, value in told.items()}
                 read.append(Statistics(int(parts.pop("count")), **{part: float(parts[part]) for part in parts}))
     return tuple(read)
 
