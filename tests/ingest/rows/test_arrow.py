@@ -140,3 +140,17 @@ def test_text_of_another_encoding_in_a_sound_file() -> None:
     rows = list(Arrow(is_stream=True).rows(io.BytesIO(out.getvalue()), Columns()))
     assert rows[0].values == {"text": "ok"}
     assert isinstance(rows[1].values, DocumentError)
+
+
+def test_a_length_beyond_all_memory() -> None:
+    """
+    A damaged file is told: what it says of its size when it is unpacked would not fit into any machine.
+    """
+    out, schema = io.BytesIO(), pa.schema([("text", pa.string())])
+    with pa.ipc.new_stream(out, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays([pa.array(["words" * 100])], schema=schema))
+    length = (500).to_bytes(8, "little")
+    assert out.getvalue().count(length) >= 1
+    damaged = out.getvalue().replace(length, (2**62).to_bytes(8, "little"))
+    with pytest.raises(UnreadRowsError, match="this Arrow cannot be read"):
+        list(Arrow(is_stream=True).rows(io.BytesIO(damaged), Columns()))

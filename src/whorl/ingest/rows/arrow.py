@@ -178,6 +178,7 @@ def _with(schema: pa.Schema, added: Added, columns: Columns) -> pa.Schema:
 def _failures(name: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        told = str(error).strip().partition("\n")[0]
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+        # A damaged length asks for more memory than there is.
+        told = str(error).strip().partition("\n")[0] or type(error).__name__
         raise UnreadRowsError(f"this {name} cannot be read, or not to its end: {told:.200}") from error
