@@ -13,6 +13,7 @@ import pytest
 from whorl.errors import DocumentError
 from whorl.ingest.rows.arrow import Arrow, Parquet
 from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.packing import unpacked
 
 SCHEMA = pa.schema(
     [
@@ -153,5 +154,8 @@ def test_a_length_beyond_all_memory() -> None:
     length = (512).to_bytes(8, "little")
     assert out.getvalue().count(length) == 1
     damaged = gzip.compress(out.getvalue().replace(length, (2**62).to_bytes(8, "little")))
-    with gzip.open(io.BytesIO(damaged)) as opened, pytest.raises(UnreadRowsError, match="this Arrow cannot be read"):
+    with (
+        unpacked(io.BytesIO(damaged), "gzip") as opened,
+        pytest.raises(UnreadRowsError, match="this Arrow cannot be read"),
+    ):
         list(Arrow(is_stream=True).rows(opened, Columns()))
