@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 #: Values that a program meets where it expects others.
@@ -82,3 +83,10 @@ def value_changed(value: Any, chance: random.Random) -> Any:
                 case _:
                     container[chance.choice(("", key.upper(), key + "s", "constructor", "\ud800"))] = container[key]
     return changed
+
+
+def write_record(place: Path, lines: Iterable[str]) -> None:
+    """Write what a run showed into a file, and print it."""
+    told = "\n".join(lines)
+    place.write_text(told + "\n", encoding="utf-8")
+    print(told)

@@ -135,9 +135,11 @@ class Marker:
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True) -> None:
         self._profile = profile
-        # With room between them, each word of a phrase is found by itself.
-        apart = (replace(each, slop=1) if isinstance(each, Words) else each for each in word_clauses(plan))
-        self._clauses = word_clauses(plan) if has_phrases else tuple(apart)
+        self._clauses = word_clauses(plan)
+        if not has_phrases:
+            # With room between them, each word of a phrase is found by itself.
+            apart = (replace(each, slop=1) if isinstance(each, Words) else each for each in self._clauses)
+            self._clauses = tuple(apart)
 
     def snippets(self, text: str, marking: Marking) -> list[str]:
         """Return the fragments of a text with most of the words, in the order of the text; none without any."""

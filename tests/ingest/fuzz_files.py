@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-from tests.accidents import bytes_changed
+from tests.accidents import bytes_changed, write_record
 from tests.ingest.rows import test_formats, test_warc
 from tests.made_files import mail, pdf, pdf_of_stream, sheet, slides, word
 from whorl.ingest.files import Problem, documents_in
@@ -117,9 +117,7 @@ def report(tally: Tally) -> Iterator[str]:
 def main(place: Path) -> None:
     """Run, write the record, and fail where one file took too long."""
     tally = run()
-    lines = list(report(tally))
-    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(*lines, sep="\n")
+    write_record(place, report(tally))
     slowest = max(tally.slowest.values())
     assert slowest <= MOST, f"{slowest:.1f} s"
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
 
+from tests.accidents import write_record
 from tests.query import test_builder, test_messages, test_parser
 from tests.query.strategies import ALPHABET, PIECES, SIGNS, answer, near_queries, nodes
 from whorl.errors import ParameterError, QueryError
@@ -171,9 +172,7 @@ def report(tally: Tally) -> Iterator[str]:
 def main(place: Path) -> None:
     """Run, write the record, and fail where one query took too long."""
     tally = run()
-    lines = list(report(tally))
-    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(*lines, sep="\n")
+    write_record(place, report(tally))
     for kind, (spent, _) in tally.slowest.items():
         assert spent <= (MOST_LONG if kind == "as long as can be" else MOST), f"{kind}: {spent:.1f} ms"
 

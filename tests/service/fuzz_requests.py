@@ -24,7 +24,7 @@ from typing import Any
 
 import httpx
 
-from tests.accidents import ODD_VALUES, bytes_changed, value_changed
+from tests.accidents import ODD_VALUES, bytes_changed, value_changed, write_record
 from tests.made_files import mail, word
 from tests.query.fuzz_queries import mutated
 from tests.service.contracts import MINUTES, NODE, documents
@@ -323,9 +323,7 @@ def report(tally: Tally) -> Iterator[str]:
 def main(place: Path) -> None:
     """Run, write the record, and fail where one request took too long."""
     tally = run()
-    lines = list(report(tally))
-    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(*lines, sep="\n")
+    write_record(place, report(tally))
     slowest = max(tally.slowest.values())
     assert slowest <= MOST, f"{slowest:.0f} ms"
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args,
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from whorl.boilerplate import common_limit
+from whorl.boilerplate import CommonOptions, common_limit
 
 #: A text in the query language; docs/afts.md says what can be written.
 QueryText: TypeAlias = Annotated[
@@ -107,3 +107,12 @@ class Ignoring(Commonness):
     }
     #: Whether what is common counts for nothing.
     ignore_common: bool = False
+
+    @property
+    def common_options(self) -> CommonOptions:
+        """The three together, as a store is told them."""
+        return {
+            "common_above": self.common_above,
+            "boilerplate": self.boilerplate,
+            "ignore_common": self.ignore_common,
+        }

@@ -47,9 +47,7 @@ def similar_routes(store: Store) -> APIRouter:
             exact=asked.exact,
             start=asked.start,
             rows=asked.rows,
-            common_above=asked.common_above,
-            boilerplate=asked.boilerplate,
-            ignore_common=asked.ignore_common,
+            **asked.common_options,
         )
         return similar_values(page)
 

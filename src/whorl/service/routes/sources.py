@@ -63,9 +63,7 @@ def sources_routes(store: Store) -> APIRouter:
             min_words=asked.min_words,
             except_for=asked.except_for,
             most_read=asked.most_read,
-            common_above=asked.common_above,
-            boilerplate=asked.boilerplate,
-            ignore_common=asked.ignore_common,
+            **asked.common_options,
             without=set(asked.without),
         )
         read = Read.of(asked.id, found.content, asked.name)

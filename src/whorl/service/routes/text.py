@@ -7,22 +7,21 @@ import binascii
 from pathlib import PurePath
 
 from fastapi import APIRouter, HTTPException
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from whorl.context import seconds_left
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.reader import Reader
 from whorl.ingest.files import file_text
 from whorl.service.errors import Json
+from whorl.service.routes.asked import Asked
 
 #: Processes that read files, each with as much memory as one may have; further files wait.
 FILE_READERS = 2
 
 
-class FileRequest(BaseModel):
+class FileRequest(Asked):
     """What `POST /api/text` is sent: a file as it is, in base64."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(examples=["note.txt"])
     content: str = Field(json_schema_extra={"format": "byte"}, examples=["c29tZSB3b3Jkcw=="])
