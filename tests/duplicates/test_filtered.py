@@ -55,7 +55,7 @@ def test_a_collection_without_its_duplicates(data: Path, tmp_path: Path) -> None
     reading = Reading([str(data)])
     with told_of(reading, Keep("first"), with_columns=False) as told:
         assert told.found == {}
-        counts = write_filtered(reading.places, reading.columns, told, tmp_path / "out")
+        counts = write_filtered(reading, told, tmp_path / "out")
     assert counts == (5, 8)
     assert [str(each.relative_to(tmp_path / "out")) for each in sorted((tmp_path / "out").rglob("*.*"))] == [
         "a.parquet",
@@ -79,7 +79,7 @@ def test_all_rows_with_what_was_found(data: Path, tmp_path: Path) -> None:
     reading = Reading([str(data)], keep=Keep("largest", "n"))
     # JSON has the number within another column, so that it is worth nothing there.
     with told_of(reading, Keep("largest", "n")) as told:
-        counts = write_filtered(reading.places, reading.columns, told, tmp_path / "out", with_columns=True)
+        counts = write_filtered(reading, told, tmp_path / "out", with_columns=True)
     assert counts == (6, 6)
     kept, shares = f"{data}/c.csv:2", 1 - 2 * 5 / (56 + 5)
     rows = pq.read_table(tmp_path / "out" / "a.parquet").to_pylist()
@@ -114,7 +114,7 @@ def test_a_data_set_of_hugging_face(tmp_path: Path) -> None:
     reading = Reading([str(tmp_path / "ds")])
     with told_of(reading, Keep("first")) as told:
         for name in ("filtered", "annotated"):
-            write_filtered(reading.places, reading.columns, told, tmp_path / name, with_columns=name == "annotated")
+            write_filtered(reading, told, tmp_path / name, with_columns=name == "annotated")
     out = tmp_path / "filtered"
     assert json.loads((out / "dataset_dict.json").read_text()) == {"splits": ["train"]}
     assert json.loads((out / "train" / "dataset_info.json").read_text()) == {"features": {"text": {}}}
@@ -134,7 +134,7 @@ def test_a_file_that_ends_too_soon(tmp_path: Path) -> None:
     packed = gzip.compress(lines)
     (tmp_path / "a.jsonl.gz").write_bytes(packed[: len(packed) // 2])
     reading = Reading([str(tmp_path / "a.jsonl.gz")])
-    written, read = write_filtered(reading.places, reading.columns, Decided({"0"}), tmp_path / "out")
+    written, read = write_filtered(reading, Decided({"0"}), tmp_path / "out")
     assert written == read - 1 > 1000
     assert len(gzip.decompress((tmp_path / "out" / "a.jsonl.gz").read_bytes()).splitlines()) == written
 
@@ -143,21 +143,21 @@ def test_what_is_refused_before_the_work(data: Path, tmp_path: Path) -> None:
     """
     A folder that holds something, one that cannot be made, files that would be one, files without rows.
     """
-    places = Reading([str(data)]).places
+    reading = Reading([str(data)])
     (tmp_path / "empty").mkdir()
-    require_room(places, tmp_path / "empty")
-    require_room(places, tmp_path / "new" / "folder")
+    require_room(reading, tmp_path / "empty")
+    require_room(reading, tmp_path / "new" / "folder")
     assert not list(tmp_path.glob("*.part"))
     for target in (data, data / "e.txt", data / "e.txt" / "x"):
         with pytest.raises(ParameterError, match=r"there already|cannot be written"):
-            require_room(places, target)
+            require_room(reading, target)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "d.txt").write_text("x")
-    several = Reading([str(data), str(tmp_path / "other")]).places
+    several = Reading([str(data), str(tmp_path / "other")])
     with pytest.raises(ParameterError, match=r"data/d\.txt and .*other/d\.txt would both be"):
         require_room(several, tmp_path / "out")
     with pytest.raises(ParameterError, match=r"d\.txt has no rows"):
-        require_columns(places, Reading([]).columns)
+        require_columns(reading)
 
 
 def test_ids_that_come_again_are_refused(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from whorl.duplicates.archive import Archive
 from whorl.duplicates.gathering import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import ask_pairs
+from whorl.duplicates.sketching import Sketching
 from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.batch import Parts, Together, hashed, hashed_together
 from whorl.fingerprint.scheme import Scheme
@@ -232,6 +233,23 @@ def test_a_text_that_comes_again_is_read_once(monkeypatch: pytest.MonkeyPatch, t
             assert [len(cluster.members) for cluster in found.clusters()] == [5_000]
     assert 0 < read < 50
     assert sum(file.stat().st_size for file in tmp_path.glob("hashes-*.u64")) < 20 * 200 * 8
+
+
+def test_a_text_that_a_state_keeps_has_its_digest_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """
+    Also where it is new, and where the folder knows it already.
+    """
+    made = Counter[str]()
+
+    def counting(document: Document, sketching: Sketching) -> bytes:
+        made[document.id] += 1
+        return document.text.encode()[:16]
+
+    monkeypatch.setattr("whorl.duplicates.gathering._digest", counting)
+    for documents in (DOCUMENTS, [*DOCUMENTS, Document("new", "a text that was not there before this run")]):
+        with duplicates_among(documents, ask_pairs("jaccard", 80, 95), folder=tmp_path):
+            assert made == Counter(document.id for document in documents)
+        made.clear()
 
 
 def test_a_search_ends_with_its_time() -> None:

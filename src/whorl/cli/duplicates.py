@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from whorl.duplicates.common import CommonQuestion
     from whorl.duplicates.gathering import Progress
     from whorl.duplicates.keep import Keep
-    from whorl.duplicates.levels import Level
     from whorl.duplicates.question import PairQuestion
     from whorl.duplicates.reading import Reading
     from whorl.duplicates.result import Duplicates
@@ -237,10 +236,11 @@ def duplicates(
         raise ParameterError(
             f"--keep {keep} needs the field of the date where documents come from a store: --keep {keep}:FIELD"
         )
+    pieces = None if level == "document" else level
     for option, value in {
         "--within-column": within, "--text-column": text_column, "--id-column": id_column,
         "--filtered": filtered, "--annotated": annotated, "--characters": characters or None,
-        "--level": None if level == "document" else level,
+        "--level": pieces,
     }.items():  # fmt: skip
         if value is not None and not paths:
             raise ParameterError(f"{option} is for PATHs; name some")
@@ -252,7 +252,7 @@ def duplicates(
         raise ParameterError(
             "--reference keeps no state; with --state FOLDER run SET as PATHs first, then the others with --new"
         )
-    if level != "document":
+    if pieces is not None:
         for option, value in {"--annotated": annotated, "--versions": versions or None}.items():
             if value is not None:
                 raise ParameterError(f"{option} is about documents; leave it or --level {level} away")
@@ -270,7 +270,7 @@ def duplicates(
             "--state": state, "--keep": keep, "--store": store, "--workers": workers, "--reference": reference or None,
             "--within-column": within, "--filtered": filtered, "--annotated": annotated, "--versions": versions or None,
             "--common-above": common_above, "--boilerplate": boilerplate or None,
-            "--ignore-common": ignore_common or None, "--level": None if level == "document" else level,
+            "--ignore-common": ignore_common or None, "--level": pieces,
         }  # fmt: skip
         kinds = {"wants_clusters": wants_clusters, "complete": complete, "strict": strict}
         _on_spark(paths, question, form, output, local, scheme, columns, **kinds)
@@ -309,11 +309,11 @@ def duplicates(
         is_rewritten=bool(folders),
     )
     for folder in folders:
-        require_room(reading.places, folder)
+        require_room(reading, folder)
     if annotated is not None:
-        require_columns(reading.places, reading.columns)
-    if folders and level != "document":
-        require_texts(reading.places, reading.columns, Level(level))
+        require_columns(reading)
+    if folders and pieces is not None:
+        require_texts(reading)
     has_begun = False
     with reading_bar(lambda: reading.share) as tell:
 
@@ -371,7 +371,7 @@ def duplicates(
                 if keep is not None and delete_list is not None:
                     _list(found, keep, delete_list, only_new=only_new)
                 if keep is not None and folders:
-                    _rewrite(found, reading, keep, folders, Level(level), only_new=only_new)
+                    _rewrite(found, reading, keep, folders, only_new=only_new)
                 if write_ids:
                     _write_ids(found, store, keep)
         except (WhorlError, KeyboardInterrupt) as error:
@@ -538,7 +538,6 @@ def _rewrite(
     reading: Reading,
     keep: Keep,
     folders: Mapping[Path, bool],
-    level: Level,
     *,
     only_new: bool,
 ) -> None:
@@ -549,9 +548,7 @@ def _rewrite(
     clusters = found.clusters(complete=True, only_new=only_new, keep=keep)
     told = decided(clusters, with_columns=any(folders.values()))
     for folder, with_columns in folders.items():
-        written, read = write_filtered(
-            reading.places, reading.columns, told, folder, with_columns=with_columns, level=level
-        )
+        written, read = write_filtered(reading, told, folder, with_columns=with_columns)
         click.echo(f"{written:,} of {counted(read, 'document')} in {folder}", err=True)
 
 

@@ -469,8 +469,20 @@ def sketch_key(sketch: Sketch) -> int:
     return int.from_bytes(sketch_digest(sketch)[:8], "little", signed=True)
 
 
-def write_all(descriptor: int, numbers: npt.NDArray[np.uint64]) -> None:
-    """Write numbers to a file, all of them."""
-    view = numbers.view(np.uint8).data
+def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
+    """Write numbers to a file, all of them.
+
+    Args:
+        descriptor: The file.
+        numbers: Of 8 bytes each.
+        at: Before which number of the file; None for where it stands.
+    """
+    view = numbers.astype(HASH, copy=False).view(np.uint8).data
+    begin = None if at is None else at * HASH.itemsize
     while view:
-        view = view[os.write(descriptor, view) :]
+        if begin is None:
+            written = os.write(descriptor, view)
+        else:
+            written = os.pwrite(descriptor, view, begin)
+            begin += written
+        view = view[written:]

@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
+from typing import IO
 
 from whorl.duplicates.levels import Level, without
+from whorl.duplicates.reading import Reading
 from whorl.duplicates.result import Cluster
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.formats import format_of as format_of_file
 from whorl.ingest.files import file_text
 from whorl.ingest.places import Place
-from whorl.ingest.rows.columns import Columns, UnreadRowsError
+from whorl.ingest.rows.columns import UnreadRowsError
 from whorl.ingest.rows.formats import format_of
-from whorl.ingest.rows.row import Row
+from whorl.ingest.rows.row import Added, Format, Row
 
 #: The columns that are added to rows: the id of the document of its cluster that is kept (null if it is in none),
 #: whether it is kept, and its Jaccard similarity to the one that is.
@@ -60,7 +62,7 @@ def decided(clusters: Iterable[Cluster], *, with_columns: bool) -> Decided:
     return told
 
 
-def require_room(places: Sequence[Place], target: Path) -> None:
+def require_room(reading: Reading, target: Path) -> None:
     """Raise where a collection cannot be written to a folder, before hours of work.
 
     Raises:
@@ -74,7 +76,7 @@ def require_room(places: Sequence[Place], target: Path) -> None:
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
     taken: dict[PurePosixPath, Place] = {}
-    for place in places:
+    for place in reading.places:
         other = taken.setdefault(place.inside, place)
         if other is not place:
             raise ParameterError(
@@ -82,16 +84,16 @@ def require_room(places: Sequence[Place], target: Path) -> None:
             )
 
 
-def require_columns(places: Sequence[Place], columns: Columns) -> None:
+def require_columns(reading: Reading) -> None:
     """Raise where a file has no rows that columns could be added to.
 
     Raises:
         ParameterError: It is a text, or a web archive.
     """
-    for place in places:
+    for place in reading.places:
         try:
             with place.file.open("rb") as opened:
-                form = format_of(opened, PurePath(place.file.name), columns, file_text)
+                form = _format_of(place, opened, reading)
         except (OSError, DocumentError):
             # That it cannot be read is told where it is read.
             continue
@@ -99,131 +101,129 @@ def require_columns(places: Sequence[Place], columns: Columns) -> None:
             raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
 
 
-def require_texts(places: Sequence[Place], columns: Columns, level: Level) -> None:
+def require_texts(reading: Reading) -> None:
     """Raise where a file has no texts that pieces could be taken out of.
 
     Raises:
         ParameterError: It is a web archive, or a file whose text is made of something else, as of PDF.
     """
-    for place in places:
-        name = PurePath(place.file.name)
+    for place in reading.places:
         try:
             with place.file.open("rb") as opened:
-                form = format_of(opened, name, columns, file_text)
-                is_made = form is None and format_of_file(opened.read(), name) is not None
+                form = _format_of(place, opened, reading)
+                is_made = form is None and format_of_file(opened.read(), PurePath(place.file.name)) is not None
         except (OSError, DocumentError):
             continue
         if is_made or (form is not None and not form.takes_columns):
-            raise ParameterError(f"{place.file} has no text that a {level} could be taken out of; leave it out")
+            raise ParameterError(f"{place.file} has no text that a {reading.level} could be taken out of; leave it out")
 
 
-def write_filtered(
-    places: Sequence[Place],
-    columns: Columns,
-    told: Decided,
-    target: Path,
-    *,
-    with_columns: bool = False,
-    level: Level = Level.DOCUMENT,
-) -> tuple[int, int]:
+def _format_of(place: Place, opened: IO[bytes], reading: Reading) -> Format | None:
+    return format_of(opened, PurePath(place.file.name), reading.columns, file_text)
+
+
+def write_filtered(reading: Reading, told: Decided, target: Path, *, with_columns: bool = False) -> tuple[int, int]:
     """Write files anew, and return how many of their documents were written, of how many.
 
     Args:
-        places: What was read; files that could not be read are not written, broken rows neither.
-        columns: Where ids stand in rows.
+        reading: What was read. Files that could not be read are not written, broken rows neither; of texts whose
+            paragraphs or lines were compared, those that are superfluous are left out.
         told: What is known of the documents.
         target: The folder, which is in its place once it is complete.
         with_columns: Whether all rows are written, with the columns of ADDED; else those that are not superfluous.
-        level: What was compared: of texts whose paragraphs or lines were, those that are superfluous are left out.
 
     Raises:
         ParameterError: It cannot be written.
     """
-    counts = _Counts()
+    writing = _Writing(reading, told, with_columns=with_columns)
     partial = _partial(target)
     try:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        for place in places:
-            _write(place, columns, told, partial / place.inside, counts, level, with_columns=with_columns)
-        _write_notes(places, partial, with_columns=with_columns)
+        for place in reading.places:
+            try:
+                writing.write(place, partial / place.inside)
+            except UnreadRowsError:
+                # Told when it was read; what came before is written.
+                continue
+        _write_notes(reading.places, partial, with_columns=with_columns)
         if target.exists():
             target.rmdir()
         partial.replace(target)
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
-    return counts.written, counts.read
+    return writing.written, writing.read
 
 
-@dataclass(slots=True)
-class _Counts:
-    written: int = 0
-    read: int = 0
+class _Writing:
+    """Files that are written anew, and how many of their documents were read and written so far."""
 
+    def __init__(self, reading: Reading, told: Decided, *, with_columns: bool) -> None:
+        self._reading, self._told, self._with_columns = reading, told, with_columns
+        self.written = self.read = 0
+        self._takes_pieces = reading.level is not Level.DOCUMENT
+        self._added: Added = {}
+        if with_columns:
+            self._added = ADDED
+        elif self._takes_pieces:
+            self._added = {reading.columns.text: str}
 
-def _write(
-    place: Place,
-    columns: Columns,
-    told: Decided,
-    target: Path,
-    counts: _Counts,
-    level: Level,
-    *,
-    with_columns: bool,
-) -> None:
-    file = place.file.as_posix()
+    def write(self, place: Place, target: Path) -> None:
+        """Write a file; a text of which nothing is left is not written.
 
-    def decide(rows: Sequence[Row]) -> list[dict[str, object] | None]:
-        values = [_values(row, file) for row in rows]
-        counts.read += sum(not isinstance(row.values, DocumentError) for row in rows)
-        counts.written += sum(each is not None for each in values)
-        return values
+        Raises:
+            UnreadRowsError: It cannot be read, or not to its end.
+        """
+        file = place.file.as_posix()
 
-    def _values(row: Row, file: str) -> dict[str, object] | None:
+        def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:
+            values = [self._values(row, file) for row in rows]
+            self.read += sum(not isinstance(row.values, DocumentError) for row in rows)
+            self.written += sum(each is not None for each in values)
+            return values
+
+        with place.file.open("rb") as opened:
+            form = _format_of(place, opened, self._reading)
+            left = self._left(opened.read(), file) if form is None else b""
+            if left is None:
+                return
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as out:
+                if form is None:
+                    out.write(left)
+                else:
+                    form.rewrite(opened, out, self._reading.columns, decide, self._added)
+
+    def _left(self, raw: bytes, file: str) -> bytes | None:
+        """Return what stays of a file that is one document, None for nothing."""
+        self.read += 1
+        if file in self._told.superfluous:
+            return None
+        if self._takes_pieces:
+            text = decode(raw)
+            left = without(text, file, self._told.superfluous, self._reading.level)
+            if left is None:
+                return None
+            # What nothing is taken from stays as it is, in whatever encoding.
+            raw = raw if left == text else left.encode()
+        self.written += 1
+        return raw
+
+    def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
+        """Return what stands in the added columns of a row, None where it is left out."""
+        columns = self._reading.columns
         try:
             if isinstance(row.values, DocumentError):
                 return None
             document = columns.document(row.values, file, row.number)
         except DocumentError:
             return None
-        document_id = document.id
-        if level is not Level.DOCUMENT:
-            text = without(document.text, document_id, told.superfluous, level)
+        if self._takes_pieces:
+            text = without(document.text, document.id, self._told.superfluous, self._reading.level)
             return None if text is None else {columns.text: text}
-        if not with_columns:
-            return None if document_id in told.superfluous else {}
-        return told.found.get(document_id, {"is_principal": True})
-
-    try:
-        with place.file.open("rb") as opened:
-            form = format_of(opened, PurePath(place.file.name), columns, file_text)
-            left = None
-            if form is None:
-                counts.read += 1
-                if file in told.superfluous:
-                    return
-                if level is not Level.DOCUMENT:
-                    raw = opened.read()
-                    opened.seek(0)
-                    text = decode(raw)
-                    left = without(text, file, told.superfluous, level)
-                    if left is None:
-                        return
-                    # What nothing is taken from stays as it is, in whatever encoding.
-                    left = None if left == text else left
-                counts.written += 1
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as out:
-                if left is not None:
-                    out.write(left.encode())
-                elif form is None:
-                    shutil.copyfileobj(opened, out)
-                else:
-                    added = ADDED if with_columns else {} if level is Level.DOCUMENT else {columns.text: str}
-                    form.rewrite(opened, out, columns, decide, added)
-    except UnreadRowsError:
-        # Told when it was read; what came before is written.
-        return
+        if not self._with_columns:
+            return None if document.id in self._told.superfluous else {}
+        return self._told.found.get(document.id, {"is_principal": True})
 
 
 def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -> None:

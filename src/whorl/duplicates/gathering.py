@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -331,35 +331,40 @@ def _keep(
 ) -> None:
     """Put documents into an archive, except those that are in it unchanged."""
     ahead: Counter[str] = Counter()
+    digests_ahead: deque[list[bytes]] = deque()
     is_empty = not archive.count()
 
     def changed() -> Iterator[list[Document]]:
         for some in batches(documents, AT_ONCE):
             require_time()
-            # What came before in this run and is still to be put is not known by what the archive has under its id.
-            known = [
-                (each.id, _digest(each, sketching), each.name, *sketching.valued(each))
-                for each in some
-                if each.id not in ahead
-            ]
-            same = {} if is_empty else archive.unchanged(known)
+            digests = [_digest(each, sketching) for each in some]
+            same: dict[str, bool] = {}
+            if not is_empty:
+                # What came before in this run and is still to be put is not known by what the archive has under its id.
+                same = archive.unchanged(
+                    [
+                        (each.id, digest, each.name, *sketching.valued(each))
+                        for each, digest in zip(some, digests, strict=True)
+                        if each.id not in ahead
+                    ]
+                )
             new = []
-            for document in some:
+            for document, digest in zip(some, digests, strict=True):
                 if document.id not in same:
-                    new.append(document)
+                    new.append((document, digest))
                 elif same[document.id]:
                     on_repeated(document.id)
                 else:
                     same[document.id] = True
-            ahead.update(document.id for document in new)
+            ahead.update(document.id for document, _ in new)
             if new:
-                yield new
+                digests_ahead.append([digest for _, digest in new])
+                yield [document for document, _ in new]
 
     seen = archive.count()
     for some, sketched in sketching.sketched(changed()):
         entries: dict[str, Entry] = {}
-        digests = [_digest(document, sketching) for document in some]
-        for entry in sketched.entries(archive.scheme, digests):
+        for entry in sketched.entries(archive.scheme, digests_ahead.popleft()):
             if entry.id in entries:
                 on_repeated(entry.id)
             entries[entry.id] = entry

@@ -13,13 +13,11 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Protocol, TypeAlias
-
-import numpy as np
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from whorl.arrays import batches
 from whorl.context import require_time
-from whorl.duplicates.archive import HASH
+from whorl.duplicates.archive import write_all
 from whorl.duplicates.reading import Report
 from whorl.duplicates.scratch import Scratch
 from whorl.duplicates.sketching import Sketched, Sketching
@@ -46,6 +44,7 @@ def worthwhile_workers(size: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@runtime_checkable
 class Parts(Protocol):
     """Documents that are read in parts."""
 
@@ -68,17 +67,12 @@ class Parts(Protocol):
 _Done: TypeAlias = tuple[list[Sketched], Report | None]
 
 
-def is_in_parts(documents: object) -> bool:
-    """Return whether documents are read in parts."""
-    return hasattr(documents, "parts")
-
-
-def start_method(documents: Any) -> str:
+def start_method(documents: Iterable[Document]) -> str:
     """Return how processes begin: as copies of this one where that is safe, which takes no time; "" for not at all."""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
     # A new one has neither what standard input brought, nor what is in the memory of this one alone.
-    return "spawn" if not is_in_parts(documents) or documents.is_portable else ""
+    return "spawn" if not isinstance(documents, Parts) or documents.is_portable else ""
 
 
 def sketched_by_several(
@@ -100,7 +94,7 @@ def sketched_by_several(
     if fast:
         # So that copies of this process have it.
         give_back(fast)
-    parts = documents.parts() if is_in_parts(documents) else batches(documents, _GIVEN)  # type: ignore[attr-defined]
+    parts = documents.parts() if isinstance(documents, Parts) else batches(documents, _GIVEN)
     context = multiprocessing.get_context(method)
     end = context.Value("q", scratch.end)
     begin = sketching, str(scratch.hashes_path), end
@@ -114,10 +108,10 @@ def sketched_by_several(
             require_time()
             several, report = waiting.popleft().result()
             yield from several
-            if report is not None:
-                documents.note(report)  # type: ignore[attr-defined]
-        if is_in_parts(documents):
-            documents.finish()  # type: ignore[attr-defined]
+            if isinstance(documents, Parts) and report is not None:
+                documents.note(report)
+        if isinstance(documents, Parts):
+            documents.finish()
     except BrokenProcessPool as error:
         raise StoreError("a process that read documents has ended, perhaps for lack of memory; try --workers 1") from (
             error
@@ -151,11 +145,8 @@ def _put_aside(made: Sketched) -> Sketched:
     with _Own.end.get_lock():
         offset = _Own.end.value
         _Own.end.value = offset + made.hashes.size
-    view = memoryview(made.hashes.astype(HASH, copy=False).view(np.uint8).data)
     try:
-        written = 0
-        while written < len(view):
-            written += os.pwrite(_Own.file, view[written:], offset * HASH.itemsize + written)
+        write_all(_Own.file, made.hashes, offset)
     except OSError as error:
         raise StoreError(f"what is put aside cannot be written: {error.strerror or error}") from None
     return replace(made, hashes=made.hashes[:0], offset=offset)

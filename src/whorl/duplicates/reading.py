@@ -57,7 +57,7 @@ class Reading:
         #: Documents that were read.
         self.count = 0
         self._keep, self._lasts, self._is_rewritten = keep, lasts, is_rewritten
-        self._date_column, self._level = date_column, level
+        self._date_column, self.level = date_column, level
         needed = frozenset(filter(None, (keep.column, date_column, within)))
         self.columns = replace(columns, further=needed)
         known = set[object]()
@@ -82,7 +82,7 @@ class Reading:
 
     def part(self, place: Place, span: Span | None, *, is_reference: bool) -> Part:
         """Return what is read of a file, or of a stretch of it."""
-        return Part(place.file, span, self.columns, self._keep, self._date_column, self._level, is_reference)
+        return Part(place.file, span, self.columns, self._keep, self._date_column, self.level, is_reference)
 
     def note_bytes(self, done: int, at: int = 0) -> None:
         """Note that so many bytes are read, and so many of the file that is being read."""

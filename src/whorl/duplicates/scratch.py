@@ -64,7 +64,7 @@ class Scratch:
         if offset is None:
             offset = self.end
             with self._failures():
-                write_all(self._file, some.hashes.astype(HASH, copy=False))
+                write_all(self._file, some.hashes)
             self.end += some.hashes.size
         self._numbers.append(np.stack([some.sizes, some.starts + offset, some.counts, some.keys]))
         self._values.append(np.stack([some.worths, some.dates]))
