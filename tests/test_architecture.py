@@ -17,7 +17,7 @@ ROOMS = (
     *("engine", "ingest.extraction", "settings", "ingest"),
     *("boilerplate", "similar", "sources", "duplicates", "collapse", "snippets", "prepared"),
     *("facets", "highlight", "spelling", "store"),
-    *("repeats", "opening"),
+    *("repeats", "opening", "simhash_compat"),
     *("wire", "service", "mcp", "cli"),
 )
 #: Rooms that must not know of each other, although one stands below.

@@ -42,8 +42,9 @@ parse, unparse  the query language, text to tree and back
 simhash         a text as one 64-bit code of which near-duplicates differ in few bits; simhashes of many texts
 
 Errors: WhorlError is the base of all. QueryError (QuerySyntaxError, UnsupportedQueryError, FieldError with
-UnknownFieldError) has a Span; ParameterError (UnknownDocumentError), DocumentError, StoreError, StoppedError,
-SchemeMismatchError, and EngineError (EngineUnavailableError, EngineResponseError, SchemaError, NoSketchesError).
+UnknownFieldError) has a Span; ParameterError (UnknownDocumentError, CodeRangeError, CodeTypeError), DocumentError,
+StoreError, StoppedError, SchemeMismatchError, and EngineError (EngineUnavailableError, EngineResponseError,
+SchemaError, NoSketchesError).
 """
 
 from importlib import import_module
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from whorl.duplicates.versions import Own
     from whorl.engine.solr.schema import FieldNames
     from whorl.errors import (
+        CodeRangeError,
+        CodeTypeError,
         DocumentError,
         EngineError,
         EngineResponseError,
@@ -114,6 +117,8 @@ __all__ = [
     "Attribution",
     "Branch",
     "Cluster",
+    "CodeRangeError",
+    "CodeTypeError",
     "Common",
     "CommonOptions",
     "Comparison",

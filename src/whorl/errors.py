@@ -7,7 +7,9 @@
     │   └── FieldError             a question that the type of a field cannot answer
     │       └── UnknownFieldError  the store has no such field
     ├── ParameterError             an argument is outside its documented range (also a ValueError)
-    │   └── UnknownDocumentError   the store has no document of that name
+    │   ├── UnknownDocumentError   the store has no document of that name
+    │   ├── CodeRangeError         a number is no 64-bit code (also an OverflowError)
+    │   └── CodeTypeError          something is no number at all (also a TypeError)
     ├── DocumentError              a document cannot be stored as it is (also a ValueError)
     ├── SchemeMismatchError        signatures or stores made under different schemes meet
     ├── StoreError                 a store on disk cannot be opened, read or written
@@ -112,6 +114,14 @@ class UnknownDocumentError(ParameterError):
     def __init__(self, reference: str) -> None:
         super().__init__(f"the store has no document {reference!r}")
         self.reference = reference
+
+
+class CodeRangeError(ParameterError, OverflowError):
+    """A number is not one from 0 to 2**64 - 1."""
+
+
+class CodeTypeError(ParameterError, TypeError):
+    """What was to be a code, or what one is made of, is of another type."""
 
 
 class DocumentError(WhorlError, ValueError):

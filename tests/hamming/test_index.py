@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import random
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from tests.hamming.plain import MOST, all_pairs, changed, near, neighbourhood, skewed
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, StoreError
 from whorl.hamming import HammingIndex, find_clusters, find_pairs
 
 both_routes = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
@@ -177,3 +180,42 @@ def test_other_integers_are_codes() -> None:
     index.insert_bulk([np.int64(3)])  # type: ignore[list-item]
     index.insert_bulk({4})
     assert index.codes().tolist() == [1, 2, 3, 4, MOST]
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=30), st.integers(0, 64))
+def test_saved_and_loaded(codes: list[int], distance: int) -> None:
+    """
+    What is loaded holds the same codes and finds the same, also those that came and went one by one.
+    """
+    index = HammingIndex(distance, codes[::2])
+    for code in codes[1::2]:
+        index.insert(code)
+    for code in codes[::3]:
+        index.remove(code)
+    with tempfile.TemporaryDirectory() as folder:
+        index.save(Path(folder) / "codes")
+        loaded = HammingIndex.load(Path(folder) / "codes")
+        assert [each.name for each in Path(folder).iterdir()] == ["codes"]
+    assert loaded.distance == distance
+    assert loaded.codes().tolist() == index.codes().tolist() == sorted({*codes} - {*codes[::3]})
+    assert [loaded.find_all(code) for code in codes] == [index.find_all(code) for code in codes]
+
+
+def test_what_cannot_be_loaded(tmp_path: Path) -> None:
+    """
+    A file that is missing, cut, empty or something else is named; where nothing can be written, nothing is lost.
+    """
+    place = tmp_path / "codes"
+    HammingIndex(3, [1, 2]).save(place)
+    whole = place.read_bytes()
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    with pytest.raises(StoreError, match="cannot write"):
+        HammingIndex(3).save(tmp_path / "folder")
+    with pytest.raises(StoreError, match=r"cannot read .*missing"):
+        HammingIndex.load(tmp_path / "missing")
+    foreign = io.BytesIO()
+    np.savez(foreign, codes=np.array([1.5]), distance=np.int64(3))
+    for content in (b"", b"text", whole[:40], whole[:-30], foreign.getvalue()):
+        place.write_bytes(content)
+        with pytest.raises(StoreError, match="codes is no index that was saved"):
+            HammingIndex.load(place)

@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.errors import ParameterError
+from whorl.errors import CodeRangeError, CodeTypeError, ParameterError
 
 BITS: int = 64
 LARGEST: int = 2**BITS - 1
@@ -25,25 +25,41 @@ def as_codes(values: CodesLike) -> Codes:
     """Return integers as an array of codes; one of uint64 is returned as it is.
 
     Raises:
-        ParameterError: Something is not a whole number from 0 to 2**64 - 1.
+        CodeTypeError: Something is not a whole number.
+        CodeRangeError: A number is not one from 0 to 2**64 - 1.
     """
     if isinstance(values, np.ndarray):
         if values.ndim != 1 or values.dtype.kind not in "ui":
-            raise ParameterError(
+            raise CodeTypeError(
                 f"codes are an array of one dimension of integers, got {values.dtype} of shape {values.shape}"
             )
         if values.dtype.kind == "i" and values.size and values.min() < 0:
-            raise ParameterError(f"codes are numbers from 0 to 2**64 - 1, got {values.min()}")
+            raise CodeRangeError(f"codes are numbers from 0 to 2**64 - 1, got {values.min()}")
         return np.ascontiguousarray(values, np.uint64)
     if isinstance(values, bytes | bytearray):
-        raise ParameterError(
+        raise CodeTypeError(
             "codes are whole numbers, got bytes; numpy.frombuffer(values, 'uint64') makes codes of them"
         )
     try:
         # Three times as fast as numpy with a list, and it refuses what is not a 64-bit number.
         return np.frombuffer(array("Q", values), np.uint64)
-    except (TypeError, OverflowError) as problem:
-        raise ParameterError(f"codes are whole numbers from 0 to 2**64 - 1: {problem}") from problem
+    except TypeError as problem:
+        raise CodeTypeError(f"codes are whole numbers from 0 to 2**64 - 1: {problem}") from problem
+    except OverflowError as problem:
+        raise CodeRangeError(f"codes are whole numbers from 0 to 2**64 - 1: {problem}") from problem
+
+
+def as_code(code: int) -> int:
+    """Return one number as `as_codes` does."""
+    if type(code) is int and 0 <= code <= LARGEST:
+        return code
+    try:
+        number = code.__index__()
+    except AttributeError:
+        raise CodeTypeError(f"a code is a whole number from 0 to 2**64 - 1, got {code!r}") from None
+    if not 0 <= number <= LARGEST:
+        raise CodeRangeError(f"a code is a whole number from 0 to 2**64 - 1, got {number}")
+    return number
 
 
 def as_distance(distance: int) -> int:

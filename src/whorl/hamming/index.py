@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
+import zipfile
+from pathlib import Path
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.errors import ParameterError
-from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_codes, as_distance, without
+from whorl.errors import StoreError
+from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.routes import loops
 from whorl.hamming.tables import Layout, Tables, sort_codes
 
@@ -79,7 +82,7 @@ class HammingIndex:
         return len(self._tables) + self._recent.size - len(self._removed)
 
     def __contains__(self, code: int) -> bool:
-        code = _as_code(code)
+        code = as_code(code)
         return code not in self._removed and (code in self._tables or code in self._recent)
 
     def codes(self) -> Codes:
@@ -93,7 +96,7 @@ class HammingIndex:
 
     def insert(self, code: int) -> None:
         """Add a code; nothing happens if it is there already."""
-        code = _as_code(code)
+        code = as_code(code)
         if code in self._removed:
             self._removed.discard(code)
         elif code not in self._tables and code not in self._recent:
@@ -103,7 +106,7 @@ class HammingIndex:
 
     def remove(self, code: int) -> None:
         """Take a code out; nothing happens if it is not there."""
-        code = _as_code(code)
+        code = as_code(code)
         if code not in self._removed and (code in self._tables or code in self._recent):
             self._removed.add(code)
             if len(self._removed) > max(_FEWEST_RECENT, len(self._tables) // _RECENT_PART):
@@ -111,7 +114,7 @@ class HammingIndex:
 
     def find_all(self, query: int) -> list[int]:
         """Return the codes near one, in ascending order."""
-        query = _as_code(query)
+        query = as_code(query)
         found = self._tables.find(query)
         if self._recent.size:
             recent = self._recent.find(query)
@@ -165,17 +168,37 @@ class HammingIndex:
         codes[found] = answers.codes[answers.ends[:-1][found]]
         return FirstMatches(found, codes)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the set into a file, in place of what was there: 8 bytes a code, in numpy's npz format.
 
-def _as_code(code: int) -> int:
-    if type(code) is int and 0 <= code <= LARGEST:
-        return code
-    try:
-        number = code.__index__()
-    except AttributeError:
-        raise ParameterError(f"a code is a whole number from 0 to 2**64 - 1, got {code!r}") from None
-    if not 0 <= number <= LARGEST:
-        raise ParameterError(f"a code is a whole number from 0 to 2**64 - 1, got {number}")
-    return number
+        Raises:
+            StoreError: It cannot be written; what was there is as it was.
+        """
+        beside = Path(f"{os.fspath(path)}.{os.getpid()}.part")
+        try:
+            with beside.open("wb") as file:
+                np.savez(file, distance=np.int64(self._distance), codes=self.codes())
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise StoreError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the set that `save` has written into a file.
+
+        Raises:
+            StoreError: It cannot be read, or holds something else.
+        """
+        try:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                return cls(int(arrays["distance"]), arrays["codes"])
+        except OSError as error:
+            raise StoreError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
+        except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+            raise StoreError(f"{os.fspath(path)} is no index that was saved: {error}") from error
 
 
 class _Recent:

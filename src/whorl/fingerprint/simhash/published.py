@@ -30,7 +30,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from whorl.errors import ParameterError
+from whorl.errors import CodeTypeError, ParameterError
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.simhash.lookup3 import lookup3
 from whorl.fingerprint.simhash.voting import Hashes, elect, tally
@@ -69,9 +69,14 @@ def _windows(tokens: Iterable[_Token], size: int) -> Iterator[list[_Token]]:
 def unsigned_hash(raw: bytes) -> int:
     """Return the first 8 bytes of MD5 as a number, the highest first. simhash-py 0.4's ``unsigned_hash``.
 
+    Raises:
+        CodeTypeError: It is not bytes.
+
     >>> hex(unsigned_hash(b""))
     '0xd41d8cd98f00b204'
     """
+    if not isinstance(raw, bytes):
+        raise CodeTypeError(f"unsigned_hash takes bytes, got {raw!r}; a text's are text.encode()")
     return int.from_bytes(_md5(raw)[:8], "big")
 
 

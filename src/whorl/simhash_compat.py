@@ -1,0 +1,69 @@
+"""What the package `simhash` of simhash-py 0.4 has, for programs that used it: the same names, the same answers.
+
+    from whorl import simhash_compat as simhash
+
+`Corpus` is that of the releases before it. What is different is told in docs/hamming.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.simhash.published import shingle, unsigned_hash
+from whorl.fingerprint.simhash.simhash import combine
+from whorl.hamming.codes import BITS, CodesLike, as_code, as_codes, as_distance
+from whorl.hamming.pairs import find_pairs
+from whorl.hamming.simhash_py import Corpus
+
+__all__ = ["Corpus", "compute", "find_all", "num_differing_bits", "shingle", "unsigned_hash"]
+
+
+def num_differing_bits(a: int, b: int) -> int:
+    """Return in how many bits two codes differ, 0 to 64.
+
+    Raises:
+        CodeRangeError: One is not from 0 to 2**64 - 1.
+        CodeTypeError: One is no whole number.
+
+    >>> num_differing_bits(0b1011, 0b0010)
+    2
+    """
+    return (as_code(a) ^ as_code(b)).bit_count()
+
+
+def compute(hashes: CodesLike) -> int:
+    """Return the code of a text by the hashes of its features, each of which counts as often as it comes.
+
+    Raises:
+        CodeRangeError: One is not from 0 to 2**64 - 1.
+        CodeTypeError: One is no whole number.
+
+    >>> compute([0b111, 0b110, 0b010])
+    6
+    """
+    return combine(as_codes(hashes))
+
+
+def find_all(hashes: Iterable[int], number_of_blocks: int, different_bits: int) -> list[tuple[int, int]]:
+    """Return all pairs of codes that differ in a few bits, the smaller code first, in ascending order.
+
+    Args:
+        hashes: The codes; one that comes twice counts once.
+        number_of_blocks: More than `different_bits`, at most 64. It has no effect: how codes are found is chosen here.
+        different_bits: Bits that may differ, 0 to 63; none gives no pairs.
+
+    Raises:
+        ParameterError: A number is outside its range.
+        CodeRangeError: A code is not from 0 to 2**64 - 1.
+        CodeTypeError: One is no whole number.
+
+    >>> find_all([7, 0, 1024, 6], number_of_blocks=4, different_bits=1)
+    [(0, 1024), (6, 7)]
+    """
+    if not as_distance(different_bits) < number_of_blocks <= BITS:
+        raise ParameterError(
+            f"number_of_blocks is more than different_bits ({different_bits}) and at most {BITS}, got "
+            f"{number_of_blocks!r}"
+        )
+    return [(a, b) for a, b in find_pairs(hashes, different_bits).tolist()]
