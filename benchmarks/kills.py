@@ -190,7 +190,7 @@ def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds:
             body = "\n".join(json.dumps({"id": each.id, "text": each.text}) for each in some)
             try:
                 answer = requests.post(
-                    f"{service.address}/api/documents", data=body, headers=headers, timeout=DEADLINE_SECONDS
+                    f"{service.address}/api/v1/documents", data=body, headers=headers, timeout=DEADLINE_SECONDS
                 )
             except requests.RequestException:
                 # It was the service that was killed: nothing was acknowledged.

@@ -53,25 +53,25 @@ class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when ty
         query = _chance.choice(
             [f"FINGERPRINT:{name}_50", f"FINGERPRINT:{name}_50_90", f"FINGERPRINT:{name} AND NOT xyz"]
         )
-        self._ask("search", "GET", "/api/search", params={"q": query})
+        self._ask("search", "GET", "/api/v1/search", params={"q": query})
 
     @task(3)
     def similar_to_document(self) -> None:
         """What shares content with a document."""
         name = document_id(_chance.randrange(_FAMILIES), _chance.randrange(VARIANTS))
-        self._ask("similar by id", "POST", "/api/similar", json={"id": name, "threshold": 40})
+        self._ask("similar by id", "POST", "/api/v1/similar", json={"id": name, "threshold": 40})
 
     @task(2)
     def similar_to_text(self) -> None:
         """What shares content with a text that is not in the store."""
         sent = text(_chance.randrange(_FAMILIES), 1_000 + _chance.randrange(1_000))
-        self._ask("similar by text", "POST", "/api/similar", json={"text": sent, "metric": "contains"})
+        self._ask("similar by text", "POST", "/api/v1/similar", json={"text": sent, "metric": "contains"})
 
     @task(1)
     def explain(self) -> None:
         """What a query would do."""
         name = document_id(_chance.randrange(_FAMILIES), 0)
-        self._ask("explain", "GET", "/api/explain", params={"q": f"FINGERPRINT:{name}_70"})
+        self._ask("explain", "GET", "/api/v1/explain", params={"q": f"FINGERPRINT:{name}_70"})
 
     @task(1)
     def store(self) -> None:
@@ -79,7 +79,7 @@ class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when ty
         ids = [f"n{next(_numbers)}" for _ in range(_DOCUMENTS)]
         lines = [json.dumps({"id": each, "text": text(_FAMILIES + int(each[1:]), 0)}) for each in ids]
         headers = {"Content-Type": "application/x-ndjson"}
-        answer = self._ask("documents in", "POST", "/api/documents", data="\n".join(lines), headers=headers)
+        answer = self._ask("documents in", "POST", "/api/v1/documents", data="\n".join(lines), headers=headers)
         if answer.status_code == 200 and answer.json()["stored"] == len(ids):
             _stored.write("".join(f"{each}\n" for each in ids))
             _stored.flush()

@@ -72,13 +72,13 @@ def test_serve(tmp_path: Path, number: int) -> None:
         wait_until_it_listens(port, process)
         url = f"http://127.0.0.1:{port}"
         assert requests.get(f"{url}/healthz", timeout=60).json() == {"status": "ok"}
-        assert requests.get(f"{url}/api/search?q=*", timeout=60).status_code == 401
+        assert requests.get(f"{url}/api/v1/search?q=*", timeout=60).status_code == 401
         bearer = {"Authorization": "Bearer key"}
-        answer = requests.get(f"{url}/api/search", params={"q": "FINGERPRINT:a"}, headers=bearer, timeout=60)
+        answer = requests.get(f"{url}/api/v1/search", params={"q": "FINGERPRINT:a"}, headers=bearer, timeout=60)
         assert [hit["id"] for hit in answer.json()["hits"]] == ["a"]
         # Longer than any server reads: refused, with the connection if need be, and the next request is answered.
         with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
-            long = requests.get(f"{url}/api/search", params={"q": "x" * 200_000}, headers=bearer, timeout=60)
+            long = requests.get(f"{url}/api/v1/search", params={"q": "x" * 200_000}, headers=bearer, timeout=60)
             assert long.status_code in (400, 414, 431)
         assert requests.get(f"{url}/readyz", timeout=60).json()["documents"] == 1
     finally:

@@ -44,6 +44,6 @@ def documents() -> list[Document]:
 
 def asked(client: TestClient, path: str, **body: Any) -> Any:
     """Post to a route of whorl's own, and return what it answers."""
-    answer = client.post(f"/api/{path}", json=body)
+    answer = client.post(f"/api/v1/{path}", json=body)
     assert answer.status_code == 200, answer.text
     return answer.json()

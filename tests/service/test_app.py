@@ -18,11 +18,11 @@ def test_the_description_is_served(embedded_service: TestClient) -> None:
     /openapi.json names the routes, and their bounds.
     """
     described = embedded_service.get("/openapi.json").json()
-    assert {"/api/search", "/healthz", "/readyz"} <= set(described["paths"])
-    assert "maximum" in json.dumps(described["paths"]["/api/search"])
+    assert {"/api/v1/search", "/healthz", "/readyz"} <= set(described["paths"])
+    assert "maximum" in json.dumps(described["paths"]["/api/v1/search"])
 
 
-@pytest.mark.parametrize("path", ["/docs", "/redoc", "/api/search/", "/healthz/", "/static/x"])
+@pytest.mark.parametrize("path", ["/docs", "/redoc", "/api/v1/search/", "/healthz/", "/static/x"])
 def test_nothing_else_is_there(embedded_service: TestClient, path: str) -> None:
     """
     No page whose scripts come from elsewhere, and no redirect that would drop a body.
@@ -38,5 +38,5 @@ def test_who_is_not_known_is_told_before_anything_is_read(embedded_contracts: St
     app = create_app(embedded_contracts, Credentials(api_keys=("key",)), Settings(max_text_bytes=10))
     service = TestClient(app)
     for headers, status in (({}, 401), ({"Authorization": "Bearer key"}, 413)):
-        answer = service.post("/api/search", json={"query": "x" * 1000}, headers=headers)
+        answer = service.post("/api/v1/search", json={"query": "x" * 1000}, headers=headers)
         assert answer.status_code == answer.json()["error"]["statusCode"] == status

@@ -17,24 +17,24 @@ from whorl.service.credentials import Credentials
 from whorl.service.paths import TICKETS
 
 ROUTES = {
-    ("get", "/api/search"),
-    ("get", "/api/explain"),
-    ("post", "/api/search"),
-    ("post", "/api/explain"),
-    ("post", "/api/text"),
-    ("post", "/api/compare"),
-    ("post", "/api/duplicates"),
-    ("get", "/api/duplicates/{job_id}"),
-    ("delete", "/api/duplicates/{job_id}"),
-    ("post", "/api/similar"),
-    ("post", "/api/sources"),
-    ("post", "/api/passages"),
-    ("post", "/api/snippets"),
-    ("get", "/api/store"),
-    ("get", "/api/documents"),
-    ("post", "/api/documents"),
-    ("get", "/api/documents/{document_id}"),
-    ("delete", "/api/documents/{document_id}"),
+    ("get", "/api/v1/search"),
+    ("get", "/api/v1/explain"),
+    ("post", "/api/v1/search"),
+    ("post", "/api/v1/explain"),
+    ("post", "/api/v1/text"),
+    ("post", "/api/v1/compare"),
+    ("post", "/api/v1/duplicates"),
+    ("get", "/api/v1/duplicates/{job_id}"),
+    ("delete", "/api/v1/duplicates/{job_id}"),
+    ("post", "/api/v1/similar"),
+    ("post", "/api/v1/sources"),
+    ("post", "/api/v1/passages"),
+    ("post", "/api/v1/snippets"),
+    ("get", "/api/v1/store"),
+    ("get", "/api/v1/documents"),
+    ("post", "/api/v1/documents"),
+    ("get", "/api/v1/documents/{document_id}"),
+    ("delete", "/api/v1/documents/{document_id}"),
     ("get", "/alfresco/api/-default-/public/alfresco/versions/1/people/-me-"),
     ("get", "/alfresco/api/-default-/public/alfresco/versions/1/nodes/{node_id}"),
     ("get", "/alfresco/api/discovery"),
@@ -68,7 +68,7 @@ def test_failures_are_described(embedded_contracts: Store) -> None:
             assert "403" in failures
             assert ("401" in failures) == (path not in ("/healthz", "/readyz"))
             for status, each in failures.items():
-                if (path, status) != ("/api/documents", "400"):
+                if (path, status) != ("/api/v1/documents", "400"):
                     assert each["content"]["application/json"]["schema"]["$ref"].endswith(f"/{name}")
             if path.startswith(("/api", "/alfresco")) and "-me-" not in path and not path.endswith("tickets"):
                 assert about["security"] == [{"key": []}, {"password": []}]

@@ -34,7 +34,7 @@ def test_an_engine_that_is_away(away: TestClient) -> None:
     """
     for path, said in (
         ("/readyz", "the store does not answer"),
-        ("/api/search?q=FINGERPRINT:a", "no Solr answers at http://127.0.0.1:"),
+        ("/api/v1/search?q=FINGERPRINT:a", "no Solr answers at http://127.0.0.1:"),
     ):
         answer = away.get(path)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
@@ -47,7 +47,7 @@ def test_a_mistake_is_one_although_the_engine_is_away(away: TestClient) -> None:
     """
     A query that cannot be read is the user's to mend.
     """
-    assert away.get("/api/search", params={"q": "("}).status_code == 400
+    assert away.get("/api/v1/search", params={"q": "("}).status_code == 400
 
 
 class Failing(Store):
@@ -95,7 +95,7 @@ def test_every_error_has_a_status() -> None:
 
 
 @pytest.mark.parametrize(("status", "is_told"), [(400, False), (404, False), (429, True), (502, False), (503, True)])
-@pytest.mark.parametrize("path", ["/api/search", SEARCH])
+@pytest.mark.parametrize("path", ["/api/v1/search", SEARCH])
 def test_when_to_come_back(path: str, status: int, is_told: bool) -> None:
     """
     Where the same may succeed in a moment, in either shape; further headers stay.
@@ -111,7 +111,7 @@ def test_two_shapes() -> None:
     """
     with pytest.raises(QueryError) as raised:
         parse("FINGERPRINT:a_140")
-    own = json.loads(bytes(failure_of("/api/search", raised.value, {"more": 1}).body))
+    own = json.loads(bytes(failure_of("/api/v1/search", raised.value, {"more": 1}).body))
     assert own["error"]["span"] == {"start": 14, "end": 17}
     assert (own["error"]["statusCode"], own["error"]["message"], own["error"]["more"]) == (400, raised.value.message, 1)
     error = json.loads(bytes(failure_of(SEARCH, raised.value).body))["error"]
@@ -127,7 +127,7 @@ def test_half_a_surrogate_pair_is_told() -> None:
     """
     A request may hold one, which no answer in UTF-8 can; it comes back as an escape.
     """
-    body = bytes(failure("/api/search", 400, "no '\ud800'").body)
+    body = bytes(failure("/api/v1/search", 400, "no '\ud800'").body)
     assert body.isascii()
     assert json.loads(body)["error"]["message"] == "no '\ud800'"
 
@@ -137,12 +137,12 @@ def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClie
     Ten of them in one line, the others counted; the place in JSON that is none.
     """
     wrong = {f"x{number}": 1 for number in range(13)}
-    told = embedded_service.post("/api/compare", json={"a": {"id": "a"}, "b": {"id": "b"}, **wrong}).json()["error"]
+    told = embedded_service.post("/api/v1/compare", json={"a": {"id": "a"}, "b": {"id": "b"}, **wrong}).json()["error"]
     assert told["message"].split("; ") == [*(f"x{number}: there is no such part" for number in range(10)), "and 3 more"]
     told = embedded_service.post(SEARCH, json={"query": {"query": "*"}, "sort": [{"type": "FIELD", "ascending": 7}]})
     assert "sort[0]." in told.json()["error"]["briefSummary"]
     answer = embedded_service.post(
-        "/api/compare", content='{"a": }', headers={"Content-Type": "application/json"}
+        "/api/v1/compare", content='{"a": }', headers={"Content-Type": "application/json"}
     ).json()["error"]
     assert (answer["statusCode"], answer["message"]) == (400, "the body is no JSON: Expecting value, at character 7")
 
@@ -150,8 +150,8 @@ def test_mistakes_in_a_request_are_named_by_its_parts(embedded_service: TestClie
 @pytest.mark.parametrize(
     ("method", "path", "status", "message"),
     [
-        ("GET", "/api/none", 404, "there is nothing at /api/none"),
-        ("PUT", "/api/search", 405, "/api/search does not take PUT"),
+        ("GET", "/api/v1/none", 404, "there is nothing at /api/v1/none"),
+        ("PUT", "/api/v1/search", 405, "/api/v1/search does not take PUT"),
     ],
 )
 def test_what_is_not_there(embedded_service: TestClient, method: str, path: str, status: int, message: str) -> None:

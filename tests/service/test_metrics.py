@@ -21,11 +21,11 @@ def test_requests_are_counted_by_route_and_status() -> None:
     """
     metrics = Metrics(Load())
     for status, seconds in ((200, 0.004), (200, 0.3), (503, 61.0)):
-        metrics.note("GET", "/api/search", status, seconds, Trace())
+        metrics.note("GET", "/api/v1/search", status, seconds, Trace())
     now = values(metrics)
-    assert now["whorl_requests_total", "GET", "/api/search", "200"] == 2
-    assert now["whorl_requests_total", "GET", "/api/search", "503"] == 1
-    assert now["whorl_request_seconds_sum", "GET", "/api/search"] == 61.304
+    assert now["whorl_requests_total", "GET", "/api/v1/search", "200"] == 2
+    assert now["whorl_requests_total", "GET", "/api/v1/search", "503"] == 1
+    assert now["whorl_request_seconds_sum", "GET", "/api/v1/search"] == 61.304
     buckets = {name[1]: value for name, value in now.items() if name[0] == "whorl_request_seconds_bucket"}
     assert [buckets[end] for end in ("0.005", "0.25", "0.5", "60.0", "+Inf")] == [1, 1, 2, 2, 3]
 
@@ -37,12 +37,12 @@ def test_what_was_done_for_them_is_added_up() -> None:
     metrics = Metrics(Load())
     trace = Trace(verified=7, stored=3, engine_requests=4, engine_retries=1, engine_seconds=0.75, error="QueryError")
     for each in (trace, trace, Trace(verified=1)):
-        metrics.note("POST", "/api/similar", 200, 1.0, each)
+        metrics.note("POST", "/api/v1/similar", 200, 1.0, each)
     now = values(metrics)
     assert now["whorl_candidates_verified_total",] == 15
     assert now["whorl_documents_stored_total",] == 6
     assert (now["whorl_engine_requests_total",], now["whorl_engine_retries_total",]) == (8, 2)
-    waited = [now[f"whorl_engine_seconds_{part}", "/api/similar"] for part in ("count", "sum")]
+    waited = [now[f"whorl_engine_seconds_{part}", "/api/v1/similar"] for part in ("count", "sum")]
     assert waited == [2, 1.5]
     assert now["whorl_errors_total", "QueryError"] == 2
 

@@ -23,7 +23,7 @@ pytestmark = [
 ]
 TEXT = "seven silver spoons shine softly since sunday"
 HEAD = (
-    "POST /api/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+    "POST /api/v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
     "Transfer-Encoding: chunked\r\n\r\n"
 )
 
@@ -53,7 +53,7 @@ def answered(connection: socket.socket) -> str:
 
 def asked(served: Served, headers: dict[str, str]) -> int:
     """The status of a search with these headers."""
-    return requests.get(f"{served.url}/api/search?q=*", headers=headers, timeout=DEADLINE_SECONDS).status_code
+    return requests.get(f"{served.url}/api/v1/search?q=*", headers=headers, timeout=DEADLINE_SECONDS).status_code
 
 
 def stopping(served: Served) -> None:
@@ -69,10 +69,10 @@ def test_a_store_that_is_not_there_is_made(tmp_path: Path) -> None:
     """
     with serving(tmp_path / "new" / "store") as served:
         headers = {"Content-Type": "application/x-ndjson"}
-        url = f"{served.url}/api/documents"
+        url = f"{served.url}/api/v1/documents"
         answer = requests.post(url, data=line("first"), headers=headers, timeout=DEADLINE_SECONDS)
         assert answer.json()["stored"] == 1
-        assert requests.get(f"{served.url}/api/search?q=*", timeout=DEADLINE_SECONDS).json()["total"] == 1
+        assert requests.get(f"{served.url}/api/v1/search?q=*", timeout=DEADLINE_SECONDS).json()["total"] == 1
 
 
 def test_what_was_accepted_is_finished(folder: Path) -> None:
@@ -82,7 +82,7 @@ def test_what_was_accepted_is_finished(folder: Path) -> None:
     with serving(folder) as served, served.connection() as connection:
         connection.sendall(HEAD.encode() + chunk(line("first")))
         # Others are answered beside it.
-        assert requests.get(f"{served.url}/api/search?q=*", timeout=DEADLINE_SECONDS).json()["total"] == 1
+        assert requests.get(f"{served.url}/api/v1/search?q=*", timeout=DEADLINE_SECONDS).json()["total"] == 1
         stopping(served)
         with pytest.raises(ConnectionError):
             served.connection()
@@ -116,7 +116,7 @@ def test_a_client_that_falls_silent(folder: Path) -> None:
     408 after the time of the settings, on either kind of body; the service goes on.
     """
     similar = (
-        "POST /api/similar HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "POST /api/v1/similar HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         'Content-Length: 100\r\n\r\n{"text": '
     )
     with serving(folder, body_timeout=0.3) as served:
@@ -126,7 +126,7 @@ def test_a_client_that_falls_silent(folder: Path) -> None:
                 answer = answered(connection)
                 assert answer.startswith("HTTP/1.1 408")
                 assert "nothing more of the body came for 0.3 s" in answer
-        assert requests.get(f"{served.url}/api/search?q=*", timeout=DEADLINE_SECONDS).status_code == 200
+        assert requests.get(f"{served.url}/api/v1/search?q=*", timeout=DEADLINE_SECONDS).status_code == 200
 
 
 def test_who_logs_in_slowly_keeps_nobody_from_searching(folder: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_solr_that_hangs() -> None:
 
         def ask(number: int) -> requests.Response:
             query = {"q": f"FINGERPRINT:{number}"}
-            return requests.get(f"{served.url}/api/search", params=query, timeout=DEADLINE_SECONDS)
+            return requests.get(f"{served.url}/api/v1/search", params=query, timeout=DEADLINE_SECONDS)
 
         answers = [pool.submit(ask, number) for number in range(60)]
         ready = pool.submit(requests.get, f"{served.url}/readyz", timeout=DEADLINE_SECONDS)
@@ -182,15 +182,15 @@ def test_a_solr_that_is_gone() -> None:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/solr/whorl"
         with serving(url, solr_retries=1) as served:
-            answer = requests.get(f"{served.url}/api/search?q=FINGERPRINT:a", timeout=DEADLINE_SECONDS)
+            answer = requests.get(f"{served.url}/api/v1/search?q=FINGERPRINT:a", timeout=DEADLINE_SECONDS)
             assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
-            noted = served.logged(lambda line: line.get("route") == "/api/search")
+            noted = served.logged(lambda line: line.get("route") == "/api/v1/search")
             assert (noted["engine_requests"], noted["engine_retries"]) == (2, 1)
             assert requests.get(f"{served.url}/readyz", timeout=DEADLINE_SECONDS).status_code == 503
             assert requests.get(f"{served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
-            assert requests.get(f"{served.url}/api/search?q=(", timeout=DEADLINE_SECONDS).status_code == 400
+            assert requests.get(f"{served.url}/api/v1/search?q=(", timeout=DEADLINE_SECONDS).status_code == 400
             sent = requests.post(
-                f"{served.url}/api/documents",
+                f"{served.url}/api/v1/documents",
                 data=line("b"),
                 headers={"Content-Type": "application/x-ndjson"},
                 timeout=DEADLINE_SECONDS,
@@ -221,7 +221,7 @@ def test_clients_that_ask_for_much_and_hang_up(tmp_path: Path) -> None:
         store.index(Document(str(at), " ".join(words[at::97] + words[at::89])) for at in range(80))
     patterns = " OR ".join(f"*{letters[at % 26]}{letters[at % 7]}*{'x' * 55}{at}*" for at in range(100))
     body = json.dumps({"query": patterns}).encode()
-    lines = ("POST /api/search HTTP/1.1", "Host: localhost", "Content-Type: application/json")
+    lines = ("POST /api/v1/search HTTP/1.1", "Host: localhost", "Content-Type: application/json")
     head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
     assert len(body) > 6_500
     with serving(tmp_path / "store", max_concurrent=8) as served:
@@ -229,7 +229,7 @@ def test_clients_that_ask_for_much_and_hang_up(tmp_path: Path) -> None:
             with served.connection() as connection:
                 connection.sendall(head.encode() + body)
         assert requests.get(f"{served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
-        found = requests.get(f"{served.url}/api/search?q=aaaa", timeout=DEADLINE_SECONDS)
+        found = requests.get(f"{served.url}/api/v1/search?q=aaaa", timeout=DEADLINE_SECONDS)
         assert (found.status_code, found.json()["total"] > 0) == (200, True)
         status = Path(f"/proc/{served.process.pid}/status").read_text(encoding="ascii")
         assert int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) < 1_500_000  # type: ignore[index]

@@ -98,13 +98,13 @@ def test_a_store_that_fails_on_the_way(store: Store) -> None:
         create_app(Store(cast(Engine, WatchedEngine(store.engine, fails_at=2)))), raise_server_exceptions=False
     )
     some = sent({"id": f"d{number}", "text": "x"} for number in range(1000))
-    answer = service.post("/api/documents", content=some, headers=LINES)
+    answer = service.post("/api/v1/documents", content=some, headers=LINES)
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "5"
     error = answer.json()["error"]
     assert error["message"] == "no Solr answers"
     assert error["so_far"]["stored"] == store.count() == 512
-    whole = TestClient(create_app(store)).post("/api/documents", content=some, headers=LINES).json()
+    whole = TestClient(create_app(store)).post("/api/v1/documents", content=some, headers=LINES).json()
     assert (whole["stored"], whole["unchanged"], store.count()) == (488, 512, 1000)
 
 
@@ -114,7 +114,7 @@ def test_what_the_engine_refuses_is_told_by_its_line(store: Store) -> None:
     """
     service = TestClient(create_app(Store(cast(Engine, WatchedEngine(store.engine, refuses="d3")))))
     told = service.post(
-        "/api/documents", content=sent({"id": f"d{number}", "text": "x"} for number in range(5)), headers=LINES
+        "/api/v1/documents", content=sent({"id": f"d{number}", "text": "x"} for number in range(5)), headers=LINES
     ).json()
     assert (told["stored"], told["refused"]) == (4, 1)
     assert told["errors"] == [{"line": 4, "message": "Solr refuses it"}]
@@ -124,7 +124,7 @@ def test_mistakes_are_bounded(store: Store) -> None:
     """
     All are counted, the first thousand are told.
     """
-    told = TestClient(create_app(store)).post("/api/documents", content=b"x\n" * 3000, headers=LINES).json()
+    told = TestClient(create_app(store)).post("/api/v1/documents", content=b"x\n" * 3000, headers=LINES).json()
     assert told["refused"] == 3000
     assert [each["line"] for each in told["errors"]] == list(range(1, 1001))
 
@@ -139,7 +139,7 @@ def test_two_clients_at_once(store: Store) -> None:
 
     def send(name: str) -> None:
         some = sent({"id": f"{name}{number}", "text": "x"} for number in range(700))
-        answers.append(service.post("/api/documents", content=some, headers=LINES).json())
+        answers.append(service.post("/api/v1/documents", content=some, headers=LINES).json())
 
     threads = [threading.Thread(target=send, args=(name,)) for name in "ab"]
     for thread in threads:

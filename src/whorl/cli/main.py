@@ -27,7 +27,7 @@ _COMMANDS: Mapping[str, str] = {
     "mcp": "Let assistants ask a store, by the Model Context Protocol on standard input and output.",
     "opensearch": "Look after an index of OpenSearch or Elasticsearch, or start an OpenSearch to try.",
     "search": "Ask a store.",
-    "serve": "Answer over HTTP: whorl's own routes under /api (see /openapi.json), and Alfresco's search under "
+    "serve": "Answer over HTTP: whorl's own routes under /api/v1 (see /openapi.json), and Alfresco's search under "
     "/alfresco.",
     "simhash": "Print the SimHash code of each document: 64 bits, of which near-duplicates differ in few.",
     "similar": "Find the documents that share content with document ID, or with a text that is not in the store.",

@@ -18,7 +18,7 @@ from whorl.settings.settings import Settings
 )
 @click.option("--open", "is_open", is_flag=True, help="Ask nobody who they are, although others can reach HOST.")
 def serve(store: str | None, host: str | None, port: int | None, is_open: bool) -> None:
-    """Answer over HTTP: whorl's own routes under /api (see /openapi.json), and Alfresco's search under /alfresco.
+    """Answer over HTTP: whorl's own routes under /api/v1 (see /openapi.json), and Alfresco's search under /alfresco.
 
     Listens on this machine alone unless told otherwise; set WHORL_USER and WHORL_PASSWORD or WHORL_API_KEY before that.
     Its log is JSON, one line a request; on SIGTERM it finishes what it has accepted. docs/operations.md says more.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
+from importlib.metadata import version
 
 from anyio import to_thread
 from fastapi import FastAPI
@@ -80,6 +81,7 @@ def create_app(
 
     app = FastAPI(
         title="whorl",
+        version=version("whorl"),
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
         # Their pages would load scripts from elsewhere, which could then do whatever the page at / may.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from starlette.types import Scope
 
+#: Below this are whorl's own routes. What would break their clients goes into a version of its own beside it.
+API = "/api/v1"
 #: Below this everything speaks as Alfresco does.
 ALFRESCO = "/alfresco"
 SEARCH = f"{ALFRESCO}/api/-default-/public/search/versions/1/search"
@@ -13,7 +15,7 @@ PEOPLE = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/people"
 NODES = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/nodes"
 DISCOVERY = f"{ALFRESCO}/api/discovery"
 #: Where documents are sent, in any number and so without a limit to the whole.
-DOCUMENTS = "/api/documents"
+DOCUMENTS = f"{API}/documents"
 
 
 def speaks_as_alfresco(path: str) -> bool:

@@ -30,4 +30,4 @@ def held(store: Store) -> Iterator[Held]:
 def asking() -> Iterator[Callable[..., Future[httpx.Response]]]:
     """Asks a service in the background."""
     with ThreadPoolExecutor(16) as pool:
-        yield lambda service, **more: pool.submit(service.get, "/api/search", params={"q": "*"}, **more)
+        yield lambda service, **more: pool.submit(service.get, "/api/v1/search", params={"q": "*"}, **more)

@@ -35,16 +35,16 @@ def test_a_query_can_be_too_large(tmp_path: Any, limit: dict[str, Any], query: s
     with open_store(None, settings) as store, TestClient(create_app(store, Credentials(), settings)) as service:
         store.index([Document("a", "seven silver spoons")])
         answers = [
-            service.get("/api/search", params={"q": query}),
-            service.get("/api/explain", params={"q": query}),
-            service.post("/api/similar", json={"id": "a", "filter": query}),
+            service.get("/api/v1/search", params={"q": query}),
+            service.get("/api/v1/explain", params={"q": query}),
+            service.post("/api/v1/similar", json={"id": "a", "filter": query}),
         ]
         for answer in answers:
             assert named in refused(answer, 400)
             assert answer.json()["error"]["span"]["end"] > answer.json()["error"]["span"]["start"]
         for body in ({"query": {"query": query}}, {"query": {"query": "a"}, "filterQueries": [{"query": query}]}):
             assert named in service.post(SEARCH, json=body).json()["error"]["briefSummary"]
-        assert service.get("/api/search", params={"q": "(a OR b)"}).status_code == 200
+        assert service.get("/api/v1/search", params={"q": "(a OR b)"}).status_code == 200
 
 
 def test_too_many_rows(tmp_path: Any) -> None:
@@ -54,9 +54,9 @@ def test_too_many_rows(tmp_path: Any) -> None:
     settings = Settings(store=str(tmp_path / "store"), max_rows=5)
     with open_store(None, settings) as store, TestClient(create_app(store, Credentials(), settings)) as service:
         store.index([Document("a", "seven silver spoons")])
-        assert service.get("/api/search?q=*&rows=5").status_code == 200
-        assert refused(service.get("/api/search?q=*&rows=6"), 400) == "rows must be 0 to 5, got 6"
-        assert "0 to 5" in refused(service.post("/api/similar", json={"id": "a", "rows": 6}), 400)
+        assert service.get("/api/v1/search?q=*&rows=5").status_code == 200
+        assert refused(service.get("/api/v1/search?q=*&rows=6"), 400) == "rows must be 0 to 5, got 6"
+        assert "0 to 5" in refused(service.post("/api/v1/similar", json={"id": "a", "rows": 6}), 400)
         assert service.post(SEARCH, json={"query": {"query": "*"}, "paging": {"maxItems": 6}}).status_code == 400
 
 
@@ -68,7 +68,7 @@ def test_no_more_than_there_is_room_for(held: Held, asking: Any) -> None:
         answers = [asking(service) for _ in range(5)]
         held.arrived(2)
         until(lambda: waiting(service) == 3)
-        assert "3 requests are waiting already" in refused(service.get("/api/search?q=*"), 503)
+        assert "3 requests are waiting already" in refused(service.get("/api/v1/search?q=*"), 503)
         assert service.post(SEARCH, json={"query": {"query": "*"}}).headers["Retry-After"] == "5"
         assert service.get("/healthz").status_code == service.get("/readyz").status_code == 200
         assert len(held.given) == 2
@@ -86,14 +86,14 @@ def test_one_client_leaves_room_for_others(held: Held, asking: Any) -> None:
     with limited(held, keys, max_per_client=2) as service:
         answers = [asking(service, headers=one) for _ in range(2)]
         held.arrived(2)
-        message = refused(service.get("/api/search?q=*", headers=one), 429)
+        message = refused(service.get("/api/v1/search?q=*", headers=one), 429)
         assert message == "you have 2 requests here already; wait for an answer before you ask more"
-        refused(service.get("/api/search?q=*", headers={"Authorization": "bearer   one"}), 429)
+        refused(service.get("/api/v1/search?q=*", headers={"Authorization": "bearer   one"}), 429)
         answers.append(asking(service, headers=two))
         held.arrived(1)
         held.released.set()
         assert [answer.result(PATIENCE_SECONDS).status_code for answer in answers] == [200] * 3
-        assert service.get("/api/search?q=*", headers=one).status_code == 200
+        assert service.get("/api/v1/search?q=*", headers=one).status_code == 200
 
 
 @pytest.mark.slow
@@ -109,9 +109,9 @@ def test_the_time_is_up(held: Held, asking: Any) -> None:
         assert len(held.given) == 1
         assert held.given[0] is not None
         assert held.given[0] <= 0.3
-        assert refused(service.get("/api/search?q=*"), 503).startswith("there was no room")
+        assert refused(service.get("/api/v1/search?q=*"), 503).startswith("there was no room")
         held.released.set()
-        until(lambda: service.get("/api/search?q=*").status_code == 200)
+        until(lambda: service.get("/api/v1/search?q=*").status_code == 200)
 
 
 @pytest.mark.process
@@ -123,10 +123,10 @@ def test_a_deadline_is_one_requests(store: Store) -> None:
     held.released.set()
     with listening(create_app(held)) as url, requests.Session() as connection:
         for _ in range(2):
-            assert connection.get(f"{url}/api/search?q=*").status_code == 200
-            assert connection.post(f"{url}/api/compare", json={"a": {"text": "x" * 500_000}, "b": {"text": ""}}).ok
+            assert connection.get(f"{url}/api/v1/search?q=*").status_code == 200
+            assert connection.post(f"{url}/api/v1/compare", json={"a": {"text": "x" * 500_000}, "b": {"text": ""}}).ok
         assert connection.get(f"{url}/readyz").status_code == 200
-        assert connection.get(f"{url}/api/search?q=*").status_code == 200
+        assert connection.get(f"{url}/api/v1/search?q=*").status_code == 200
     # What is the same moment differs in its last digits; a comparison lies between two of them.
     assert all(later - earlier > 1e-4 for earlier, later in pairwise(held.ends))
 
@@ -156,7 +156,7 @@ def test_the_time_is_up_for_alfrescos_clients(held: Held) -> None:
         assert "this took longer than 0.1 s" in answer.json()["error"]["briefSummary"]
 
 
-ENDLESS = b"GET /api/search?q=endless HTTP/1.1\r\nHost: localhost\r\n\r\n"
+ENDLESS = b"GET /api/v1/search?q=endless HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.mark.process
@@ -170,9 +170,9 @@ def test_work_ends_with_its_client(store: Store) -> None:
         with sending(url, ENDLESS):
             assert endless.inside.wait(PATIENCE_SECONDS)
         assert endless.stopped.wait(PATIENCE_SECONDS)
-        assert requests.get(f"{url}/api/search?q=*", timeout=PATIENCE_SECONDS).json()["total"] == 1
+        assert requests.get(f"{url}/api/v1/search?q=*", timeout=PATIENCE_SECONDS).json()["total"] == 1
         metrics = requests.get(f"{url}/metrics", timeout=PATIENCE_SECONDS).text
-        assert 'whorl_requests_total{method="GET",route="/api/search",status="499"} 1.0' in metrics
+        assert 'whorl_requests_total{method="GET",route="/api/v1/search",status="499"} 1.0' in metrics
 
 
 def test_work_ends_with_its_time(store: Store) -> None:
@@ -181,7 +181,7 @@ def test_work_ends_with_its_time(store: Store) -> None:
     """
     endless = Endless(store)
     with limited(endless, request_timeout_seconds=0.1) as service:
-        message = refused(service.get("/api/search?q=endless"), 503)
+        message = refused(service.get("/api/v1/search?q=endless"), 503)
         assert message == "the time for this is up; ask for less, or allow more (request_timeout)"
         assert endless.stopped.is_set()
 

@@ -52,7 +52,7 @@ def test_a_password(asking: TestClient) -> None:
     for encoding in ("utf-8", "latin-1"):
         given = basic(f"{USER}:{PASSWORD}", encoding)
         assert status(asking, given) == 200
-        assert asking.get("/api/search?q=*", headers={"Authorization": given}).status_code == 200
+        assert asking.get("/api/v1/search?q=*", headers={"Authorization": given}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_does_not_do(asking: TestClient, given: str) -> None:
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"].startswith("Basic ")
     assert "briefSummary" in answer.json()["error"]
-    answer = asking.get("/api/search?q=*", headers=headers)
+    answer = asking.get("/api/v1/search?q=*", headers=headers)
     assert answer.status_code == 401
     assert "message" in answer.json()["error"]
     assert asking.get("/healthz").status_code == 200
@@ -189,7 +189,7 @@ def test_several_keys(embedded_contracts: Store) -> None:
     with limited(embedded_contracts, Credentials(api_keys=("old", "new"))) as service:
         for given, status in (("old", 200), ("new", 200), ("old,new", 401), ("ol", 401), ("", 401)):
             headers = {"Authorization": f"Bearer {given}"}
-            assert service.get("/api/search?q=*", headers=headers).status_code == status
+            assert service.get("/api/v1/search?q=*", headers=headers).status_code == status
 
 
 KEY = "correct hörse"
@@ -215,7 +215,7 @@ def test_without_the_key_nothing_is_searched(store: Store, headers: dict[str, st
     401 on every route under /api, whatever else the request says; health needs no key.
     """
     client = TestClient(create_app(store, Credentials(api_keys=(KEY,))))
-    for path in ("/api/search?q=*", "/api/search?q=(", "/api/search", "/%61pi/search?q=*", "/api/none"):
+    for path in ("/api/v1/search?q=*", "/api/v1/search?q=(", "/api/v1/search", "/%61pi/search?q=*", "/api/v1/none"):
         answer = client.get(path, headers=headers)
         assert answer.status_code == answer.json()["error"]["statusCode"] == 401
     assert client.get("/healthz", headers=headers).status_code == 200
@@ -227,4 +227,4 @@ def test_with_the_key(store: Store) -> None:
     """
     client = TestClient(create_app(store, Credentials(api_keys=(KEY,))))
     headers = {b"Authorization": f"Bearer {KEY}".encode()}
-    assert client.get("/api/search?q=*", headers=headers).json()["total"] == 1
+    assert client.get("/api/v1/search?q=*", headers=headers).json()["total"] == 1

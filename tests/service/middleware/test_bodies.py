@@ -26,10 +26,10 @@ def test_bodies_that_are_too_long(store: Store) -> None:
     with limited(store, max_search_bytes=40, max_text_bytes=50, max_line_bytes=60) as service:
         assert service.post(SEARCH, json={"query": {"query": "*"}}).status_code == 200
         assert service.post(SEARCH, json={"query": {"query": "seven spoons or more"}}).status_code == 413
-        assert service.post("/api/similar", json={"text": "seven silver spoons"}).status_code == 200
-        assert "at most 50 bytes" in refused(service.post("/api/similar", json={"text": "x" * 50}), 413)
+        assert service.post("/api/v1/similar", json={"text": "seven silver spoons"}).status_code == 200
+        assert "at most 50 bytes" in refused(service.post("/api/v1/similar", json={"text": "x" * 50}), 413)
         body = b'{"id": "long", "text": "%s"}\n{"id": "short", "text": "x"}\n' % (b"x" * 60)
-        told = service.post("/api/documents", content=body, headers=LINES).json()
+        told = service.post("/api/v1/documents", content=body, headers=LINES).json()
         assert (told["stored"], told["refused"]) == (1, 1)
         assert told["errors"] == [{"line": 1, "message": "a line has at most 60 bytes"}]
     store.delete(["short"])
@@ -108,12 +108,15 @@ def test_slow_bodies_keep_nobody_waiting(store: Store) -> None:
     """
     settings = Settings(max_concurrent=1, max_uploads=1, max_waiting=0)
     with listening(create_app(store, settings=settings)) as url, ExitStack() as slow:
-        for path, kind in ((b"/api/similar", b"application/json"), (b"/api/documents", b"application/x-ndjson")) * 3:
+        for path, kind in (
+            (b"/api/v1/similar", b"application/json"),
+            (b"/api/v1/documents", b"application/x-ndjson"),
+        ) * 3:
             slow.enter_context(sending(url, BEGUN % (path, kind)))
         for _ in range(2):
-            assert requests.get(f"{url}/api/search?q=*", timeout=PATIENCE_SECONDS).status_code == 200
+            assert requests.get(f"{url}/api/v1/search?q=*", timeout=PATIENCE_SECONDS).status_code == 200
             stored = requests.post(
-                f"{url}/api/documents", data=b'{"id": "b", "text": "b"}\n', headers=LINES, timeout=PATIENCE_SECONDS
+                f"{url}/api/v1/documents", data=b'{"id": "b", "text": "b"}\n', headers=LINES, timeout=PATIENCE_SECONDS
             )
             assert stored.status_code == 200
     store.delete(["b"])
@@ -124,7 +127,7 @@ def test_documents_of_a_slow_client(store: Store) -> None:
     """
     408, with what was stored until then.
     """
-    begun = BEGUN % (b"/api/documents", b"application/x-ndjson")
+    begun = BEGUN % (b"/api/v1/documents", b"application/x-ndjson")
     with listening(create_app(store, settings=Settings(body_timeout_seconds=0.2))) as url, sending(url, begun) as slow:
         answer = b""
         while part := slow.recv(65_536):
@@ -143,11 +146,11 @@ def test_bodies_share_the_memory(store: Store) -> None:
     with limited(store, max_concurrent=1, max_text_bytes=100, max_line_bytes=100) as service:
         for body in (b"{", b"x" * 101, b'{"text": "seven silver spoons"}') * 3:
             headers = {"Content-Type": "application/json"}
-            assert service.post("/api/similar", content=body, headers=headers).status_code in (200, 400, 413)
-        assert service.post("/api/documents", content=b"x" * 99 + b"\n", headers=LINES).status_code == 400
-        message = refused(service.post("/api/documents", content=b"x\n" * 101, headers=LINES), 503)
+            assert service.post("/api/v1/similar", content=body, headers=headers).status_code in (200, 400, 413)
+        assert service.post("/api/v1/documents", content=b"x" * 99 + b"\n", headers=LINES).status_code == 400
+        message = refused(service.post("/api/v1/documents", content=b"x\n" * 101, headers=LINES), 503)
         assert "no room" in message
-        assert service.post("/api/similar", json={"text": "x" * 80}).status_code == 200
+        assert service.post("/api/v1/similar", json={"text": "x" * 80}).status_code == 200
 
 
 def test_memory_is_counted() -> None:

@@ -6,8 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 
 
-@pytest.mark.parametrize("path", ["/", "/page/main.js", "/healthz", "/readyz", "/openapi.json", "/api/search?q=lease",
-                                  "/api/documents/lease", "/api/documents/gone", "/nothing"])  # fmt: skip
+@pytest.mark.parametrize("path", ["/", "/page/main.js", "/healthz", "/readyz", "/openapi.json",
+                                  "/api/v1/search?q=lease", "/api/v1/documents/lease", "/api/v1/documents/gone",
+                                  "/nothing"])  # fmt: skip
 def test_the_same_without_a_body(embedded_service: TestClient, path: str) -> None:
     """
     Status and headers are those of a GET, the length of its body included; nothing of the body comes.
@@ -25,5 +26,5 @@ def test_nowhere_else(embedded_service: TestClient) -> None:
     """
     A route that takes no GET takes no HEAD.
     """
-    answer = embedded_service.head("/api/similar")
+    answer = embedded_service.head("/api/v1/similar")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")

@@ -47,7 +47,7 @@ def test_names_that_an_open_service_is_called_by(
     assert hosts.admit(host) == is_admitted
     if host:
         with limited(store, hosts=hosts) as service:
-            for path in ("/api/search?q=*", "/healthz", "/", "/metrics", "/openapi.json"):
+            for path in ("/api/v1/search?q=*", "/healthz", "/", "/metrics", "/openapi.json"):
                 answer = service.get(path, headers={"Host": host})
                 assert answer.status_code == (200 if is_admitted else 403)
                 assert is_admitted or "WHORL_ALLOWED_HOSTS" in answer.json()["error"]["message"]
@@ -100,9 +100,9 @@ def test_pages_of_other_sites(
     user: Any = credentials.user
     with limited(store, credentials, Hosts("localhost", ["friend.example"])) as service:
         answers = [
-            service.get("/api/search?q=*", headers=headers, auth=user),
-            service.post("/api/similar", json={"id": "a"}, headers=headers, auth=user),
-            service.delete("/api/documents/none", headers=headers, auth=user),
+            service.get("/api/v1/search?q=*", headers=headers, auth=user),
+            service.post("/api/v1/similar", json={"id": "a"}, headers=headers, auth=user),
+            service.delete("/api/v1/documents/none", headers=headers, auth=user),
         ]
         assert [answer.status_code for answer in answers] == ([200, 200, 404] if is_admitted else [403] * 3)
         assert is_admitted or "a page of another site" in answers[0].json()["error"]["message"]

@@ -11,9 +11,9 @@ from whorl.service.paths import SEARCH, TICKETS
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PUT", "/api/search", "GET, HEAD, POST"),
-        ("DELETE", "/api/documents", "GET, HEAD, POST"),
-        ("POST", "/api/documents/lease", "DELETE, GET, HEAD"),
+        ("PUT", "/api/v1/search", "GET, HEAD, POST"),
+        ("DELETE", "/api/v1/documents", "GET, HEAD, POST"),
+        ("POST", "/api/v1/documents/lease", "DELETE, GET, HEAD"),
         ("GET", SEARCH, "POST"),
         ("PATCH", f"{TICKETS}/-me-", "DELETE, GET, HEAD"),
         ("POST", "/healthz", "GET, HEAD"),
@@ -33,11 +33,11 @@ def test_no_route(embedded_service: TestClient) -> None:
     """
     404, whatever the body is.
     """
-    assert embedded_service.post("/api/nothing", content=b"x").status_code == 404
+    assert embedded_service.post("/api/v1/nothing", content=b"x").status_code == 404
 
 
 @pytest.mark.parametrize(
-    "path", ["/healthz", "/api/search?q=lease", "/api/search?q=(", "/nothing", "/", "/page/main.js"]
+    "path", ["/healthz", "/api/v1/search?q=lease", "/api/v1/search?q=(", "/nothing", "/", "/page/main.js"]
 )
 def test_every_answer_is_what_it_says(embedded_service: TestClient, path: str) -> None:
     """

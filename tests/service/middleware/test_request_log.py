@@ -85,38 +85,38 @@ def test_a_line_for_each_request(service: TestClient, log: Log) -> None:
     """
     What kind of question it was, how long, and how many were found.
     """
-    service.get("/api/search", params={"q": f"FINGERPRINT:{ID}_20 AND {QUERY}"})
+    service.get("/api/v1/search", params={"q": f"FINGERPRINT:{ID}_20 AND {QUERY}"})
     line = log.last
     assert {"event", "time", "level", "id", "seconds"} <= line.keys()
-    assert (line["method"], line["route"], line["status"]) == ("GET", "/api/search", 200)
+    assert (line["method"], line["route"], line["status"]) == ("GET", "/api/v1/search", 200)
     assert (line["plan"], line["hits"]) == ("clauses+tokens", 1)
     assert line["query_length"] == len(f"FINGERPRINT:{ID}_20 AND {QUERY}")
-    service.get("/api/search", params={"q": f"FINGERPRINT:{ID}_20_90"})
+    service.get("/api/v1/search", params={"q": f"FINGERPRINT:{ID}_20_90"})
     assert log.last["plan"] == "bands"
-    service.post("/api/similar", json={"text": f"{TEXT} {QUERY} and more words than five", "metric": "a_in_b"})
+    service.post("/api/v1/similar", json={"text": f"{TEXT} {QUERY} and more words than five", "metric": "a_in_b"})
     assert (log.last["plan"], log.last["hits"], log.last["verified"]) == ("similar by a_in_b", 1, 1)
     service.post(
-        "/api/documents", content=b'{"id": "n", "text": "x"}\n', headers={"Content-Type": "application/x-ndjson"}
+        "/api/v1/documents", content=b'{"id": "n", "text": "x"}\n', headers={"Content-Type": "application/x-ndjson"}
     )
-    assert (log.last["route"], log.last["stored"]) == ("/api/documents", 1)
-    service.delete("/api/documents/n")
-    assert log.last["route"] == "/api/documents/{document_id:path}"
+    assert (log.last["route"], log.last["stored"]) == ("/api/v1/documents", 1)
+    service.delete("/api/v1/documents/n")
+    assert log.last["route"] == "/api/v1/documents/{document_id:path}"
 
 
 def test_nothing_is_told_of_what_was_asked(service: TestClient, log: Log) -> None:
     """
     No query, text, id or key is in the log or the metrics, whatever goes wrong with it.
     """
-    service.get("/api/search", params={"q": f'"{QUERY}" AND {ID}'})
-    service.get("/api/search", params={"q": f'({QUERY} "{TEXT}'})
-    service.get("/api/search", params={"q": f"FINGERPRINT:{ID}_140"})
-    service.get(f"/api/documents/{ID}", params={"text": "true"})
+    service.get("/api/v1/search", params={"q": f'"{QUERY}" AND {ID}'})
+    service.get("/api/v1/search", params={"q": f'({QUERY} "{TEXT}'})
+    service.get("/api/v1/search", params={"q": f"FINGERPRINT:{ID}_140"})
+    service.get(f"/api/v1/documents/{ID}", params={"text": "true"})
     service.get(f"/{QUERY}", headers={"User-Agent": TEXT, "Referer": TEXT, "Authorization": f"Bearer {KEY}x"})
-    service.post("/api/similar", json={"text": TEXT, "filter": f"({QUERY}"})
-    service.post("/api/similar", content=TEXT, headers={"Content-Type": "application/json"})
-    service.post("/api/documents", content=TEXT, headers={"Content-Type": "application/x-ndjson"})
+    service.post("/api/v1/similar", json={"text": TEXT, "filter": f"({QUERY}"})
+    service.post("/api/v1/similar", content=TEXT, headers={"Content-Type": "application/json"})
+    service.post("/api/v1/documents", content=TEXT, headers={"Content-Type": "application/x-ndjson"})
     for query in ("broken", "away"):
-        service.get("/api/search", params={"q": query})
+        service.get("/api/v1/search", params={"q": query})
     told = log.stream.getvalue() + service.get("/metrics").text
     assert len(log.lines) >= 11
     for secret in (*TEXT.split(), QUERY, ID, KEY):
@@ -127,7 +127,7 @@ def test_a_defect_is_told_by_its_place(service: TestClient, log: Log) -> None:
     """
     500 and an id for the client; its class and where it was for the log, which has the same id.
     """
-    answer = service.get("/api/search", params={"q": "broken"})
+    answer = service.get("/api/v1/search", params={"q": "broken"})
     assert answer.status_code == answer.json()["error"]["statusCode"] == 500
     defect, request = log.lines[-2:]
     assert (defect["event"], defect["level"], defect["error"]) == ("defect", "error", "KeyError")
@@ -142,9 +142,9 @@ def test_errors_have_their_class(service: TestClient, log: Log) -> None:
     In the log and among the metrics.
     """
     before = counted(service).get(("whorl_errors_total", "QuerySyntaxError"), 0.0)
-    service.get("/api/search", params={"q": "("})
+    service.get("/api/v1/search", params={"q": "("})
     assert (log.last["status"], log.last["error"]) == (400, "QuerySyntaxError")
-    service.get("/api/search", params={"q": "away"})
+    service.get("/api/v1/search", params={"q": "away"})
     assert (log.last["status"], log.last["error"]) == (503, "EngineUnavailableError")
     assert counted(service)["whorl_errors_total", "QuerySyntaxError"] == before + 1
 
@@ -154,7 +154,7 @@ def test_a_request_keeps_its_id(service: TestClient, log: Log, given: str) -> No
     """
     So that it is found again in the logs of all that it passed.
     """
-    answer = service.get("/api/search?q=*", headers={"X-Request-Id": given})
+    answer = service.get("/api/v1/search?q=*", headers={"X-Request-Id": given})
     assert answer.headers["X-Request-Id"] == log.last["id"] == given
 
 
@@ -172,7 +172,7 @@ def test_every_answer_has_an_id(service: TestClient, log: Log) -> None:
     """
     Also one that no route gave; Alfresco's errors have it in their own place.
     """
-    for path, status in (("/none", 404), ("/api/search", 400), ("/healthz", 200), ("/", 200)):
+    for path, status in (("/none", 404), ("/api/v1/search", 400), ("/healthz", 200), ("/", 200)):
         answer = service.get(path)
         assert answer.status_code == status
         assert log.last["id"] == answer.headers["X-Request-Id"]
@@ -186,23 +186,23 @@ def test_metrics(service: TestClient) -> None:
     Requests by route and status, their times, candidates and documents; addresses make no series of their own.
     """
     for path in (
-        "/api/search?q=*",
-        "/api/search?q=*",
-        "/api/search?q=(",
+        "/api/v1/search?q=*",
+        "/api/v1/search?q=*",
+        "/api/v1/search?q=(",
         "/nowhere/1",
         "/nowhere/2",
-        "/api/documents/x",
+        "/api/v1/documents/x",
     ):
         service.get(path)
-    service.request("BREW", "/api/search")
-    service.post("/api/similar", json={"text": f"{TEXT} {QUERY} and more words than five"})
+    service.request("BREW", "/api/v1/search")
+    service.post("/api/v1/similar", json={"text": f"{TEXT} {QUERY} and more words than five"})
     now = counted(service)
-    assert now["whorl_requests_total", "GET", "/api/search", "200"] == 2
-    assert now["whorl_requests_total", "GET", "/api/search", "400"] == 1
+    assert now["whorl_requests_total", "GET", "/api/v1/search", "200"] == 2
+    assert now["whorl_requests_total", "GET", "/api/v1/search", "400"] == 1
     assert now["whorl_requests_total", "GET", "none", "404"] == 2
-    assert now["whorl_requests_total", "GET", "/api/documents/{document_id:path}", "404"] == 1
+    assert now["whorl_requests_total", "GET", "/api/v1/documents/{document_id:path}", "404"] == 1
     assert sum(value for name, value in now.items() if name[:2] == ("whorl_requests_total", "other")) == 1
-    assert now["whorl_request_seconds_count", "GET", "/api/search"] == 3
+    assert now["whorl_request_seconds_count", "GET", "/api/v1/search"] == 3
     assert now["whorl_candidates_verified_total",] == 1
     assert now["whorl_requests_working",] == now["whorl_requests_waiting",] == 0
     # Nothing here asks Solr.
@@ -215,11 +215,11 @@ def test_solr_is_timed(solr_contracts: Store, log: Log) -> None:
     How many requests one of ours took, and how long they were waited for.
     """
     with TestClient(create_app(solr_contracts)) as service:
-        assert service.get("/api/search?q=FINGERPRINT:lease_20").status_code == 200
+        assert service.get("/api/v1/search?q=FINGERPRINT:lease_20").status_code == 200
         line = log.last
         assert line["engine_requests"] >= 2
         assert 0 < line["engine_seconds"] <= line["seconds"]
         now = counted(service)
         assert now["whorl_engine_requests_total",] == line["engine_requests"]
-        assert now["whorl_engine_seconds_count", "/api/search"] == 1
+        assert now["whorl_engine_seconds_count", "/api/v1/search"] == 1
         assert now["whorl_engine_retries_total",] == 0

@@ -117,7 +117,7 @@ def test_duplicates_are_given_up(page: Page, url: str) -> None:
             route.fulfill(status=202, json=running)
 
     page.goto(f"{url}#duplicates")
-    page.route("**/api/duplicates**", answer)
+    page.route("**/api/v1/duplicates**", answer)
     page.get_by_role("button", name="Find duplicates").click()
     expect(page.locator("#clusters-progress")).to_have_text("1,200 documents read")
     with page.expect_response(lambda told: told.request.method == "DELETE"):
@@ -126,7 +126,7 @@ def test_duplicates_are_given_up(page: Page, url: str) -> None:
     expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
     expect(page.get_by_role("button", name="Find duplicates")).to_be_focused()
     expect(page.locator("#clusters-blank")).to_be_visible()
-    page.unroute("**/api/duplicates**")
+    page.unroute("**/api/v1/duplicates**")
     page.get_by_role("button", name="Find duplicates").click()
     expect(page.locator("#clusters > li").first).to_be_visible()
 

@@ -97,7 +97,7 @@ def test_one_percent_is_one_percent(page: Page, url: str) -> None:
     """
     What is asked for with a slider at its lowest end; a bare 1 would be all of the text.
     """
-    with page.expect_request("**/api/similar") as sent:
+    with page.expect_request("**/api/v1/similar") as sent:
         page.goto(f"{url}#document?id=minutes&least=1")
     assert (sent.value.post_data_json or {})["threshold"] == 0.01
     expect(page.locator("#document-similar")).to_have_text("2 documents share content with it")
@@ -201,7 +201,7 @@ def test_a_total_that_is_none_is_told(page: Page) -> None:
         answered = route.fetch()
         route.fulfill(response=answered, json={**answered.json(), "total_is_exact": False})
 
-    page.route("**/api/search", answer)
+    page.route("**/api/v1/search", answer)
     ask(page, "FINGERPRINT:lease_20_95")
     expect(page.locator("#found-told")).to_have_text(re.compile(r"^At least \d+ documents$"))
 

@@ -53,7 +53,7 @@ def test_no_type_stands_in_for_another(client: TestClient, path: str, body: dict
     """
     In a body; in an address all is text.
     """
-    answer = client.post(f"/api/{path}", json=body)
+    answer = client.post(f"/api/v1/{path}", json=body)
     assert answer.status_code == 400
     assert said in answer.text
-    assert client.get("/api/search?q=a&rows=10&collapse=false").status_code == 200
+    assert client.get("/api/v1/search?q=a&rows=10&collapse=false").status_code == 200

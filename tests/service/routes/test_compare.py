@@ -51,7 +51,7 @@ def test_a_side_is_one_of_two(service: TestClient, side: dict[str, str], status:
     """
     Neither or both: 400; a document that there is not: 404. The message names it.
     """
-    answer = service.post("/api/compare", json={"a": side, "b": {"id": "lease"}})
+    answer = service.post("/api/v1/compare", json={"a": side, "b": {"id": "lease"}})
     assert answer.status_code == answer.json()["error"]["statusCode"] == status
     assert named in answer.json()["error"]["message"]
 
@@ -64,6 +64,6 @@ def test_what_is_common(embedded_service: TestClient) -> None:
     sides = {"a": {"text": f"{form} nine"}, "b": {"text": f"zero {form}"}}
     told = asked(embedded_service, "compare", **sides, boilerplate=[form])["without_common"]
     assert (told["shared_shingles"], told["a"]["common"]) == (0, [{"start": 0, "end": len(form)}])
-    answer = embedded_service.post("/api/compare", json={**sides, "common_above": "1%"})
+    answer = embedded_service.post("/api/v1/compare", json={**sides, "common_above": "1%"})
     assert answer.status_code == 400
     assert "keeps none" in answer.text

@@ -51,13 +51,13 @@ def test_lines_are_stored(service: TestClient) -> None:
     What is counted as stored is there, with its properties; sent again, it is left alone.
     """
     some = [{"id": f"n{number}", "text": f"{TEXT} {number}", "name": "N", "pages": number} for number in range(600)]
-    answer = service.post("/api/documents", content=sent(some), headers=LINES)
+    answer = service.post("/api/v1/documents", content=sent(some), headers=LINES)
     assert answer.status_code == 200
     assert answer.json() == {"lines": 600, "stored": 600, "unchanged": 0, "refused": 0, "errors": []}
-    found = service.get("/api/search", params={"q": "FINGERPRINT:n7 AND pages:[0 TO 999]", "rows": 0}).json()
+    found = service.get("/api/v1/search", params={"q": "FINGERPRINT:n7 AND pages:[0 TO 999]", "rows": 0}).json()
     assert found["total"] == 600
-    assert service.get("/api/documents/n7").json() == {"id": "n7", "name": "N", "properties": {"pages": [7]}}
-    again = service.post("/api/documents", content=sent([*some[:5], {"id": "new", "text": "x"}]), headers=LINES)
+    assert service.get("/api/v1/documents/n7").json() == {"id": "n7", "name": "N", "properties": {"pages": [7]}}
+    again = service.post("/api/v1/documents", content=sent([*some[:5], {"id": "new", "text": "x"}]), headers=LINES)
     assert (again.json()["stored"], again.json()["unchanged"]) == (1, 5)
 
 
@@ -77,23 +77,23 @@ def test_lines_that_are_wrong_are_told(service: TestClient) -> None:
             b'{"id": "m4", "text": "d"}',
         ]
     )
-    answer = service.post("/api/documents", content=body, headers=LINES)
+    answer = service.post("/api/v1/documents", content=body, headers=LINES)
     told = answer.json()
     assert (answer.status_code, told["lines"], told["stored"], told["refused"]) == (200, 8, 2, 5)
     assert [each["line"] for each in told["errors"]] == [3, 4, 5, 6, 7]
     assert "not JSON" in told["errors"][0]["message"]
-    assert service.get("/api/documents/m4").status_code == 200
+    assert service.get("/api/v1/documents/m4").status_code == 200
 
 
 def test_a_request_without_any_document(service: TestClient) -> None:
     """
     400 where every line is wrong, and 200 where there is none.
     """
-    answer = service.post("/api/documents", content=b"no\nno\n", headers=LINES)
+    answer = service.post("/api/v1/documents", content=b"no\nno\n", headers=LINES)
     assert (answer.status_code, answer.json()["refused"]) == (400, 2)
-    answer = service.post("/api/documents", content=b"\n \n", headers=LINES)
+    answer = service.post("/api/v1/documents", content=b"\n \n", headers=LINES)
     assert (answer.status_code, answer.json()["stored"]) == (200, 0)
-    assert service.post("/api/documents", json={"id": "a", "text": "b"}).status_code == 415
+    assert service.post("/api/v1/documents", json={"id": "a", "text": "b"}).status_code == 415
 
 
 def test_documents_of_any_name(service: TestClient) -> None:
@@ -102,9 +102,9 @@ def test_documents_of_any_name(service: TestClient) -> None:
     """
     for number, name in enumerate(["a/b c/d.txt", "日本 ü", "a?b#c", "{!x}", "..", "4711"]):
         text = f"{TEXT} {number}"
-        stored = service.post("/api/documents", content=sent([{"id": name, "text": text}]), headers=LINES)
+        stored = service.post("/api/v1/documents", content=sent([{"id": name, "text": text}]), headers=LINES)
         assert stored.status_code == 200
-        address = "/api/documents/" + "".join(f"%{byte:02X}" for byte in name.encode())
+        address = "/api/v1/documents/" + "".join(f"%{byte:02X}" for byte in name.encode())
         assert service.get(address).json() == {"id": name, "name": "", "properties": {}}
         assert service.get(address, params={"text": "true"}).json()["text"] == text
         assert service.delete(address).json() == {"deleted": 1}
@@ -132,7 +132,7 @@ def test_documents_are_listed(contracts: Store, named: str, ids: list[str]) -> N
     Those whose name or id has each word in it, and what is typed is no query; with sizes and properties.
     """
     with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
-        told = service.get("/api/documents", params={"named": named}).json()
+        told = service.get("/api/v1/documents", params={"named": named}).json()
         assert [each["id"] for each in told["documents"]] == ids
         assert told["total"] == len(ids)
         if "lease" in ids:
@@ -145,9 +145,9 @@ def test_some_of_the_list(embedded_service: TestClient) -> None:
     """
     A page of it, and the number of all.
     """
-    told = embedded_service.get("/api/documents", params={"start": 1, "rows": 2}).json()
+    told = embedded_service.get("/api/v1/documents", params={"start": 1, "rows": 2}).json()
     assert (told["total"], [each["id"] for each in told["documents"]]) == (4, ["minutes", "recipe"])
-    assert embedded_service.get("/api/documents", params={"rows": -1}).status_code == 400
+    assert embedded_service.get("/api/v1/documents", params={"rows": -1}).status_code == 400
 
 
 def test_what_documents_repeat(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_what_documents_repeat(tmp_path: Path) -> None:
     with open_store(tmp_path / "store") as store, TestClient(create_app(store)) as service:
 
         def post(documents: list[dict[str, Any]], **asked: Any) -> Any:
-            answer = service.post("/api/documents", params=asked, content=sent(documents), headers=LINES)
+            answer = service.post("/api/v1/documents", params=asked, content=sent(documents), headers=LINES)
             return answer.status_code, answer.json()
 
         store.index([Document("old", text, "Old")])
@@ -188,12 +188,13 @@ def test_a_service_that_changes_nothing(embedded_contracts: Store) -> None:
     """
     with TestClient(create_app(embedded_contracts, settings=Settings(is_read_only=True))) as service:
         assert (
-            service.post("/api/documents", content=sent([{"id": "x", "text": "y"}]), headers=LINES).status_code == 403
+            service.post("/api/v1/documents", content=sent([{"id": "x", "text": "y"}]), headers=LINES).status_code
+            == 403
         )
-        refused = service.delete("/api/documents/lease")
+        refused = service.delete("/api/v1/documents/lease")
         assert (refused.status_code, "WHORL_READ_ONLY" in refused.json()["error"]["message"]) == (403, True)
-        assert service.post("/api/duplicates", json={"write_ids": True}).status_code == 403
-        checked = service.post("/api/documents?check=80", content=sent([{"id": "x", "text": "y"}]), headers=LINES)
+        assert service.post("/api/v1/duplicates", json={"write_ids": True}).status_code == 403
+        checked = service.post("/api/v1/documents?check=80", content=sent([{"id": "x", "text": "y"}]), headers=LINES)
         assert (checked.status_code, checked.json()["checked"]) == (200, 1)
-        assert service.get("/api/documents/lease").status_code == 200
-        assert service.get("/api/store").json()["is_read_only"] is True
+        assert service.get("/api/v1/documents/lease").status_code == 200
+        assert service.get("/api/v1/store").json()["is_read_only"] is True

@@ -31,7 +31,7 @@ from whorl.service import jobs
 from whorl.service.app import create_app
 from whorl.service.routes import duplicates
 
-PATH = "/api/duplicates"
+PATH = "/api/v1/duplicates"
 DOCUMENTS = family_documents(30, seed=5, longest=300)
 
 
@@ -193,13 +193,13 @@ def test_clusters_are_written_into_the_store(tmp_path: Path) -> None:
             told = {"clusters": 1, "documents": 2, "written": 2, "cleared": 0, "left": 0}
             assert found(client, **asked)["written"] == told
             assert found(client, **asked)["written"] == {**told, "written": 0}
-            answer = client.get("/api/search", params={"q": "whorl_is_principal:true"}).json()
+            answer = client.get("/api/v1/search", params={"q": "whorl_is_principal:true"}).json()
             assert [hit["id"] for hit in answer["hits"]] == ["b"]
-            collapsed = client.post("/api/search", json={"query": "w1", "collapse": True}).json()
+            collapsed = client.post("/api/v1/search", json={"query": "w1", "collapse": True}).json()
             assert (collapsed["total"], collapsed["matches"]) == (1, 2)
             assert [(hit["id"], hit["copies"]) for hit in collapsed["hits"]] == [("a", 1)]
-            assert client.get("/api/search", params={"q": "w1", "collapse": "true"}).json() == collapsed
-            properties = client.get("/api/documents/a").json()["properties"]
+            assert client.get("/api/v1/search", params={"q": "w1", "collapse": "true"}).json() == collapsed
+            properties = client.get("/api/v1/documents/a").json()["properties"]
             assert properties == {"whorl_cluster": ["a"], "whorl_is_principal": [False]}
 
 
@@ -270,7 +270,7 @@ def test_a_job_is_watched(held: tuple[TestClient, threading.Event]) -> None:
     others = [started(client, threshold=each) for each in (60, 61, 62)]
     assert [client.get(each).json()["state"] for each in others] == ["waiting"] * 3
     assert client.post(PATH, json={}).status_code == 429
-    assert client.get("/api/search?q=*").status_code == 200
+    assert client.get("/api/v1/search?q=*").status_code == 200
     let.set()
     assert [over(client, each)["state"] for each in (first, *others)] == ["done"] * 4
 

@@ -35,7 +35,7 @@ def test_the_page_is_public_and_the_data_is_not(guarded: TestClient) -> None:
     for name in NAMES:
         assert guarded.get(f"/page/{name}").status_code == 200
     for path in ("search", "explain", "text", "compare"):
-        assert guarded.post(f"/api/{path}", json={}).status_code == 401
+        assert guarded.post(f"/api/v1/{path}", json={}).status_code == 401
 
 
 @pytest.mark.parametrize("path", ["/", "/page/app.js", "/page/base.css", "/page/icon.svg"])

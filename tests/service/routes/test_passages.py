@@ -56,6 +56,6 @@ def test_what_cannot_be_asked(embedded_service: TestClient) -> None:
         ({"id": "lease", "documents": ["x"] * 101}, 400),
         ({"id": "lease", "documents": [], "common_above": "1%"}, 400),
     ):
-        answer = embedded_service.post("/api/passages", json=wrong)
+        answer = embedded_service.post("/api/v1/passages", json=wrong)
         assert answer.status_code == status, wrong
         assert answer.json()["error"]["message"]

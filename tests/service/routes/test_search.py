@@ -65,24 +65,26 @@ def test_an_address_and_a_body_ask_the_same(
     """
     One shape, one default and one limit, however it is sent.
     """
-    by_address = embedded_service.get(f"/api/{path}", params={"q": query, **plan})
-    by_body = embedded_service.post(f"/api/{path}", json={"query": query, **plan})
+    by_address = embedded_service.get(f"/api/v1/{path}", params={"q": query, **plan})
+    by_body = embedded_service.post(f"/api/v1/{path}", json={"query": query, **plan})
     assert (by_address.status_code, by_address.json()) == (200, by_body.json())
     for rows, status in ((10_000, 200), (10_001, 400)):
         answers = [
-            embedded_service.get(f"/api/{path}", params={"q": query, "rows": rows}),
-            embedded_service.post(f"/api/{path}", json={"query": query, "rows": rows}),
+            embedded_service.get(f"/api/v1/{path}", params={"q": query, "rows": rows}),
+            embedded_service.post(f"/api/v1/{path}", json={"query": query, "rows": rows}),
         ]
         assert [answer.status_code for answer in answers] == [status] * 2
-    assert "limit" in embedded_service.get(f"/api/{path}", params={"q": query, "limit": 5}).json()["error"]["message"]
+    assert (
+        "limit" in embedded_service.get(f"/api/v1/{path}", params={"q": query, "limit": 5}).json()["error"]["message"]
+    )
 
 
 def test_a_mistake_has_its_place(embedded_service: TestClient) -> None:
     """
-    As with `GET /api/search`.
+    As with `GET /api/v1/search`.
     """
     for path in ("search", "explain"):
-        answer = embedded_service.post(f"/api/{path}", json={"query": "FINGERPRINT:a_140"})
+        answer = embedded_service.post(f"/api/v1/{path}", json={"query": "FINGERPRINT:a_140"})
         assert (answer.status_code, answer.json()["error"]["span"]) == (400, {"start": 14, "end": 17})
 
 
@@ -105,7 +107,7 @@ def test_search(client: TestClient) -> None:
     """
     query, sources, total, warnings and hits of id, name, score, shared tokens and shares.
     """
-    answer = client.get("/api/search", params={"q": "FINGERPRINT:a_20"})
+    answer = client.get("/api/v1/search", params={"q": "FINGERPRINT:a_20"})
     assert answer.status_code == 200
     told = answer.json()
     assert list(told) == ["query", "sources", "total", "total_is_exact", "warnings", "hits"]
@@ -122,16 +124,16 @@ def test_pages(client: TestClient) -> None:
     """
     start and rows cut the list; total stays.
     """
-    told = client.get("/api/search", params={"q": "*", "start": 1, "rows": 1}).json()
+    told = client.get("/api/v1/search", params={"q": "*", "start": 1, "rows": 1}).json()
     assert (told["total"], [hit["id"] for hit in told["hits"]]) == (3, ["b"])
-    assert client.get("/api/search", params={"q": "*", "rows": 0}).json()["hits"] == []
+    assert client.get("/api/v1/search", params={"q": "*", "rows": 0}).json()["hits"] == []
 
 
 def test_an_unknown_source_is_a_warning(client: TestClient) -> None:
     """
     Status 200, nothing found, and the id in the warning.
     """
-    answer = client.get("/api/search", params={"q": "FINGERPRINT:gone"})
+    answer = client.get("/api/v1/search", params={"q": "FINGERPRINT:gone"})
     assert (answer.status_code, answer.json()["total"]) == (200, 0)
     assert "'gone'" in answer.json()["warnings"][0]
 
@@ -151,7 +153,7 @@ def test_a_mistake_is_told_with_its_place(client: TestClient, query: str, span: 
     """
     Status 400; message, span and hint are parts of the answer, so that a page can mark the place.
     """
-    answer = client.get("/api/search", params={"q": query})
+    answer = client.get("/api/v1/search", params={"q": query})
     error = answer.json()["error"]
     assert answer.status_code == error["statusCode"] == 400
     assert list(error) == ["statusCode", "message", "span", "hint"]
@@ -174,7 +176,7 @@ def test_bad_parameters_have_the_same_shape(client: TestClient, params: dict[str
     """
     Status 400 and the parameter's name, in the shape of every other error.
     """
-    answer = client.get("/api/search", params=params)
+    answer = client.get("/api/v1/search", params=params)
     error = answer.json()["error"]
     assert answer.status_code == error["statusCode"] == 400
     assert error["message"].startswith(f"{named}: ")
@@ -185,7 +187,7 @@ def test_bytes_that_are_no_text(client: TestClient, raw: str) -> None:
     """
     They are a mistake or a word that nothing holds, never a failure.
     """
-    assert client.get(f"/api/search?q={raw}").status_code in (200, 400)
+    assert client.get(f"/api/v1/search?q={raw}").status_code in (200, 400)
 
 
 @pytest.mark.slow
@@ -194,7 +196,7 @@ def test_requests_at_the_same_time(client: TestClient) -> None:
     The routes run in threads that share the store.
     """
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: client.get("/api/search?q=FINGERPRINT:a").json(), range(40)))
+        answers = list(pool.map(lambda _: client.get("/api/v1/search?q=FINGERPRINT:a").json(), range(40)))
     assert all(answer == answers[0] for answer in answers)
     assert answers[0]["total"] == 2
 
@@ -203,9 +205,9 @@ def test_explain_a_stock_query(service: TestClient) -> None:
     """
     The plan in words, and the request; a mistake is one here as well.
     """
-    told = service.get("/api/explain", params={"q": "FINGERPRINT:recipe_50"}).json()
+    told = service.get("/api/v1/explain", params={"q": "FINGERPRINT:recipe_50"}).json()
     assert list(told) == ["query", "plan", "fingerprints", "warnings", "request"]
     (line,) = told["plan"]
     assert line.startswith("FINGERPRINT of 'recipe': at least 256 of its 512 tokens (")
     assert told["request"]
-    assert service.get("/api/explain", params={"q": "("}).status_code == 400
+    assert service.get("/api/v1/explain", params={"q": "("}).status_code == 400

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
-PATH = "/api/snippets"
+PATH = "/api/v1/snippets"
 
 
 def shown(client: TestClient, query: str) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ def test_sources(client: TestClient) -> None:
     """
     Of a document, which is none of its own, or of a text; with or without the texts of passages.
     """
-    told = client.post("/api/sources", json={"id": "a"}).json()
+    told = client.post("/api/v1/sources", json={"id": "a"}).json()
     assert (told["text"], [each["id"] for each in told["sources"]]) == (
         {"name": "a", "kind": "document", "words": 19},
         ["b"],
@@ -22,7 +22,7 @@ def test_sources(client: TestClient) -> None:
     # All but the last two words.
     source = told["sources"][0]
     assert (source["words"], source["passages"][0]["a"]["text"]) == (17, FIRST[:77])
-    by_text = client.post("/api/sources", json={"text": FIRST, "texts": "none"}).json()
+    by_text = client.post("/api/v1/sources", json={"text": FIRST, "texts": "none"}).json()
     assert [each["id"] for each in by_text["sources"]] == ["a"]
     assert [each["id"] for each in by_text["also"]] == ["b"]
     assert "text" not in by_text["sources"][0]["passages"][0]["a"]
@@ -32,21 +32,23 @@ def test_a_report(client: TestClient) -> None:
     """
     The one that the command line writes, as a file.
     """
-    answer = client.post("/api/sources", json={"text": f"{FIRST} <script>", "name": "<i>letter</i>", "format": "html"})
+    answer = client.post(
+        "/api/v1/sources", json={"text": f"{FIRST} <script>", "name": "<i>letter</i>", "format": "html"}
+    )
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert answer.headers["Content-Disposition"] == 'attachment; filename="sources.html"'
     assert "<title>Sources of &lt;i&gt;letter&lt;/i&gt;</title>" in answer.text
     assert "<script>" not in answer.text
-    by_id = client.post("/api/sources", json={"id": "a", "name": "A", "format": "html"})
+    by_id = client.post("/api/v1/sources", json={"id": "a", "name": "A", "format": "html"})
     assert "<title>Sources of A</title>" in by_id.text
-    assert client.post("/api/sources", json={"text": "", "format": "html"}).status_code == 200
+    assert client.post("/api/v1/sources", json={"text": "", "format": "html"}).status_code == 200
 
 
 def test_who_is_left_out(client: TestClient) -> None:
     """
     Documents that a query matches.
     """
-    told = client.post("/api/sources", json={"text": FIRST, "except": "name:A"}).json()
+    told = client.post("/api/v1/sources", json={"text": FIRST, "except": "name:A"}).json()
     assert [each["id"] for each in told["sources"]] == ["b"]
 
 
@@ -54,7 +56,7 @@ def test_parts_that_are_left_out(client: TestClient) -> None:
     """
     A text that is a quotation has nothing to account for.
     """
-    told = client.post("/api/sources", json={"text": f'He said "{FIRST}"', "without": ["quotations"]}).json()
+    told = client.post("/api/v1/sources", json={"text": f'He said "{FIRST}"', "without": ["quotations"]}).json()
     assert (told["excluded_words"], told["covered_words"], told["sources"]) == (19, 0, [])
 
 
@@ -76,6 +78,6 @@ def test_mistakes(client: TestClient, wrong: dict[str, Any], status: int) -> Non
     """
     What cannot be asked is named.
     """
-    answer = client.post("/api/sources", json=wrong)
+    answer = client.post("/api/v1/sources", json=wrong)
     assert answer.status_code == status
     assert answer.json()["error"]["message"]

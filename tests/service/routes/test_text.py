@@ -37,12 +37,12 @@ def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
     plain, secret = (base64.b64encode(pdf(SENTENCES[0], password=word)).decode() for word in ("", "x"))
     with TestClient(create_app(embedded_contracts), raise_server_exceptions=False) as service:
         assert asked(service, "text", name="a.pdf", content=plain)["text"].split() == SENTENCES[0].split()
-        answer = service.post("/api/text", json={"name": "a.pdf", "content": secret})
+        answer = service.post("/api/v1/text", json={"name": "a.pdf", "content": secret})
         assert answer.status_code == 400
         assert "this PDF is encrypted" in answer.json()["error"]["message"]
     short = create_app(embedded_contracts, settings=Settings(max_file_text=20))
     with TestClient(short, raise_server_exceptions=False) as service:
-        answer = service.post("/api/text", json={"name": "a.pdf", "content": plain})
+        answer = service.post("/api/v1/text", json={"name": "a.pdf", "content": plain})
         assert answer.status_code == 400
         assert "longer than 20 characters" in answer.json()["error"]["message"]
 
@@ -54,7 +54,7 @@ def test_a_file_for_which_there_is_no_time(embedded_contracts: Store) -> None:
     """
     endless = base64.b64encode(b"<div>" * 3_000_000).decode()
     with TestClient(create_app(embedded_contracts, settings=Settings(request_timeout_seconds=1.0))) as service:
-        answer = service.post("/api/text", json={"name": "a.html", "content": endless})
+        answer = service.post("/api/v1/text", json={"name": "a.html", "content": endless})
         assert answer.status_code == 503
         assert "Retry-After" in answer.headers
         assert "(setting request_timeout)" in answer.json()["error"]["message"]
@@ -65,6 +65,6 @@ def test_a_file_that_is_no_text(embedded_service: TestClient, content: str, name
     """
     400, and why.
     """
-    answer = embedded_service.post("/api/text", json={"name": "a", "content": content})
+    answer = embedded_service.post("/api/v1/text", json={"name": "a", "content": content})
     assert answer.status_code == 400
     assert named in answer.json()["error"]["message"]

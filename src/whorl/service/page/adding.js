@@ -37,7 +37,7 @@ export async function addFiles(files) {
     const lines = waiting.map((each) => JSON.stringify(each)).join("\n");
     // Documents that have no sketches are not looked for so quickly.
     const { has_sketches: canTell } = await about();
-    const report = await (await request(canTell ? `/api/documents?warn=${ALIKE}` : "/api/documents", lines)).json();
+    const report = await (await request(canTell ? `/documents?warn=${ALIKE}` : "/documents", lines)).json();
     repeats.push(...report.repeats ?? []);
     stored += report.stored;
     unchanged += report.unchanged;

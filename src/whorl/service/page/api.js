@@ -2,6 +2,8 @@
 
 import { credentials, signIn } from "./sign-in.js";
 
+const API = "/api/v1";
+
 /** An answer that is none: `message` for people, and of a wrong query also `span` and `hint`. */
 export class Failure extends Error {
   constructor(message, { span = null, hint = "", status = 0 } = {}) {
@@ -11,8 +13,8 @@ export class Failure extends Error {
 }
 
 /**
- * Ask a route under /api.
- * @param {string} path With its parameters.
+ * Ask a route of the API.
+ * @param {string} path Below that of the API, with its parameters.
  * @param {Object|string} [body] Sent as JSON, a text as lines of it; without one it is a GET.
  * @param {AbortSignal} [signal]
  * @param {string} [method] GET or POST, as there is a body, if it is not said.
@@ -51,7 +53,7 @@ async function send(path, body, signal, method) {
   }
   try {
     // Without credentials of its own the browser does not ask for a password, so that the page can.
-    return await fetch(path, init);
+    return await fetch(`${API}${path}`, init);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Failure("the service does not answer; is it still running?");

@@ -127,7 +127,7 @@ async function run() {
     const pair = {};
     for (const side of SIDES) pair[side] = await sideOf(side);
     byId("compare-busy").textContent = "Comparing …";
-    const told = await ask("/api/compare", { ...pair, texts: "whole", ...await commonText() }, signal);
+    const told = await ask("/compare", { ...pair, texts: "whole", ...await commonText() }, signal);
     showCompared(told);
   } catch (error) {
     if (error.name === "AbortError") return;

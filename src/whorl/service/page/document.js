@@ -116,7 +116,7 @@ async function findSimilar() {
     await offerCommon(byId("document-common"));
     const isRest = byId("document-common").checked, common = isRest ? await commonText(true) : {};
     const pages = await Promise.all(METRICS.map((metric) => ask(
-      "/api/similar", { id, metric, threshold: Number(written(least)), rows: MOST, ...common }, signal,
+      "/similar", { id, metric, threshold: Number(written(least)), rows: MOST, ...common }, signal,
     )));
     if (signal.aborted) return;
     showSimilar(pages, least, isRest, signal);

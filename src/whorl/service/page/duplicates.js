@@ -139,8 +139,8 @@ async function run() {
   showBusy(true);
   showProblem(byId("clusters-error"), null);
   try {
-    const wanted = question(), { id } = await ask("/api/duplicates", wanted);
-    const place = `/api/duplicates/${encodeURIComponent(id)}`;
+    const wanted = question(), { id } = await ask("/duplicates", wanted);
+    const place = `/duplicates/${encodeURIComponent(id)}`;
     if (signal.aborted) return void end(place);
     job = place;
     const found = await finished(signal);

@@ -7,7 +7,7 @@ const MOST_BYTES = 40_000_000;
 /** Return the text of a file, which the service reads as `whorl index` does. */
 export async function textIn(file) {
   if (file.size > MOST_BYTES) throw new Error(`${file.name} has more than ${MOST_BYTES / 1e6} MB`);
-  const { text } = await ask("/api/text", { name: file.name, content: await asBase64(file) });
+  const { text } = await ask("/text", { name: file.name, content: await asBase64(file) });
   if (!text.trim()) throw new Error(`${file.name} holds no text`);
   return text;
 }

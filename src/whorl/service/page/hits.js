@@ -113,7 +113,7 @@ export async function fillPassages(rows, source, signal) {
     const common = await commonText();
     for (let at = 0; at < wanted.length; at += AT_ONCE) {
       const some = new Map(wanted.slice(at, at + AT_ONCE).map((row) => [row.dataset.id, row]));
-      const { documents } = await ask("/api/passages", { ...of, documents: [...some.keys()], ...common }, signal);
+      const { documents } = await ask("/passages", { ...of, documents: [...some.keys()], ...common }, signal);
       for (const told of documents) fillRow(some.get(told.id), told, source);
     }
   } catch {
@@ -131,7 +131,7 @@ export async function fillSnippets(rows, query, signal) {
   try {
     for (let at = 0; at < rows.length; at += AT_ONCE) {
       const some = new Map(rows.slice(at, at + AT_ONCE).map((row) => [row.dataset.id, row]));
-      const { documents } = await ask("/api/snippets", { query, documents: [...some.keys()] }, signal);
+      const { documents } = await ask("/snippets", { query, documents: [...some.keys()] }, signal);
       for (const { id, text, places, cut_before: isBefore, cut_behind: isBehind } of documents) {
         const units = toUnits(text, places);
         const marked = units.flatMap(({ start, end }, word) => [

@@ -204,7 +204,7 @@ async function run(rows = ROWS) {
     const wanted = await question();
     // What is typed may be an id as well, and that is then no mistake.
     const [page, named] = await Promise.all([
-      ask("/api/search", { ...wanted, rows }, signal).catch((error) => error), documentOf(wanted.query, signal),
+      ask("/search", { ...wanted, rows }, signal).catch((error) => error), documentOf(wanted.query, signal),
     ]);
     if (signal.aborted) return;
     if (page instanceof Error && !named) throw page;
@@ -239,7 +239,7 @@ async function documentOf(query, signal) {
 async function next() {
   parts.more.disabled = true;
   try {
-    const page = await ask("/api/search", { ...asked, start: hits.length, rows: ROWS });
+    const page = await ask("/search", { ...asked, start: hits.length, rows: ROWS });
     const first = parts.hits.children.length;
     append(page);
     // The way back leads to as many.
@@ -317,7 +317,7 @@ async function explain() {
   if (!parts.explain.open || !asked) return;
   fill(parts.explained, element("p.quiet", { role: "status" }, "Working it out …"));
   try {
-    const told = await ask("/api/explain", { ...asked, rows: ROWS });
+    const told = await ask("/explain", { ...asked, rows: ROWS });
     const titled = (title, lines) => [element("h3", {}, title), element("pre", { tabindex: "0" }, lines)];
     fill(
       parts.explained,

@@ -83,7 +83,7 @@ async function run() {
     await offerCommon(parts.common);
     const asked = await question();
     const [told, document_] = await Promise.all([
-      ask("/api/sources", asked, signal),
+      ask("/sources", asked, signal),
       source.mark ? null : ask(`${pathOf(source.id)}?text=true`, undefined, signal),
     ]);
     if (document_) {
@@ -105,7 +105,7 @@ async function report(button) {
   button.disabled = true;
   try {
     const name = byId("sources-title").textContent;
-    await saveAnswer(await request("/api/sources", { ...await question(), name, format: "html" }), "sources.html");
+    await saveAnswer(await request("/sources", { ...await question(), name, format: "html" }), "sources.html");
   } catch (error) {
     showProblem(byId("sources-problem"), error, parts.except.value.trim());
   } finally {

@@ -4,9 +4,9 @@ import { ask } from "./api.js";
 
 let asked = null;
 
-/** Return what `/api/store` says: `documents`, `is_read_only`, `keeps_passages`, `fields`, … */
+/** Return what `/store` says: `documents`, `is_read_only`, `keeps_passages`, `fields`, … */
 export function about() {
-  asked ??= ask("/api/store").catch((error) => {
+  asked ??= ask("/store").catch((error) => {
     asked = null;
     throw error;
   });
@@ -42,14 +42,14 @@ export async function offerCommon(box) {
  * @param {string} named Parts of their names or ids; "" for all.
  */
 export const documentsNamed = (named, { start = 0, rows, signal }) => (
-  ask(`/api/documents?${new URLSearchParams({ named, start, rows })}`, undefined, signal)
+  ask(`/documents?${new URLSearchParams({ named, start, rows })}`, undefined, signal)
 );
 
 /** What people call a document. */
 export const nameOf = ({ id, name }) => name || id;
 
-/** The address of a document under /api. */
-export const pathOf = (id) => `/api/documents/${encodeURIComponent(id)}`;
+/** The address of a document, below that of the API. */
+export const pathOf = (id) => `/documents/${encodeURIComponent(id)}`;
 
 /** The addresses of views. */
 export const documentLink = (id) => `#document?${new URLSearchParams({ id })}`;

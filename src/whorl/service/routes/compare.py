@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from fastapi import APIRouter
 
-from whorl.service.errors import Json
 from whorl.service.routes.asked import Commonness, OneText
+from whorl.service.routes.router import api_router
 from whorl.store import Store
 from whorl.wire.comparison import Read, comparison_values
 
 
 class CompareRequest(Commonness):
-    """What `POST /api/compare` is sent."""
+    """What `POST /api/v1/compare` is sent."""
 
     a: OneText
     b: OneText
@@ -27,9 +27,9 @@ def compare_routes(store: Store) -> APIRouter:
     Args:
         store: Where documents are, and whose scheme says what a word and a shingle is.
     """
-    router = APIRouter(tags=["whorl"], default_response_class=Json)
+    router = api_router()
 
-    @router.post("/api/compare")
+    @router.post("/compare")
     def compare(asked: CompareRequest) -> dict[str, Any]:
         """What two texts share, counted on all of their shingles, with the passages and where they stand.
 

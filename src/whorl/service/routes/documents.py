@@ -14,6 +14,7 @@ from whorl.query.unparse import unparse
 from whorl.repeats import RepeatSearch
 from whorl.service.errors import Json, failure_of, require_writable
 from whorl.service.paths import DOCUMENTS
+from whorl.service.routes.router import api_router
 from whorl.service.uploads import BrokenOffError, Uploads
 from whorl.settings.settings import MAX_ROWS
 from whorl.similar.question import SimilarWord
@@ -21,6 +22,7 @@ from whorl.store import Store
 
 #: Pieces of a name that are looked for; what is typed behind them counts for nothing.
 _MOST_PIECES = 8
+_PATH = "/documents"
 _BULK_DESCRIPTION = {
     "requestBody": {
         "required": True,
@@ -52,9 +54,9 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         uploads: What stores them.
         is_read_only: Whether what would change the store is refused.
     """
-    router = APIRouter(tags=["whorl"], default_response_class=Json)
+    router = api_router()
 
-    @router.get(DOCUMENTS, summary="List documents")
+    @router.get(_PATH, summary="List documents")
     def documents(
         named: str = Query("", max_length=1_000),
         start: int = Query(0, ge=0, le=1_000_000),
@@ -83,7 +85,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
             ],
         }
 
-    @router.post(DOCUMENTS, summary="Store documents", openapi_extra=_BULK_DESCRIPTION, responses=_BULK_ANSWERS)
+    @router.post(_PATH, summary="Store documents", openapi_extra=_BULK_DESCRIPTION, responses=_BULK_ANSWERS)
     async def store_documents(
         request: Request,
         check: float | None = Query(None, gt=0, le=100),
@@ -113,7 +115,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         is_refused = report.refused and not (report.stored or report.unchanged or report.checked)
         return Json(report.values(), 400 if is_refused else 200)
 
-    @router.get(f"{DOCUMENTS}/{{document_id:path}}")
+    @router.get(f"{_PATH}/{{document_id:path}}")
     def document(document_id: str, text: bool = False) -> dict[str, Any]:
         """What is stored of a document, with its text if that is asked for."""
         stored = store.documents([document_id]).get(document_id)
@@ -124,7 +126,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
             told["text"] = store.engine.texts([document_id]).get(document_id, "")
         return told
 
-    @router.delete(f"{DOCUMENTS}/{{document_id:path}}")
+    @router.delete(f"{_PATH}/{{document_id:path}}")
     def delete(document_id: str) -> dict[str, Any]:
         """Forget a document."""
         require_writable(is_read_only=is_read_only)

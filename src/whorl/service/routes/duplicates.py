@@ -19,9 +19,11 @@ from whorl.duplicates.marking import Marked, write_ids
 from whorl.duplicates.question import PairWord
 from whorl.duplicates.result import Cluster, with_words
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
-from whorl.service.errors import DEFECT, Json, require_writable, status_of
+from whorl.service.errors import DEFECT, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, Report
+from whorl.service.paths import API
 from whorl.service.routes.asked import Ignoring
+from whorl.service.routes.router import api_router
 from whorl.store import Store
 from whorl.wire.duplicates import cluster_values, common_line, left_out, pair_values, write_clusters
 
@@ -29,7 +31,7 @@ from whorl.wire.duplicates import cluster_values, common_line, left_out, pair_va
 PAIRS_UP_TO = 30
 #: For how long what was found is told again to those who ask the same.
 SECONDS_FRESH = 60.0
-_PATH = "/api/duplicates"
+_PATH = "/duplicates"
 #: Which clusters come first: the largest, or those whose members are most or least alike.
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 
@@ -38,7 +40,7 @@ _KEEP = "^(first|longest|(newest|oldest|largest|smallest):.+)$"
 
 
 class DuplicatesRequest(Ignoring):
-    """What `POST /api/duplicates` is sent: which documents belong together."""
+    """What `POST /api/v1/duplicates` is sent: which documents belong together."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -144,14 +146,14 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         jobs: Where it is done.
         is_read_only: Whether what would change the store is refused.
     """
-    router = APIRouter(tags=["whorl"], default_response_class=Json)
+    router = api_router()
     fresh: list[Found] = []
 
     @router.post(_PATH, status_code=202, summary="Look for the near-duplicates of the store")
     def start(asked: DuplicatesRequest, response: Response) -> dict[str, Any]:
         """Start a job, which looks for documents that belong together as soon as those before it are done.
 
-        The answer's `id` is what to ask about at `/api/duplicates/{id}`, at least every minute. What was found for
+        The answer's `id` is what to ask about at `/api/v1/duplicates/{id}`, at least every minute. What was found for
         the same question a minute ago is found at once, unless documents were deleted.
         """
         if asked.write_ids:
@@ -168,7 +170,7 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
             return fresh[0]
 
         job = jobs.start(work)
-        response.headers["Location"] = f"{_PATH}/{job.id}"
+        response.headers["Location"] = f"{API}{_PATH}/{job.id}"
         return _values(job)
 
     @router.get(

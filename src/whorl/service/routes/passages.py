@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from whorl.boilerplate import commons
-from whorl.service.errors import Json
 from whorl.service.routes.asked import Commonness, OneText
+from whorl.service.routes.router import api_router
 from whorl.similar.rest import comparisons
 from whorl.store import Store
 from whorl.wire.comparison import longest_passage_values
@@ -19,7 +19,7 @@ _MOST = 100
 
 
 class PassagesRequest(OneText, Commonness):
-    """What `POST /api/passages` is sent: a document's id or a text, and the documents to compare it with."""
+    """What `POST /api/v1/passages` is sent: a document's id or a text, and the documents to compare it with."""
 
     documents: list[str] = Field(max_length=_MOST)
 
@@ -30,9 +30,9 @@ def passages_routes(store: Store) -> APIRouter:
     Args:
         store: Where the documents are.
     """
-    router = APIRouter(tags=["whorl"], default_response_class=Json)
+    router = api_router()
 
-    @router.post("/api/passages", summary="The longest passage of each hit")
+    @router.post("/passages", summary="The longest passage of each hit")
     def passages(asked: PassagesRequest) -> dict[str, Any]:
         """What a text, as A, shares with each of some documents, exactly, and how their longest passage begins.
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from whorl.prepared import Reading
-from whorl.service.errors import Json
 from whorl.service.routes.asked import Ignoring, QueryText
+from whorl.service.routes.router import api_router
 from whorl.settings.settings import MAX_ROWS
 from whorl.similar.question import SimilarWord
 from whorl.store import Store
@@ -56,14 +56,14 @@ def search_routes(store: Store) -> APIRouter:
     Args:
         store: What they ask.
     """
-    router = APIRouter(tags=["whorl"], default_response_class=Json)
+    router = api_router()
 
-    @router.get("/api/search", summary="Search")
+    @router.get("/search", summary="Search")
     def search_by_address(asked: Annotated[QueryParameters, Query()]) -> dict[str, Any]:
-        """As `POST /api/search`."""
+        """As `POST /api/v1/search`."""
         return search(asked)
 
-    @router.post("/api/search", summary="Search with a text beside the query")
+    @router.post("/search", summary="Search with a text beside the query")
     def search(asked: QueryRequest) -> dict[str, Any]:
         """One page of the documents that a query matches, each with what it shares with the query's only source.
 
@@ -76,12 +76,12 @@ def search_routes(store: Store) -> APIRouter:
         measured = prepared.measured([hit.id for hit in page.hits])
         return measured_page_values(asked.query, page, prepared.references, measured)
 
-    @router.get("/api/explain", summary="Explain")
+    @router.get("/explain", summary="Explain")
     def explain_by_address(asked: Annotated[QueryParameters, Query()]) -> dict[str, Any]:
-        """As `POST /api/explain`."""
+        """As `POST /api/v1/explain`."""
         return explain(asked)
 
-    @router.post("/api/explain", summary="Explain with a text beside the query")
+    @router.post("/explain", summary="Explain with a text beside the query")
     def explain(asked: QueryRequest) -> dict[str, Any]:
         """What a query does, in words and numbers; `fingerprints` has how calibrated ones find their documents."""
         explained = store.explain(asked.query, start=asked.start, rows=asked.rows, **asked.reading)

@@ -7,15 +7,15 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import Field
 
-from whorl.service.errors import Json
 from whorl.service.routes.asked import Ignoring, OneText, QueryText
+from whorl.service.routes.router import api_router
 from whorl.similar.question import SimilarWord
 from whorl.store import SOURCE, Store
 from whorl.wire.similar import similar_values
 
 
 class SimilarRequest(OneText, Ignoring):
-    """What `POST /api/similar` is sent: a document's id or a text, and what is to be found."""
+    """What `POST /api/v1/similar` is sent: a document's id or a text, and what is to be found."""
 
     metric: SimilarWord = "jaccard"
     threshold: float = Field(20, gt=0, le=100)
@@ -32,9 +32,9 @@ def similar_routes(store: Store) -> APIRouter:
     Args:
         store: Where the documents are.
     """
-    router = APIRouter(tags=["whorl"], default_response_class=Json)
+    router = api_router()
 
-    @router.post("/api/similar")
+    @router.post("/similar")
     def similar(asked: SimilarRequest) -> dict[str, Any]:
         """One page of the documents that share content with a document or a text, each with its percentages."""
         page = store.similar(

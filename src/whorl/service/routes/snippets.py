@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import Field
 
-from whorl.service.errors import Json
 from whorl.service.routes.asked import Asked, QueryText
+from whorl.service.routes.router import api_router
 from whorl.store import Store
 from whorl.wire.page import snippet_values
 
@@ -17,7 +17,7 @@ _MOST = 100
 
 
 class SnippetsRequest(Asked):
-    """What `POST /api/snippets` is sent: a query, and documents that it found."""
+    """What `POST /api/v1/snippets` is sent: a query, and documents that it found."""
 
     query: QueryText
     documents: list[str] = Field(max_length=_MOST)
@@ -29,9 +29,9 @@ def snippets_routes(store: Store) -> APIRouter:
     Args:
         store: Where the documents are.
     """
-    router = APIRouter(tags=["whorl"], default_response_class=Json)
+    router = api_router()
 
-    @router.post("/api/snippets", summary="Where the words of a query stand")
+    @router.post("/snippets", summary="Where the words of a query stand")
     def snippets(asked: SnippetsRequest) -> dict[str, Any]:
         """The part of each document that has most words of a query, with their places in it.
 

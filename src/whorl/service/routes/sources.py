@@ -7,8 +7,8 @@ from typing import Any, Literal
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from whorl.service.errors import Json
 from whorl.service.routes.asked import Ignoring, OneText, QueryText
+from whorl.service.routes.router import api_router
 from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS
 from whorl.store import SOURCE, Store
@@ -24,7 +24,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 class SourcesRequest(OneText, Ignoring):
-    """What `POST /api/sources` is sent: a document's id or a text."""
+    """What `POST /api/v1/sources` is sent: a document's id or a text."""
 
     min_words: int = Field(MIN_WORDS, ge=1, le=1_000_000)
     #: A query: the documents that it matches are no sources.
@@ -47,9 +47,9 @@ def sources_routes(store: Store) -> APIRouter:
     Args:
         store: Where the documents are.
     """
-    router = APIRouter(tags=["whorl"], default_response_class=Json)
+    router = api_router()
 
-    @router.post("/api/sources", response_model=None, responses=_ANSWERS)
+    @router.post("/sources", response_model=None, responses=_ANSWERS)
     def sources(asked: SourcesRequest) -> dict[str, Any] | Response:
         """The documents that account for a text: the fewest that cover the most of it, each with its passages.
 

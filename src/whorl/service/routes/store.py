@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from whorl.service.errors import Json
+from whorl.service.routes.router import api_router
 from whorl.store import Store
 
 
@@ -17,9 +17,9 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
         store: What is told of.
         is_read_only: Whether the service refuses to change it.
     """
-    router = APIRouter(tags=["whorl"], default_response_class=Json)
+    router = api_router()
 
-    @router.get("/api/store", summary="What the store is")
+    @router.get("/store", summary="What the store is")
     def about() -> dict[str, Any]:
         """How many documents there are, the fields that queries can name, and what can be asked.
 

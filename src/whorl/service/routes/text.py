@@ -13,15 +13,15 @@ from whorl.context import seconds_left
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.reader import Reader
 from whorl.ingest.files import file_text
-from whorl.service.errors import Json
 from whorl.service.routes.asked import Asked
+from whorl.service.routes.router import api_router
 
 #: Processes that read files, each with as much memory as one may have; further files wait.
 FILE_READERS = 2
 
 
 class FileRequest(Asked):
-    """What `POST /api/text` is sent: a file as it is, in base64."""
+    """What `POST /api/v1/text` is sent: a file as it is, in base64."""
 
     name: str = Field(examples=["note.txt"])
     content: str = Field(json_schema_extra={"format": "byte"}, examples=["c29tZSB3b3Jkcw=="])
@@ -33,9 +33,9 @@ def text_routes(reader: Reader) -> APIRouter:
     Args:
         reader: Reads the files, as long as the service runs.
     """
-    router = APIRouter(tags=["whorl"], default_response_class=Json)
+    router = api_router()
 
-    @router.post("/api/text", summary="Read a file")
+    @router.post("/text", summary="Read a file")
     def text(asked: FileRequest) -> dict[str, str]:
         """The text of a file as `whorl index` reads it: in whatever encoding, of HTML what a reader sees.
 
