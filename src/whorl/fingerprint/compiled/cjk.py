@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whorl.fingerprint.compiled.jit import get, inlined, int64, kept, loop
 from whorl.fingerprint.compiled.tables import ASKS, DIVIDED_WORD, ENGINE, RARE
@@ -24,6 +25,21 @@ from whorl.fingerprint.words.dictionary import (
 
 _COSTS = np.array(KATAKANA_COSTS, np.int64)
 _UNREACHED = 1 << 31
+#: What `ones` holds instead of a place as long as nobody has looked.
+_UNKNOWN = -2
+#: Pairs of units that are remembered, as a power of two.
+PAIR_BITS = 15
+
+
+def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return room for what units lead to in the dictionary.
+
+    Returns:
+        For each unit what `_advance` gives from the root, shape (65536, 4); and for some pairs of units what it gives
+        after both, and the pair, shape (2**PAIR_BITS, 4).
+    """
+    # No word has U+FFFF, so there is no pair of it.
+    return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
 
 
 @inlined
@@ -56,53 +72,91 @@ def _branch(trie: Any, place: int, size: int, unit: int) -> Any:
 
 
 @loop
-def _reach_by_words(units: Any, origin: int, start: int, limit: int, trie: Any, cost: Any, before: Any) -> Any:
-    """Lower the costs of the places that words of the dictionary lead to; return whether one has a single unit."""
-    has_single = False
-    place, stretch = 0, 0
-    for length in range(1, limit - start + 1):
-        unit = int64(get(units, origin + start + length - 1))
-        if not stretch:
-            lead = int64(get(trie, place))
-            place += 1
-            if lead >= 0x40:  # the value of the word that ends here, already taken
-                high = lead & 0x7FC0
-                lead &= 0x3F
-                place += 0 if high < 0x4040 else 1 if high < 0x7FC0 else 2
-            if lead >= 0x30:
-                stretch = lead - 0x2F
-            else:
-                if lead == 0:
-                    lead = int64(get(trie, place))
-                    place += 1
-                place = _branch(trie, place, lead + 1, unit)
-                if place < 0:
-                    return has_single
+def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
+    """Go on by one unit from a node, or within a stretch without choice.
+
+    Returns:
+        The value of the word that ends there, -1 where none does; the place to go on from, -1 where nothing does; and
+        how many units of a stretch are left.
+    """
+    if not stretch:
+        lead = int64(get(trie, place))
+        place += 1
+        if lead >= 0x40:  # the value of the word that ends here, already taken
+            high = lead & 0x7FC0
+            lead &= 0x3F
+            place += 0 if high < 0x4040 else 1 if high < 0x7FC0 else 2
+        if lead >= 0x30:
+            stretch = lead - 0x2F
+        else:
+            if lead == 0:
+                lead = int64(get(trie, place))
+                place += 1
+            place = _branch(trie, place, lead + 1, unit)
+            if place < 0:
+                return -1, -1, 0
+    if stretch:
+        if int64(get(trie, place)) != unit:
+            return -1, -1, 0
+        place += 1
+        stretch -= 1
         if stretch:
-            if int64(get(trie, place)) != unit:
-                return has_single
-            place += 1
-            stretch -= 1
-        if not stretch:
-            lead = int64(get(trie, place))
-            if lead >= 0x40:
-                if lead & 0x8000:
-                    value, _ = _number(trie, place + 1, lead & 0x7FFF, 0x4000, 0x7FFF)
-                else:
-                    high = lead & 0x7FC0
-                    if high < 0x4040:
-                        value = (high >> 6) - 1
-                    elif high < 0x7FC0:
-                        value = (high - 0x4040) << 10 | int64(get(trie, place + 1))
-                    else:
-                        value = int64(get(trie, place + 1)) << 16 | int64(get(trie, place + 2))
-                has_single |= length == 1
-                if cost[start] + value < cost[start + length]:
-                    cost[start + length] = cost[start] + value
-                    before[start + length] = start
-                if lead & 0x8000:
-                    return has_single
-    return has_single
+            return -1, place, stretch
+    lead = int64(get(trie, place))
+    if lead < 0x40:
+        return -1, place, 0
+    if lead & 0x8000:
+        value, _ = _number(trie, place + 1, lead & 0x7FFF, 0x4000, 0x7FFF)
+        return value, -1, 0
+    high = lead & 0x7FC0
+    if high < 0x4040:
+        value = (high >> 6) - 1
+    elif high < 0x7FC0:
+        value = (high - 0x4040) << 10 | int64(get(trie, place + 1))
+    else:
+        value = int64(get(trie, place + 1)) << 16 | int64(get(trie, place + 2))
+    return value, place, 0
+
+
+@inlined
+def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
+    """Take a word of so many units for the last one, if that costs less."""
+    if value >= 0 and cost[start] + value < cost[start + length]:
+        cost[start + length] = cost[start] + value
+        before[start + length] = start
+
+
+@inlined
+def _reach_by_words(
+    units: Any, at: int, start: int, longest: int, trie: Any, known: Any, cost: Any, before: Any
+) -> Any:
+    """Lower the costs of the places that words of the dictionary lead to; return whether one has a single unit.
+
+    What one unit and what two lead to is remembered: the root has 20,000 choices, and a text has few pairs of units.
+    """
+    ones, pairs = known
+    first = int64(get(units, at))
+    if ones[first, 1] == _UNKNOWN:
+        value, place, stretch = _advance(trie, 0, 0, first)
+        ones[first, 0], ones[first, 1], ones[first, 2] = value, place, stretch
+    single, place, stretch = int64(ones[first, 0]), int64(ones[first, 1]), int64(ones[first, 2])
+    _lower(cost, before, start, 1, single)
+    if place < 0 or longest < 2:
+        return single >= 0
+    second = int64(get(units, at + 1))
+    pair = np.uint32(first << 16 | second)
+    slot = int64(np.uint32(pair * np.uint32(0x9E3779B1)) >> np.uint32(32 - PAIR_BITS))
+    if pairs[slot, 3] != np.int32(pair):
+        value, place, stretch = _advance(trie, place, stretch, second)
+        pairs[slot, 0], pairs[slot, 1], pairs[slot, 2], pairs[slot, 3] = value, place, stretch, np.int32(pair)
+    value, place, stretch = int64(pairs[slot, 0]), int64(pairs[slot, 1]), int64(pairs[slot, 2])
+    _lower(cost, before, start, 2, value)
+    length = 3
+    while place >= 0 and length <= longest:
+        value, place, stretch = _advance(trie, place, stretch, int64(get(units, at + length - 1)))
+        _lower(cost, before, start, length, value)
+        length += 1
+    return single >= 0
 
 
 @inlined
@@ -111,7 +165,7 @@ def _is_katakana(code: int) -> Any:
 
 
 @loop
-def _least_cost(units: Any, origin: int, limit: int, trie: Any, cost: Any, before: Any) -> None:
+def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost: Any, before: Any) -> None:
     """Write for each place of a span where the word that ends there in the cheapest division begins."""
     cost[0] = 0
     for place in range(1, limit + 1):
@@ -120,8 +174,8 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, cost: Any, befor
     for start in range(limit):
         if cost[start] == _UNREACHED:
             continue
-        word_limit = min(start + LONGEST_WORD, limit)
-        has_single = _reach_by_words(units, origin, start, word_limit, trie, cost, before)
+        longest = min(LONGEST_WORD, limit - start)
+        has_single = _reach_by_words(units, origin + start, start, longest, trie, known, cost, before)
         if not has_single and cost[start] + UNKNOWN_COST < cost[start + 1]:
             cost[start + 1] = cost[start] + UNKNOWN_COST
             before[start + 1] = start
@@ -139,9 +193,7 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, cost: Any, befor
 
 
 @loop
-def _divide_one(
-    units: Any, start: int, stop: int, engines: Any, trie: Any, cost: Any, before: Any, ends: Any, count: int
-) -> Any:
+def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work: Any, ends: Any, count: int) -> Any:
     """Write where one segment's words end; return how many ends are written then, or -1: `Dictionaries.divide`."""
     place = start
     while place < stop:
@@ -160,18 +212,18 @@ def _divide_one(
                 break
             end += 1
         if kind & ENGINE == CJK:
-            _least_cost(units, place, end - place, trie, cost, before)
+            _least_cost(units, place, end - place, trie, work.known, work.cost, work.before)
             # The ends of the span are none of words: what stands beside it in the segment belongs to its words.
-            inner, at = 0, int64(before[end - place])
+            inner, at = 0, int64(work.before[end - place])
             while at > 0:
                 inner += 1
-                at = int64(before[at])
+                at = int64(work.before[at])
             count += inner
-            slot, at = count, int64(before[end - place])
+            slot, at = count, int64(work.before[end - place])
             while at > 0:
                 slot -= 1
                 ends[slot] = place + at
-                at = int64(before[at])
+                at = int64(work.before[at])
         elif kind & ENGINE != HANGUL:
             return -1
         place = end
@@ -200,7 +252,7 @@ def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any,
         counts[segment] = -1
         if slow[segment, 3] == DIVIDED_WORD:
             start, stop = int64(slow[segment, 1]), int64(slow[segment, 2])
-            count = _divide_one(units, start, stop, engines, trie, work.cost, work.before, ends, written)
+            count = _divide_one(units, start, stop, engines, trie, work, ends, written)
             if count >= 0:
                 counts[segment] = count - written
                 written = count

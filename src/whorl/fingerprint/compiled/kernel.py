@@ -59,6 +59,7 @@ class Work(NamedTuple):
     counts: npt.NDArray[np.int32]
     cost: npt.NDArray[np.int64]
     before: npt.NDArray[np.int32]
+    known: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 
 
 class Kernel:
@@ -91,6 +92,7 @@ class Kernel:
             counts=np.empty(units, np.int32),
             cost=np.empty(plain.BUFFER_UNITS + 1, np.int64),
             before=np.empty(plain.BUFFER_UNITS + 1, np.int32),
+            known=self._loops.nothing_known(),
         )
         self._scratch = self._loops.make_scratch()
         bucket_size = -(-(1 << 32) // scheme.bucket_count)
@@ -400,6 +402,7 @@ class _Loops(NamedTuple):
 
     scan: Any
     divide: Any
+    nothing_known: Callable[[], tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]
     put_in: Any
     reduce: Any
     distinct: Any
@@ -427,6 +430,7 @@ def _load_loops() -> _Loops:
     return _Loops(
         kernel_words.scan,
         kernel_cjk.divide,
+        kernel_cjk.nothing_known,
         kernel_words.put_in,
         kernel_hash.reduce,
         kernel_hash.distinct,
