@@ -51,6 +51,7 @@ SECTIONS = ("compare", "where", "threads", "memory", "cold")
 DICTIONARY_SCRIPTS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 #: The ICU of the Solr whose jars are used.
 SCHEME = Scheme("icu74")
+_KERNEL = "from whorl.fingerprint.compiled.kernel import Kernel"
 
 Contender = Callable[[Sequence[str]], object]
 
@@ -360,18 +361,19 @@ def memory() -> None:
     """Print what a text of 1 GB takes beside itself, by either route."""
     program = """
 import resource, time
-from whorl.fingerprint.{module} import {name}
+{work}
 text = "words that say nothing, again and again, " * (1_000_000_000 // 41)
-{call}("a few words to begin with, compiled")
+work("a few words to begin with, compiled")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
-{call}(text)
+work(text)
 seconds = time.process_time() - start
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(f"a text of {{len(text) / 1e9:.2f}} GB: {{(after - before) / 1024:.0f}} MB beside it, {{seconds:.1f}} s")
 """
-    print("numba", run(program.format(module="kernel", name="Kernel", call="Kernel().minima")))
-    print("plain", run(program.format(module="batch", name="fingerprint", call="fingerprint")))
+    plain = "from whorl.fingerprint.minhash.minima import text_minima as work"
+    print("numba", run(program.format(work=f"{_KERNEL}\nwork = lambda text: Kernel().many([text])")))
+    print("plain", run(program.format(work=plain)))
 
 
 def cold() -> None:
@@ -379,12 +381,11 @@ def cold() -> None:
     program = """
 import time
 start, busy = time.perf_counter(), time.process_time()
-from whorl.fingerprint.{module} import {name}
-{call}
+{work}
 print(f"{{time.perf_counter() - start:.2f}} s ({{time.process_time() - busy:.2f}} s of processor time)")
 """
-    fast = program.format(module="compiled.kernel", name="Kernel", call="Kernel().many(['a b c d e'])")
-    plain = program.format(module="batch", name="fingerprints", call="fingerprints(['a b c d e'])")
+    fast = program.format(work=f"{_KERNEL}\nKernel().many(['a b c d e'])")
+    plain = program.format(work="from whorl.fingerprint.batch import fingerprints\nfingerprints(['a b c d e'])")
     with tempfile.TemporaryDirectory() as folder:
         first = run(fast, NUMBA_CACHE_DIR=folder)
         print(f"first use on a machine (compiles) {first}, in a later process {run(fast, NUMBA_CACHE_DIR=folder)}, "

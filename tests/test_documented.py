@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from pathlib import Path
 
@@ -39,4 +40,24 @@ def test_named_files_are_there() -> None:
         for name in named
         if not (ROOT / name).exists() and not any(f"/{place}".endswith(f"/{name}") for place in places)
     ]
+    assert missing == []
+
+
+def test_named_modules_are_there() -> None:
+    """
+    Modules and what is in them, as docs name them and as programs within benchmarks import them.
+    """
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    named = {
+        found.group()
+        for page in [*pages, *(ROOT / "benchmarks").glob("*.py"), *(ROOT / "tools").glob("*.py")]
+        for found in re.finditer(r"\bwhorl\.(?!toml\b|old\b)[a-z_]+(?:\.\w+)*", page.read_text("utf-8"))
+    }
+    assert "whorl.hamming" in named
+    missing = []
+    for name in sorted(named):
+        try:
+            pkgutil.resolve_name(name)
+        except (ImportError, AttributeError):
+            missing.append(name)
     assert missing == []
