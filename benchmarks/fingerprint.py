@@ -371,7 +371,13 @@ seconds = time.process_time() - start
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(f"a text of {{len(text) / 1e9:.2f}} GB: {{(after - before) / 1024:.0f}} MB beside it, {{seconds:.1f}} s")
 """
-    plain = "from whorl.fingerprint.minhash.minima import text_minima as work"
+    plain = "\n".join(
+        [
+            "from whorl.fingerprint.minhash.minima import text_minima",
+            "from whorl.fingerprint.scheme import Scheme",
+            "work = lambda text: text_minima(text, Scheme())",
+        ]
+    )
     print("numba", run(program.format(work=f"{_KERNEL}\nwork = lambda text: Kernel().many([text])")))
     print("plain", run(program.format(work=plain)))
 
