@@ -23,7 +23,7 @@ from tests.ingest.rows import test_formats, test_warc
 from tests.made_files import mail, pdf, pdf_of_stream, sheet, slides, word
 from whorl.ingest.files import Problem, documents_in
 
-COUNT = 100_000
+COUNT = 150_000
 #: Time of one file, in seconds, at most; the limit of the settings is 60.
 MOST = 20.0
 

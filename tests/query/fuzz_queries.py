@@ -30,9 +30,9 @@ from whorl.query.parser import MAX_LENGTH, Operator, build_grammars, parse, unpa
 COUNTS = {
     "trees of hypothesis, written": 3_000,
     "texts of hypothesis": 8_000,
-    "pieces of the language": 100_000,
-    "golden queries, mutated": 80_000,
-    "random characters": 30_000,
+    "pieces of the language": 320_000,
+    "golden queries, mutated": 320_000,
+    "random characters": 100_000,
     "as long as can be": 100,
 }
 #: One query of a line or two, and one of 65,536 characters, in milliseconds of processor time.
