@@ -15,12 +15,11 @@ from urllib3 import BaseHTTPResponse
 from urllib3.connectionpool import HTTPConnectionPool
 
 from whorl.engine.opensearch.connection import Connection
+from whorl.engine.solr.request import joined
 
 #: What a query finds: how many documents, and the ids and scores on the page.
 Answer = tuple[int, list[tuple[str, float]]]
 
-#: Between tokens; one that holds it would be told.
-_SEPARATOR = "~~~"
 _TIMEOUT_SECONDS = 60.0
 
 
@@ -61,6 +60,14 @@ def recorded() -> Iterator[list[requests.PreparedRequest]]:
         yield heard
 
 
+def elsewhere(asked: Sequence[requests.PreparedRequest], url: str, other: str) -> list[requests.PreparedRequest]:
+    """Return requests to a core or collection as they would be sent to another one."""
+    moved = [request.copy() for request in asked]
+    for request in moved:
+        request.url = str(request.url).replace(url, other)
+    return moved
+
+
 class ByHand:
     """A `requests.Session` of our own, and a core or collection to ask.
 
@@ -94,9 +101,8 @@ class ByHand:
 
     def min_hash_tokens(self, tokens: Sequence[str], numbers: Mapping[str, str]) -> Any:
         """Ask Solr's own parser for the documents that share tokens, which are sent as the index writes them."""
-        if any(_SEPARATOR in token for token in tokens):
-            raise ValueError(f"a token holds the separator {_SEPARATOR!r}")
-        return self._min_hash({"sep": _SEPARATOR, **numbers, "query": _SEPARATOR.join(tokens)})
+        text, separator = joined(tokens)
+        return self._min_hash({"sep": separator, **numbers, "query": text})
 
     def min_hash_text(self, text: str, numbers: Mapping[str, str]) -> Any:
         """Ask Solr's own parser for the documents that share tokens with a text, which Solr analyses."""

@@ -13,7 +13,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.local.launcher import admin, configset_directory, start_standalone
 from whorl.errors import EngineResponseError
 
-_CORE = "engines"
+_CORE, _OTHER = "engines", "bare"
 _CACHES = re.compile(r"<(?:filter|queryResult|document)Cache\b[^>]*/>")
 
 
@@ -24,10 +24,12 @@ class MeasuredSolr:
     Attributes:
         url: Of the core or collection.
         own: The Solr that we started for it, or None when somebody else runs it.
+        other: An empty core like it in the same Solr, "" when somebody else runs it.
     """
 
     url: str
     own: RunningServer | None = None
+    other: str = ""
 
     @property
     def version(self) -> str:
@@ -58,6 +60,6 @@ class MeasuredSolr:
 
 @contextmanager
 def own_solr(home: Path) -> Iterator[MeasuredSolr]:
-    """Start a standalone Solr with an empty core of whorl's configset."""
-    with start_standalone(home, {_CORE: configset_directory()}) as running:
-        yield MeasuredSolr(f"{running.url}/{_CORE}", running)
+    """Start a standalone Solr with two empty cores of whorl's configset."""
+    with start_standalone(home, dict.fromkeys((_CORE, _OTHER), configset_directory())) as running:
+        yield MeasuredSolr(f"{running.url}/{_CORE}", running, f"{running.url}/{_OTHER}")

@@ -15,6 +15,9 @@ each of a sketch of documents is the source of three queries, `FINGERPRINT:id`, 
 | text by hand     | one `{!min_hash}` with the source's whole text, which Solr fingerprints              |
 | embedded         | `store.search(query, rows=10)` on the folder                                         |
 
+Before that, the requests by which whorl has put the documents into Solr are sent to another core of it, one after the
+other: what indexing takes without whorl.
+
 Only ratios of times taken side by side are compared, so another load on the machine falls on all of them. Solr's
 caches are off at first, as if no two queries were the same; then, on, they answer the same requests from memory.
 Every answer of both engines, and all that Solr's parser must agree with, is compared on the way: ids, scores and
@@ -31,7 +34,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -39,9 +42,11 @@ from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from requests import PreparedRequest
+
 import corpus
 from engine_report import Row, circumstances, row_of_times, row_of_values, say, times_table, values_table, write_csv
-from engine_requests import Answer, ByHand, found, recorded
+from engine_requests import Answer, ByHand, elsewhere, found, recorded
 from engine_solr import MeasuredSolr, own_solr
 from engine_timing import compared, interleaved
 from whorl import Document, Page, Store, WhorlError, open_store, unparse
@@ -139,16 +144,28 @@ def sampled(documents: Sequence[Document], count: int) -> list[Document]:
 # Indexing
 
 
-def timed_index(stores: Mapping[str, Store], documents: Sequence[Document]) -> dict[str, float]:
-    """Index the same documents into stores, by turns; return by name how many a second."""
-    seconds = dict.fromkeys(stores, 0.0)
+def timed_index(
+    stores: Mapping[str, Store], documents: Sequence[Document], repeat: Callable[[list[PreparedRequest]], None] | None
+) -> dict[str, float]:
+    """Index the same documents into stores, by turns; return by name how many a second.
+
+    Args:
+        stores: By name.
+        documents: To be indexed.
+        repeat: Sends the requests that Solr got to another, one after the other; that is timed as well.
+    """
+    names = [*stores, *([BARE] if repeat else [])]
+    seconds = dict.fromkeys(names, 0.0)
     for at in range(0, len(documents), TURN):
         some = documents[at : at + TURN]
-        for name, store in stores.items():
-            begun = time.perf_counter()
-            done = store.index(some)
-            seconds[name] += time.perf_counter() - begun
-            if done.stored != len(some):
+        sent: list[PreparedRequest] = []
+        for name in names:
+            with recorded() as heard:
+                begun = time.perf_counter()
+                done = stores[name].index(some) if name in stores else repeat and repeat(sent)
+                seconds[name] += time.perf_counter() - begun
+            sent += heard
+            if done and done.stored != len(some):
                 raise BenchmarkError(f"{name} stored {done.stored} of {len(some)} documents: are ids repeated?")
         say(f"{at + len(some)} of {len(documents)} documents indexed")
     return {name: len(documents) / each for name, each in seconds.items()}
@@ -162,12 +179,16 @@ def folder_bytes(folder: Path) -> int:
 def index_rows(solr: MeasuredSolr, folder: Path, documents: Sequence[Document]) -> list[Row]:
     """Index into both engines; return their speeds and sizes."""
     # Closed before the sizes are taken, so that nothing is still on its way to the disk.
-    with open_store(solr.url) as on_solr, open_store(folder) as in_folder:
-        speeds = timed_index({"Solr": on_solr, "embedded": in_folder}, documents)
+    with open_store(solr.url) as on_solr, open_store(folder) as in_folder, closing(ByHand(solr.other, ROWS)) as bare:
+
+        def repeat(sent: list[PreparedRequest]) -> None:
+            bare.replay(elsewhere(sent, solr.url, solr.other))
+
+        speeds = timed_index({SOLR: on_solr, EMBEDDED: in_folder}, documents, repeat if solr.other else None)
     text = "the text", sum(len(document.text.encode()) for document in documents) / len(documents)
     embedded = "embedded", folder_bytes(folder) / len(documents)
     rows = [
-        row_of_values("indexing", "documents/s", *speeds.items()),
+        *(row_of_values("indexing", "documents/s", (SOLR, speeds[SOLR]), other) for other in [*speeds.items()][1:]),
         row_of_values("size", "bytes/document", embedded, text),
     ]
     size = solr.index_bytes()

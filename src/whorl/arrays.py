@@ -20,6 +20,16 @@ def run_starts(together: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return is_first.nonzero()[0]
 
 
+def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the numbers from each start on, as many as its count says, one after the other.
+
+    >>> spread(np.array([5, 20]), np.array([3, 2])).tolist()
+    [5, 6, 7, 20, 21]
+    """
+    ends = np.cumsum(counts)
+    return np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if ends.size else 0)
+
+
 def sorted_distinct(parts: Iterable[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
     """Return the different numbers of some uint64 arrays, ascending; takes 16 bytes a number.
 

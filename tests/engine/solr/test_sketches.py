@@ -22,12 +22,13 @@ from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.fields import SAMPLE
+from whorl.engine.solr.fields import SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.request import Names, search_request
 from whorl.engine.solr.schema import FieldNames
 from whorl.engine.solr.setup import initialise
-from whorl.engine.solr.sketches import sketch_fields
+from whorl.engine.solr.sketches import read_sketches, sketch_fields
 from whorl.fingerprint import batch
+from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers, lookup_tokens
 from whorl.fingerprint.statistics.metric import Metric
@@ -157,6 +158,17 @@ def test_chosen(store: Store, groups: tuple[tuple[float, tuple[str, ...]], ...])
     there = {document.id for document in DOCUMENTS}
     expected = [(name, score) for score, names in groups for name in names if name in there]
     assert [(hit.id, hit.score) for hit in page.hits] == sorted(expected, key=lambda hit: (-hit[1], hit[0]))
+
+
+def test_damaged_ones_are_none() -> None:
+    """
+    Those beside them are read: one that is not base64, one whose check sum does not hold, another scheme's, none.
+    """
+    made = text_sketch("one two three four five six seven", Scheme(), SCHEME_NOW)
+    sound = sketch_fields(made, Scheme())
+    damaged = [{**sound, SKETCH: "?"}, {**sound, SKETCH: "AAAA"}, {**sound, SCHEME: "another"}, {}]
+    for some in (damaged, damaged[2:]):
+        assert read_sketches([sound, *some, sound], Scheme(), SCHEME_NOW) == [made, *[None] * len(some), made]
 
 
 def test_the_request_stays_within_the_limit() -> None:

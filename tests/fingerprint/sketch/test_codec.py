@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.plain import sketch_of
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.sketch.codec import decode, encode
+from whorl.fingerprint.sketch.codec import decode, decode_all, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 SCHEME = SketchScheme()
@@ -40,6 +40,15 @@ def test_bytes_give_the_sketch_back(count: int, scheme: SketchScheme) -> None:
     """
     sketch = sketch_of(random_hashes(count, seed=count), scheme)
     assert decode(encode(sketch), scheme) == sketch
+
+
+@given(st.lists(st.integers(0, 3000), max_size=12), schemes)
+def test_several_are_read_at_once(counts: list[int], scheme: SketchScheme) -> None:
+    """
+    As each by itself: empty ones, equal ones, and those with as many low bits as others.
+    """
+    sketches = [sketch_of(random_hashes(count, seed=count), scheme) for count in counts]
+    assert decode_all(list(map(encode, sketches)), scheme) == sketches
 
 
 @pytest.mark.parametrize(
@@ -87,6 +96,8 @@ def test_damage_is_found(data: st.DataObject) -> None:
     for damaged in (bytes(flipped), raw[:at], raw + b"\0"):
         with pytest.raises(StoreError, match="index its document again"):
             decode(damaged)
+        with pytest.raises(StoreError, match="index its document again"):
+            decode_all([raw, damaged, raw])
 
 
 @pytest.mark.parametrize(
@@ -102,8 +113,14 @@ def test_contradictions_are_found(body: bytes) -> None:
     """
     Bytes whose check sum was made to hold are an error too, and not numpy's.
     """
+    raw = body + crc32(body).to_bytes(4, "little")
     with pytest.raises(StoreError, match="contradicts itself"):
-        decode(body + crc32(body).to_bytes(4, "little"))
+        decode(raw)
+    # Beside one with as many low bits, too.
+    sound = encode(sketch_of(random_hashes(2), replace(SCHEME, bits=27)))
+    for beside in ([raw], [sound, raw], [raw, raw]):
+        with pytest.raises(StoreError, match="contradicts itself"):
+            decode_all(beside)
 
 
 def test_other_schemes_are_not_read() -> None:
@@ -131,5 +148,7 @@ def test_what_is_read_stays_as_it_is() -> None:
     """
     Sketches are values: nobody changes one that others hold.
     """
-    with pytest.raises(ValueError, match="read-only"):
-        decode(encode(sketch_of(random_hashes(5), SCHEME))).hashes[0] = 1
+    raw = encode(sketch_of(random_hashes(5), SCHEME))
+    for sketch in (decode(raw), *decode_all([raw, raw])):
+        with pytest.raises(ValueError, match="read-only"):
+            sketch.hashes[0] = 1

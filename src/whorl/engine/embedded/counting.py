@@ -10,9 +10,9 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts, sorted_distinct
+from whorl.arrays import run_starts, sorted_distinct, spread
 from whorl.context import require_time
-from whorl.engine.embedded.runs import Numbers, Tokens, spread
+from whorl.engine.embedded.runs import Numbers, Tokens
 from whorl.engine.embedded.tokens import TokenSnapshot
 from whorl.planning.build import Bool, BoundNode, Nothing, PassageNumbers, SharedBands, SharedTokens, SketchTokens
 

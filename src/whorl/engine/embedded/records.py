@@ -27,7 +27,7 @@ from whorl.engine.embedded.texts import TextCodec
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.codec import decode, encode
+from whorl.fingerprint.sketch.codec import decode, decode_all, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document, PropertyValue
 from whorl.planning.clauses import Kind
@@ -338,12 +338,15 @@ class Records:
             yield Numbered(number, self._head(number, document_id, head, text)[0])
 
     def _head(self, number: int, document_id: str, head: object, text: str = "") -> tuple[Document, str]:
-        name, properties, digest = json.loads(self._opened(_label("head", number, document_id), head))
+        name, properties, digest = self._told(number, document_id, head)
         return Document(document_id, text, name, properties), digest
 
-    def _name(self, number: int, document_id: str, head: object) -> str:
-        name, _, _ = json.loads(self._opened(_label("head", number, document_id), head))
-        return str(name)
+    def _told(self, number: int, document_id: str, head: object) -> tuple[str, dict[str, list[PropertyValue]], str]:
+        """Return name, properties and digest of a document."""
+        # Of bytes Python first guesses in what code they are.
+        raw = self._opened(_label("head", number, document_id), head).decode()
+        name, properties, digest = json.loads(raw)
+        return name, properties, digest
 
     def _sketch(self, number: int, document_id: str, sketch: object) -> Sketch:
         known = self._last_sketch
@@ -352,6 +355,14 @@ class Records:
             decoded = decode(self._opened(_label("sketch", number, document_id), sketch), self._sketch_scheme)
             self._last_sketch = known = number, sketch, decoded
         return known[2]
+
+    def _sketches(self, rows: Sequence[tuple[int, str, object, object]]) -> list[Sketch]:
+        """Return the sketches of rows with numbers, ids, anything else, and these."""
+        if len(rows) == 1:
+            [(number, document_id, _, sketch)] = rows
+            return [self._sketch(number, document_id, sketch)]
+        sealed = [self._opened(_label("sketch", number, each), sketch) for number, each, _, sketch in rows]
+        return decode_all(sealed, self._sketch_scheme)
 
     def _text(self, number: int, document_id: str, content: object) -> str:
         label = _label("content", number, document_id)
@@ -385,16 +396,16 @@ class Records:
     def named(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[Named]:
         """Yield what the documents of some numbers or ids are called, of those that exist, in any order."""
         for number, each, head in self._some("head", key, values):
-            yield Named(number, each, self._name(number, each, head))
+            yield Named(number, each, self._told(number, each, head)[0])
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         """Return names by id, of those documents that exist."""
-        return {each: self._name(number, each, head) for number, each, head in self._by_id("head", ids)}
+        return {each: self._told(number, each, head)[0] for number, each, head in self._by_id("head", ids)}
 
     def properties(self, ids: Iterable[str]) -> dict[str, dict[str, list[PropertyValue]]]:
         """Return the values of documents' properties by id, of those that exist."""
         some = self._by_id("head", ids)
-        return {each: json.loads(self._opened(_label("head", number, each), head))[1] for number, each, head in some}
+        return {each: self._told(number, each, head)[1] for number, each, head in some}
 
     def heads(self, ids: Iterable[str]) -> dict[str, tuple[Document, str]]:
         """Return documents without their texts, and their digests, by id, of those that exist."""
@@ -410,15 +421,17 @@ class Records:
 
     def candidates(self, key: _Key, values: Sequence[int] | Sequence[str]) -> Iterator[Candidate]:
         """Yield what is judged of the documents of some numbers or ids, of those that exist, in any order."""
-        for number, each, head, sketch in self._some("head, sketch", key, values):
-            yield Candidate(number, each, self._name(number, each, head), self._sketch(number, each, sketch))
+        rows = list(self._some("head, sketch", key, values))
+        for (number, each, head, _), sketch in zip(rows, self._sketches(rows), strict=True):
+            yield Candidate(number, each, self._told(number, each, head)[0], sketch)
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return ids, names and sketches of the documents whose ids come next, by code point."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
+        some = self._read(wanted, (after, rows))
         return [
-            (each, self._name(number, each, head), self._sketch(number, each, sketch))
-            for number, each, head, sketch in self._read(wanted, (after, rows))
+            (each, self._told(number, each, head)[0], sketch)
+            for (number, each, head, _), sketch in zip(some, self._sketches(some), strict=True)
         ]
 
     def by_handle(self, name: str, value: str) -> str | None:

@@ -29,7 +29,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts
+from whorl.arrays import run_starts, spread
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.packing import BLOCK, GROUP, check_sums, packed, picked, unpacked
 
@@ -188,16 +188,6 @@ class Run:
             some = wanted[at : at + _BLOCKS_AT_ONCE]
             if (check_sums(self._blocks[some]) != self._checks[some]).any():
                 raise IndexBrokenError(f"{self.name} is damaged")
-
-
-def spread(starts: Numbers, counts: Numbers) -> Numbers:
-    """Return the numbers from each start on, as many as its count says, one after the other.
-
-    >>> spread(np.array([5, 20]), np.array([3, 2])).tolist()
-    [5, 6, 7, 20, 21]
-    """
-    ends = np.cumsum(counts)
-    return np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if ends.size else 0)
 
 
 def _portions(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
+from operator import itemgetter
 from typing import Any
 
+from whorl.arrays import chunks
 from whorl.engine.facets import Counted, Facet
 from whorl.engine.passages import passage_tokens
 from whorl.engine.patterns import refusals_explained
@@ -33,7 +35,8 @@ from whorl.engine.solr.request import (
     vector_parameters,
 )
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
-from whorl.engine.solr.sketches import Coverage, coverage, read_sketch, sketch_fields
+from whorl.engine.solr.sending import PORTION, PORTION_CHARACTERS, side_by_side
+from whorl.engine.solr.sketches import Coverage, coverage, read_sketches, sketch_fields
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
@@ -95,14 +98,16 @@ class SolrEngine:
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document]) -> None:
-        # What a schema refuses costs no fingerprint.
-        prepared = [(document.text, self._solr_document(document)) for document in documents]
+        # What a schema refuses costs no fingerprint. Of one id twice the last stands, whichever request comes first.
+        several = {document.id: document for document in documents}.values()
+        prepared = [(document.text, self._solr_document(document)) for document in several]
         if not prepared:
             return
         made = self._fingerprint_fields([text for text, _ in prepared])
-        batch = [fields | own for (_, fields), own in zip(prepared, made, strict=True)]
+        ready = ((len(text), fields | own) for (text, fields), own in zip(prepared, made, strict=True))
+        portions = chunks(ready, itemgetter(0), PORTION_CHARACTERS, PORTION)
         try:
-            self._client.add(batch)
+            side_by_side(portions, lambda portion: self._client.add([fields for _, fields in portion]))
         except EngineResponseError as error:
             if error.status == 400:
                 raise DocumentError(f"Solr refuses it: {error.detail}") from error
@@ -169,7 +174,7 @@ class SolrEngine:
         request = search_request(prepared, names, start=start, rows=rows, order=order)
         with refusals_explained(plan):
             found = self._client.select(request)
-        return Page(found.total, tuple(map(self._hit, found.documents)), prepared.warnings)
+        return Page(found.total, tuple(self._hits(found.documents)), prepared.warnings)
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
@@ -187,8 +192,12 @@ class SolrEngine:
     def sketched(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         key, has_sketches = self.collection.names.key, self.collection.has_sketches
         more = [SKETCH, SCHEME] if has_sketches else []
-        found = self._named(references, lambda values, fields: self._fetched(values, [*fields, *more]))
-        return {reference: (str(document[key]), self._sketch(document)) for reference, document in found}
+        named = dict(self._named(references, lambda values, fields: self._fetched(values, [*fields, *more])))
+        sketches = self._sketches([*named.values()])
+        return {
+            reference: (str(document[key]), sketch)
+            for (reference, document), sketch in zip(named.items(), sketches, strict=True)
+        }
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
         key, repeats, with_text = self.collection.names.key, dict[str, dict[str, int]](), any(wanted.values())
@@ -263,8 +272,8 @@ class SolrEngine:
             return {}
         key = self.collection.names.key
         found = self._documents({key: [*ids]}, [key, SKETCH, SCHEME])
-        sketches = {str(document[key]): self._sketch(document) for document in found}
-        return {document_id: sketch for document_id, sketch in sketches.items() if sketch is not None}
+        sketches = zip(found, self._sketches(found), strict=True)
+        return {str(document[key]): sketch for document, sketch in sketches if sketch is not None}
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         names = self.collection.names
@@ -273,8 +282,8 @@ class SolrEngine:
         for documents, following in found:
             yield Scanned(
                 tuple(
-                    (str(each[names.key]), first_text(each.get(names.name or "")), self._sketch(each))
-                    for each in documents
+                    (str(each[names.key]), first_text(each.get(names.name or "")), sketch)
+                    for each, sketch in zip(documents, self._sketches(documents), strict=True)
                 ),
                 following,
             )
@@ -284,8 +293,8 @@ class SolrEngine:
         request = search_request(prepared, self.collection.names, start=start, rows=rows, with_sketches=True)
         with refusals_explained(plan):
             selected = self._client.select(request)
-        found = tuple((self._hit(each), self._sketch(each)) for each in selected.documents)
-        return Candidates(selected.total, found, (*prepared.warnings, *self._uncovered()))
+        found = zip(self._hits(selected.documents), self._sketches(selected.documents), strict=True)
+        return Candidates(selected.total, tuple(found), (*prepared.warnings, *self._uncovered()))
 
     def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
         request = facets_request(self._prepared(plan), asked, self.collection.names, self._prepared)
@@ -343,17 +352,17 @@ class SolrEngine:
     def sign(self, text: str) -> Signature:
         return sign(text, self.collection.scheme, self.collection.spelling)
 
-    def _hit(self, document: Answer) -> Hit:
-        names = self.collection.names
-        return Hit(str(document[names.key]), first_text(document.get(names.name or "")), document.number("score"))
+    def _hits(self, documents: Sequence[Answer]) -> list[Hit]:
+        key, name = self.collection.names.key, self.collection.names.name or ""
+        return [Hit(str(each[key]), first_text(each.get(name)), each.number("score")) for each in documents]
 
     @property
     def _sketch_name(self) -> str:
         """What documents whose sketches can be searched hold in the field SCHEME."""
         return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
 
-    def _sketch(self, document: Json) -> Sketch | None:
-        return read_sketch(document, self.collection.scheme, _SAMPLE_SCHEME)
+    def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
+        return read_sketches(documents, self.collection.scheme, _SAMPLE_SCHEME)
 
     def _counted(self) -> Coverage:
         collection = self.collection

@@ -17,12 +17,14 @@ Source of the code: P. Elias, Efficient storage and retrieval by content and add
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Final
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import spread
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
@@ -73,6 +75,45 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
         StoreError: The bytes are damaged, or no sketch at all.
         SchemeMismatchError: They were made under another scheme or by another version.
     """
+    low_bits, size, count = _head(raw, scheme)
+    try:
+        return Sketch(scheme, size, _hashes(raw, low_bits, count))
+    except ValueError:
+        # The check sum holds, so somebody wrote it so.
+        raise StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again") from None
+
+
+def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
+    """Return the sketches of several bytes, in their order; of many each takes a quarter of what `decode` takes.
+
+    Args:
+        raws: As `decode` reads them; what is made of them is held together in memory.
+        scheme: That of the collection.
+
+    Raises:
+        StoreError: As `decode` does, of the first that is damaged.
+        SchemeMismatchError: As `decode` does.
+    """
+    heads = [_head(raw, scheme) for raw in raws]
+    alike: dict[int, list[int]] = {}
+    for at, (low_bits, _, _) in enumerate(heads):
+        alike.setdefault(low_bits, []).append(at)
+    found: list[Sketch | None] = [None] * len(raws)
+    try:
+        for low_bits, places in alike.items():
+            counts = np.array([heads[at][2] for at in places], np.int64)
+            hashes = _hashes_of_all([raws[at] for at in places], low_bits, counts)
+            ends = np.cumsum(counts)
+            for at, first, end in zip(places, (ends - counts).tolist(), ends.tolist(), strict=True):
+                found[at] = Sketch(scheme, heads[at][1], hashes[first:end])
+    except ValueError:
+        # That one of them contradicts itself is for `decode` to say.
+        return [decode(raw, scheme) for raw in raws]
+    return [each for each in found if each is not None]
+
+
+def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
+    """Return the bits of a low part, the distinct shingles and the hashes of a sketch that is sound."""
     if len(raw) < _HEAD.size + _CHECK.size or _CHECK.unpack_from(raw, len(raw) - 4)[0] != crc32(raw[:-4]):
         raise StoreError(f"a sketch of {len(raw)} bytes is damaged; index its document again")
     version, bits, level, low_bits, size, count = _HEAD.unpack_from(raw)
@@ -81,11 +122,44 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
             f"a sketch of version {version}, {bits} bits, level {level} for {size} shingles is not of scheme "
             f"{scheme.name}; index its document again"
         )
-    try:
-        return Sketch(scheme, size, _hashes(raw, low_bits, count))
-    except ValueError:
-        # The check sum holds, so somebody wrote it so.
-        raise StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again") from None
+    return low_bits, size, count
+
+
+def _hashes_of_all(raws: Sequence[bytes], low_bits: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """Return the hashes of several sketches, one after the other; ValueError where the lengths do not fit together."""
+    width, each = low_bits % 8, counts.tolist()
+    packed = -(-width * counts // 8)
+    ends = [_HEAD.size + low_bits // 8 * count + bits for count, bits in zip(each, packed.tolist(), strict=True)]
+    unary = [raw[end:-4] for raw, end in zip(raws, ends, strict=True)]
+    ones = _bits(unary).nonzero()[0]
+    begin, first = 8 * np.cumsum([0, *map(len, unary)]), np.cumsum([0, *each])
+    if not np.array_equal(ones.searchsorted(begin), first):
+        raise ValueError("a sketch has another number of hashes than it says")
+    # Where each bit stands in its own string, less its place among those that are set.
+    high = ones - np.arange(ones.size) - np.repeat((begin - first)[:-1], counts)
+    hashes = _shifted(high.astype(np.uint64), -low_bits)
+    done = 0
+    for size, kind in _PLANES:
+        if low_bits // 8 & size:
+            at = [(_HEAD.size + done * count, _HEAD.size + (done + size) * count) for count in each]
+            plane = b"".join(raw[start:end] for raw, (start, end) in zip(raws, at, strict=True))
+            hashes |= np.frombuffer(plane, kind).astype(np.uint64) << np.uint64(8 * done)
+            done += size
+    if width:
+        bits = _bits([raw[_HEAD.size + done * count : end] for raw, count, end in zip(raws, each, ends, strict=True)])
+        # Without those that fill up a byte behind each sketch.
+        is_own = np.ones(bits.size, np.bool_)
+        is_own[spread(8 * np.cumsum(packed) - 8 * packed + width * counts, 8 * packed - width * counts)] = False
+        rest = bits[is_own].view(np.uint8).reshape(-1, width) @ _WORTH[:width]
+        hashes |= rest.astype(np.uint64) << np.uint64(8 * done)
+    hashes.flags.writeable = False
+    return hashes
+
+
+def _bits(parts: Sequence[bytes]) -> npt.NDArray[np.bool_]:
+    """Return the bits of several parts, one after the other."""
+    # Of truth values numpy finds those that are set much faster than of numbers.
+    return np.unpackbits(np.frombuffer(b"".join(parts), np.uint8), bitorder="little").view(np.bool_)
 
 
 def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
