@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from duplicates_truth import SHINGLE, Hashes, Numbers, mixed
-from whorl.engine.embedded.runs import spread
+from whorl.arrays import spread
 from whorl.fingerprint.words.tokenizer import tokens
 
 #: Sources are drawn from the first so many documents, so that they are there at every size.
