@@ -87,6 +87,7 @@ REFUSED = [
     ("f:(a:b)", "    ^", "Alfresco's grammar cannot go on with :"),
     ("a~12345678901234567890123", "  ^^^^^^^^^^^^^^^^^^^^^^^", "a number has more than 20 characters"),
     ("2012-01-01T00:00:00+x", "^^^^^^^^^^^^^^^^^^^^", "this date does not go on as a date does"),
+    ("2012-01-01T00:00:00.000Z/DA", "^^^^^^^^^^^^^^^^^^^^^^^^^^^", "this date does not go on as a date does"),
 ]
 
 
@@ -96,3 +97,4 @@ def test_what_alfresco_refuses(query: str, caret: str, message: str) -> None:
         parse(query, strict=True)
     assert message in caught.value.message
     assert str(caught.value).splitlines()[2] == "  " + caret
+    assert caught.value.span.end <= len(query)

@@ -111,7 +111,9 @@ def no_token(query: str, at: int, before: Sequence[Token]) -> Mistake:
     if char == "{":
         return bracket(char, here)
     if broken := _BROKEN_DATE.match(query, at):
-        return Mistake("this date does not go on as a date does", Span(at, broken.end() + 1), "Quote it.")
+        # With the character that breaks it, if it is not the end.
+        end = min(broken.end() + 1, len(query))
+        return Mistake("this date does not go on as a date does", Span(at, end), "Quote it.")
     if signed := _SIGNED_DOTS.match(query, at):
         return Mistake("a number with a sign cannot stand between dots", Span(*signed.span()), "Quote it.")
     if char in _PUNCTUATION:
