@@ -150,6 +150,8 @@ def test_duplicates_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert pq.read_table("clean/0.parquet").to_pylist() == rows[::2]
     assert pq.read_table("best/0.parquet").to_pylist() == rows[1:]
     assert pq.read_table("marked/0.parquet")["is_principal"].to_pylist() == [True, False, True]
+    assert pq.read_table("unique/0.parquet").to_pylist() == rows
+    assert Path("untainted/train.jsonl").read_text() == ""
     assert Path("ids.txt").read_text() == "0\n"
 
 

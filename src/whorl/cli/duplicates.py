@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.cli.options import BOILERPLATE, ID_COLUMN, IGNORE_COMMON, TEXT_COLUMN, require_writable, written_file
+from whorl.cli.options import BOILERPLATE, ID_COLUMN, IGNORE_COMMON, TEXT_COLUMN, require_writable
 from whorl.errors import ParameterError, WhorlError, without_login
 
 if TYPE_CHECKING:
@@ -20,14 +20,11 @@ if TYPE_CHECKING:
     from whorl.duplicates.gathering import Progress
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.question import PairQuestion
-    from whorl.duplicates.reading import Reading
     from whorl.duplicates.result import Duplicates
     from whorl.fingerprint.scheme import Scheme
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.columns import Columns
 
-#: Share of the documents that may be lost before the command fails.
-_MOST_LOST = 0.01
 _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 
 
@@ -121,10 +118,17 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
 )
 @click.option(
     "--level",
-    type=click.Choice(["document", "paragraph", "line"]),
+    type=click.Choice(["document", "paragraph", "line", "passage"]),
     default="document",
     show_default=True,
-    help="What of PATHs is compared; --filtered then takes it out of its texts. Paragraphs end at empty lines.",
+    help="What of PATHs is compared; --filtered then takes it out of its texts. Paragraphs end at empty lines; "
+    "passages are words that stand so in several places.",
+)
+@click.option(
+    "--words",
+    type=click.IntRange(2, 999),
+    metavar="N",
+    help="With --level passage: words that a passage has at least.  [default: 50]",
 )
 @click.option(
     "--common-above",
@@ -183,6 +187,7 @@ def duplicates(
     id_column: str | None,
     within: str | None,
     level: str,
+    words: int | None,
     common_above: str | None,
     boilerplate_files: tuple[str, ...],
     ignore_common: bool,
@@ -203,6 +208,7 @@ def duplicates(
     """
     from whorl.cli.render.comparison import read_file
     from whorl.cli.render.console import reading_bar
+    from whorl.cli.render.duplicates import is_too_much_lost, rewrite, write_list
     from whorl.duplicates import ask_pairs, duplicates_among
     from whorl.duplicates.common import ask_common
     from whorl.duplicates.filtered import require_columns, require_room, require_texts
@@ -256,6 +262,12 @@ def duplicates(
         for option, value in {"--annotated": annotated, "--versions": versions or None}.items():
             if value is not None:
                 raise ParameterError(f"{option} is about documents; leave it or --level {level} away")
+    if words is not None and level != "passage":
+        raise ParameterError("--words is how many a passage has; ask for --level passage")
+    if level == "passage":
+        from whorl.cli.duplicates_passages import require_of_passages, write_passages
+
+        require_of_passages(keep, state, common_above, boilerplate_files, shingle, characters=characters)
     if complete and not wants_clusters:
         raise ParameterError("--complete is about clusters; leave --pairs away")
     question = ask_pairs(metric, threshold, recall)
@@ -314,6 +326,22 @@ def duplicates(
         require_columns(reading)
     if folders and pieces is not None:
         require_texts(reading)
+    if level == "passage":
+        documents = write_passages(
+            reading,
+            words,
+            has_reference=bool(reference),
+            within=within,
+            workers=workers,
+            form=form,
+            output=file,
+            wants_clusters=wants_clusters,
+            delete_list=delete_list,
+            filtered=filtered,
+        )
+        if is_too_much_lost(reading.problems, reading.count, strict=strict) or not documents:
+            sys.exit(1)
+        return
     has_begun = False
     with reading_bar(lambda: reading.share) as tell:
 
@@ -369,9 +397,9 @@ def duplicates(
                     versions=versions,
                 )
                 if keep is not None and delete_list is not None:
-                    _list(found, keep, delete_list, only_new=only_new)
+                    write_list(found.clusters(complete=True, only_new=only_new), keep, delete_list)
                 if keep is not None and folders:
-                    _rewrite(found, reading, keep, folders, only_new=only_new)
+                    rewrite(found.clusters(complete=True, only_new=only_new, keep=keep), reading, folders)
                 if write_ids:
                     _write_ids(found, store, keep)
         except (WhorlError, KeyboardInterrupt) as error:
@@ -380,7 +408,7 @@ def duplicates(
                 click.echo(f"stopped; run the same command again to go on from {state}", err=True)
             raise
     _tell(found, reading.problems)
-    is_lost = _is_too_much_lost(reading.problems, reading.count, strict=strict)
+    is_lost = is_too_much_lost(reading.problems, reading.count, strict=strict)
     if is_lost or (paths and not found.documents):
         sys.exit(1)
 
@@ -403,6 +431,7 @@ def _on_spark(
             raise ParameterError(f"{name} is for --engine local")
     if not paths or output is None:
         raise ParameterError("--engine spark reads PATHs and writes the folder of --output; name both")
+    from whorl.cli.render.duplicates import is_too_much_lost
     from whorl.duplicates.spark.job import run, summary_lines
     from whorl.ingest.files import Problem
 
@@ -419,7 +448,7 @@ def _on_spark(
     )
     for line in summary_lines(done, output, clusters=wants_clusters):
         click.echo(line, err=True)
-    if _is_too_much_lost([Problem(output, "", done.unfit)], done.documents, strict=strict):
+    if is_too_much_lost([Problem(output, "", done.unfit)], done.documents, strict=strict):
         sys.exit(1)
 
 
@@ -479,31 +508,21 @@ def _write(
     only_new: bool,
     versions: bool,
 ) -> None:
+    from whorl.cli.render.duplicates import write_clusters_to, write_pairs_to
     from whorl.duplicates.result import with_words
-    from whorl.wire.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
     from whorl.wire.text import counted
 
     with_rest = found.rest is not None
-    with written_file(output, is_binary=form == "parquet") as out:
-        if wants_clusters:
-            sought = found.clusters(complete=complete, only_new=only_new, keep=keep, with_versions=versions)
-            if versions:
-                sought = (with_words(cluster, found.read_texts, found.scheme) for cluster in sought)
-            if form == "parquet":
-                written = write_clusters_parquet(sought, out, with_versions=versions, with_rest=with_rest)
-            else:
-                marks = keep is not None
-                written = write_clusters(
-                    sought, form, out, marks_principal=marks, with_versions=versions, with_rest=with_rest
-                )
-            told = f"{counted(written[0], 'cluster')} with {counted(written[1], found.kind)}"
-        else:
-            pairs = found.pairs(only_new=only_new)
-            if form == "parquet":
-                count = write_pairs_parquet(pairs, out, with_rest=with_rest)
-            else:
-                count = write_pairs(pairs, form, out, with_rest=with_rest)
-            told = counted(count, "pair")
+    if wants_clusters:
+        sought = found.clusters(complete=complete, only_new=only_new, keep=keep, with_versions=versions)
+        if versions:
+            sought = (with_words(cluster, found.read_texts, found.scheme) for cluster in sought)
+        marks = keep is not None
+        told = write_clusters_to(
+            output, sought, form, found.kind, marks_principal=marks, with_versions=versions, with_rest=with_rest
+        )
+    else:
+        told = write_pairs_to(output, found.pairs(only_new=only_new), form, with_rest=with_rest)
     click.echo(f"{told}, of {counted(found.documents, found.kind)} in all", err=True)
 
 
@@ -521,37 +540,6 @@ def _write_ids(found: Duplicates, store: str | None, keep: Keep | None) -> None:
     click.echo(marked_line(done), err=True)
 
 
-def _list(found: Duplicates, keep: Keep, delete_list: Path, *, only_new: bool) -> None:
-    from whorl.duplicates import superfluous
-    from whorl.wire.text import counted
-
-    with written_file(delete_list) as out:
-        count = 0
-        for member in superfluous(found.clusters(complete=True, only_new=only_new), keep):
-            out.write(f"{member.id}\n")
-            count += 1
-    click.echo(f"{counted(count, 'id')} in {delete_list}; nothing was deleted", err=True)
-
-
-def _rewrite(
-    found: Duplicates,
-    reading: Reading,
-    keep: Keep,
-    folders: Mapping[Path, bool],
-    *,
-    only_new: bool,
-) -> None:
-    """Write the files anew into folders, each with or without columns that are added to all rows."""
-    from whorl.duplicates.filtered import decided, write_filtered
-    from whorl.wire.text import counted
-
-    clusters = found.clusters(complete=True, only_new=only_new, keep=keep)
-    told = decided(clusters, with_columns=any(folders.values()))
-    for folder, with_columns in folders.items():
-        written, read = write_filtered(reading, told, folder, with_columns=with_columns)
-        click.echo(f"{written:,} of {counted(read, 'document')} in {folder}", err=True)
-
-
 def _tell(found: Duplicates, problems: Sequence[Problem]) -> None:
     from whorl.cli.render.console import problem_lines
     from whorl.wire.duplicates import common_line, left_out
@@ -564,27 +552,3 @@ def _tell(found: Duplicates, problems: Sequence[Problem]) -> None:
         click.echo("'whorl solr backfill' makes the sketches that are missing", err=True)
     for line in problem_lines(problems, "could not be read as they are"):
         click.echo(line, err=True)
-
-
-def _is_too_much_lost(problems: Sequence[Problem], count: int, *, strict: bool) -> bool:
-    """Say how much could not be read, if that is too much to go unnoticed.
-
-    Args:
-        problems: What was lost.
-        count: Documents that were read.
-        strict: Whether anything is too much.
-    """
-    from whorl.wire.text import counted
-
-    lost = sum(1 if each.documents is None else each.documents for each in problems)
-    whole_files = sum(each.documents is None for each in problems)
-    if not (whole_files or lost > _MOST_LOST * (count + lost) or (strict and lost)):
-        return False
-    told = f"{lost:,} of {count + lost:,} documents could not be read"
-    if whole_files:
-        told = f"{counted(whole_files, 'path')} could not be read, or not to the end"
-        told += (
-            f", and {lost - whole_files:,} of {count + lost - whole_files:,} documents" if lost > whole_files else ""
-        )
-    click.echo(f"failed: {told}; what was found is of the others", err=True)
-    return True

@@ -2,6 +2,7 @@
 
 duplicates_among  those among documents that need be in no store
 duplicates_in     those in a store
+passages_among    exact passages that stand in several places of documents
 ask_pairs         the question: a metric, a threshold and a recall
 ask_common        what is taken for common, and told apart or ignored
 Keep              which document of a cluster is kept
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from whorl.duplicates.gathering import duplicates_among, duplicates_in
     from whorl.duplicates.keep import Keep
     from whorl.duplicates.marking import write_ids
+    from whorl.duplicates.passages import passages_among
     from whorl.duplicates.question import ask_pairs
     from whorl.duplicates.result import superfluous, with_words
 
@@ -28,6 +30,7 @@ __all__ = [
     "ask_pairs",
     "duplicates_among",
     "duplicates_in",
+    "passages_among",
     "superfluous",
     "with_words",
     "write_ids",
@@ -41,6 +44,7 @@ __getattr__ = lazily(
         "ask_pairs": "question",
         "duplicates_among": "gathering",
         "duplicates_in": "gathering",
+        "passages_among": "passages",
         "superfluous": "result",
         "with_words": "result",
         "write_ids": "marking",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
-from whorl.duplicates.levels import Level, without
+from whorl.duplicates.levels import Level, by_document, without, without_ranges
 from whorl.duplicates.reading import Reading
 from whorl.duplicates.result import Cluster
 from whorl.errors import DocumentError, ParameterError
@@ -162,6 +162,7 @@ class _Writing:
         self._reading, self._told, self._with_columns = reading, told, with_columns
         self.written = self.read = 0
         self._takes_pieces = reading.level is not Level.DOCUMENT
+        self._passages = by_document(told.superfluous) if reading.level is Level.PASSAGE else {}
         self._added: Added = {}
         if with_columns:
             self._added = ADDED
@@ -201,13 +202,19 @@ class _Writing:
             return None
         if self._takes_pieces:
             text = decode(raw)
-            left = without(text, file, self._told.superfluous, self._reading.level)
+            left = self._without_pieces(text, file)
             if left is None:
                 return None
             # What nothing is taken from stays as it is, in whatever encoding.
             raw = raw if left == text else left.encode()
         self.written += 1
         return raw
+
+    def _without_pieces(self, text: str, document_id: str) -> str | None:
+        """Return a text without what is superfluous of it, None where nothing is left."""
+        if self._reading.level is Level.PASSAGE:
+            return without_ranges(text, self._passages.get(document_id, ()))
+        return without(text, document_id, self._told.superfluous, self._reading.level)
 
     def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
         """Return what stands in the added columns of a row, None where it is left out."""
@@ -219,7 +226,7 @@ class _Writing:
         except DocumentError:
             return None
         if self._takes_pieces:
-            text = without(document.text, document.id, self._told.superfluous, self._reading.level)
+            text = self._without_pieces(document.text, document.id)
             return None if text is None else {columns.text: text}
         if not self._with_columns:
             return None if document.id in self._told.superfluous else {}

@@ -22,7 +22,7 @@ from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.scratch import Gathered, Scratch
 from whorl.duplicates.search import find_pairs, first_of_equals
-from whorl.duplicates.sketching import Sketching, no_date
+from whorl.duplicates.sketching import Making, Sketching, no_date, part_of
 from whorl.duplicates.verify import Pairs
 from whorl.duplicates.whole_text import ReadHashes, settled, told_apart
 from whorl.engine.protocol import Engine, Scanned
@@ -115,9 +115,9 @@ def duplicates_among(
             _ask(archive, question, common, links_suffice=links_suffice)
             _keep(archive, documents, sketching, on_repeated, progress)
         else:
-            _gather(archive, reference, sketching, workers, on_repeated, progress)
+            gather(archive, reference, sketching, workers, on_repeated, progress)
             archive.take_as_compared()
-            _gather(archive, documents, sketching, workers, on_repeated, progress)
+            gather(archive, documents, sketching, workers, on_repeated, progress)
         found = _found(archive, question, scheme, None, common=common, links_suffice=links_suffice, progress=progress)
         found.read_texts, found.kind = texts, kind
         yield found
@@ -299,15 +299,24 @@ def _archive(opened: ExitStack, folder: Path | None, origin: str, scheme: Sketch
     return opened.enter_context(Scratch(Path(opened.enter_context(temporary)), scheme))
 
 
-def _gather(
+def gather(
     scratch: Scratch,
     documents: Iterable[Document],
-    sketching: Sketching,
+    sketching: Making,
     workers: int,
     on_repeated: Callable[[str], None],
     progress: Progress,
 ) -> None:
-    """Take documents for one run."""
+    """Take documents for one run.
+
+    Args:
+        scratch: Where they go.
+        documents: Read as they are needed.
+        sketching: What is made of them.
+        workers: Processes that read and make it.
+        on_repeated: Called with an id that comes again.
+        progress: Called with what is being done, and how much of it is.
+    """
     method = start_method(documents) if workers > 1 else ""
     if method:
         several = sketched_by_several(documents, sketching, scratch, workers, method)
@@ -376,7 +385,7 @@ def _keep(
 
 
 def _digest(document: Document, sketching: Sketching) -> bytes:
-    part = sketching.part(document)
+    part = part_of(document, sketching.within)
     return hashlib.blake2b(document.text.encode(), digest_size=16, key=part.encode()[-64:]).digest()
 
 

@@ -1,13 +1,14 @@
-"""Texts cut into what is compared: whole documents, paragraphs or lines.
+"""Texts cut into what is compared: whole documents, paragraphs or lines; or passages, wherever they stand in them.
 
 A piece goes by its document's id, `#` and its number in it, from 1 on: `report#3` is the third paragraph of `report`.
 Pieces without a word are left out, and counted all the same, so that a number tells which one it is.
+A passage goes by the characters that it has there: `report#120-480`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 
 from whorl.errors import DocumentError
@@ -20,6 +21,7 @@ class Level(StrEnum):
     DOCUMENT = "document"
     PARAGRAPH = "paragraph"
     LINE = "line"
+    PASSAGE = "passage"
 
 
 #: What stands between pieces: a paragraph ends where a line is empty.
@@ -27,6 +29,8 @@ _BETWEEN = {
     Level.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
     Level.LINE: re.compile(r"\r?\n"),
 }
+#: Blanks and punctuation, in which there is no word.
+_NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
 
 
 def pieces(text: str, level: Level) -> list[tuple[int, int, int]]:
@@ -35,7 +39,7 @@ def pieces(text: str, level: Level) -> list[tuple[int, int, int]]:
     >>> pieces("one\n\ntwo\nthree\n", Level.PARAGRAPH)
     [(0, 3, 5), (5, 15, 15)]
     """
-    if level is Level.DOCUMENT:
+    if level not in _BETWEEN:
         return [(0, len(text), len(text))]
     found, begin = [], 0
     for between in _BETWEEN[level].finditer(text):
@@ -50,7 +54,7 @@ def pieces_of(document: Document, level: Level) -> list[Document]:
     Raises:
         DocumentError: Its id is too long for pieces to have others.
     """
-    if level is Level.DOCUMENT:
+    if level not in _BETWEEN:
         return [document]
     cut = (document.text[begin:end] for begin, end, _ in pieces(document.text, level))
     texts = [(number, text) for number, text in enumerate(cut, start=1) if text and not text.isspace()]
@@ -88,3 +92,39 @@ def without(text: str, document_id: str, superfluous: Collection[str], level: Le
     if len(left) == len(text):
         return text
     return left if left.strip() else None
+
+
+def passage_id(document_id: str, begin: int, end: int) -> str:
+    """Return the id of the passage that a document has in a half-open range of its characters."""
+    return f"{document_id}#{begin}-{end}"
+
+
+def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+    """Return the ranges of passages of each document, by their ids, in the order of its text."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for each in passages:
+        document_id, _, told = each.rpartition("#")
+        begin, _, end = told.partition("-")
+        found.setdefault(document_id, []).append((int(begin), int(end)))
+    for ranges in found.values():
+        ranges.sort()
+    return found
+
+
+def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
+    r"""Return a text without some ranges and the punctuation and blanks behind each; None if no more than such is left.
+
+    Args:
+        text: Of the document.
+        ranges: Half-open ranges of characters, in the order of the text.
+
+    >>> without_ranges("one two. Three\nfour", [(4, 7)])
+    'one Three\nfour'
+    """
+    kept, at = [], 0
+    for begin, end in ranges:
+        kept.append(text[at : max(at, begin)])
+        behind = _NO_WORD.match(text, max(at, end))
+        at = behind.end() if behind else end
+    left = "".join([*kept, text[at:]])
+    return None if ranges and _NO_WORD.fullmatch(left) else left

@@ -20,7 +20,7 @@ from whorl.context import require_time
 from whorl.duplicates.archive import write_all
 from whorl.duplicates.reading import Report
 from whorl.duplicates.scratch import Scratch
-from whorl.duplicates.sketching import Sketched, Sketching
+from whorl.duplicates.sketching import Making, Sketched
 from whorl.errors import StoreError
 from whorl.fingerprint.compiled.first_use import give_back, kernel_if_ready
 from whorl.model import Document
@@ -76,7 +76,7 @@ def start_method(documents: Iterable[Document]) -> str:
 
 
 def sketched_by_several(
-    documents: Iterable[Document], sketching: Sketching, scratch: Scratch, workers: int, method: str
+    documents: Iterable[Document], sketching: Making, scratch: Scratch, workers: int, method: str
 ) -> Iterator[Sketched]:
     """Yield the sketches of documents, in their order, whose hashes are in the file of `scratch` already.
 
@@ -124,12 +124,12 @@ def sketched_by_several(
 class _Own:
     """What a process works with."""
 
-    sketching: Sketching
+    sketching: Making
     file: int
     end: Any
 
 
-def _begin(sketching: Sketching, path: str, end: Any) -> None:
+def _begin(sketching: Making, path: str, end: Any) -> None:
     # Ctrl-C reaches all processes of a terminal; the one that started this one decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _Own.sketching, _Own.file, _Own.end = sketching, os.open(path, os.O_WRONLY), end

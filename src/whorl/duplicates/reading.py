@@ -243,7 +243,7 @@ class Part:
                 told.has_date = seconds_of(document.properties.get(dates)) is not None
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
                 document = replace(document, id=f"{file}:{document.id}")
-            if self.level is Level.DOCUMENT:
+            if self.level in (Level.DOCUMENT, Level.PASSAGE):
                 yield document
                 continue
             try:

@@ -7,6 +7,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +64,17 @@ class Sketched:
             yield Entry(document_id, digest, sketch, name, worth, date)
 
 
+class Making(Protocol):
+    """What is made of documents, many at a time."""
+
+    @property
+    def scheme(self) -> Scheme:
+        """What words and shingles are."""
+
+    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
+        """Yield portions of documents with what is made of them; the first few may be read ahead."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sketching:
     """What is made of documents.
@@ -91,18 +103,13 @@ class Sketching:
             seconds_of(document.properties.get(date)) if date else self.dates(document),
         )
 
-    def part(self, document: Document) -> str:
-        """Return which part of a collection a document is in: what stands in a property, "" for all without it."""
-        value = None if self.within is None else document.properties.get(self.within)
-        return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
         """Yield portions of documents with their sketches; the first few may be read ahead."""
         waiting: deque[tuple[Sequence[Document], list[str], Numbers]] = deque()
 
         def texts() -> Iterator[list[str]]:
             for some in portions:
-                parts = [] if self.within is None else [self.part(document) for document in some]
+                parts = [] if self.within is None else [part_of(document, self.within) for document in some]
                 own = [document.text for document in some]
                 # A text that comes again is read once.
                 places: dict[object, int] = {}
@@ -137,6 +144,22 @@ class Sketching:
         )
 
 
+def part_of(document: Document, within: str | None) -> str:
+    """Return which part of a collection a document is in: what stands in a property, "" for all without it.
+
+    Args:
+        document: Any.
+        within: The property; None where a collection has no parts.
+    """
+    value = None if within is None else document.properties.get(within)
+    return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def bits_of(part: str) -> np.uint64:
+    """Return the bits that are turned round in all hashes of a part, so that they differ from those of others."""
+    return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
+
+
 def number_or_none(value: float) -> float | None:
     """Return a number, None for NaN."""
     return None if math.isnan(value) else value
@@ -153,7 +176,7 @@ def _apart(found: Together, parts: Sequence[str]) -> Together:
     for part, end, size in zip(parts, ends.tolist(), found.sizes.tolist(), strict=False):
         if part:
             own = found.hashes[end - size : end]
-            own ^= np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()))
+            own ^= bits_of(part)
             own.sort()
     return found
 

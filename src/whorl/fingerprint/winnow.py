@@ -11,6 +11,7 @@ Source: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document F
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -26,7 +27,7 @@ Numbers = npt.NDArray[np.uint64]
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
 #: Odd, so that no bit of what they are multiplied with is lost: the golden ratio's and another of no pattern.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
-_BLANK = 0x20
+_BLANKS = np.array([0x20], "<u2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +99,27 @@ def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[
         The first word under each, ascending int64 array of shape (n,); and its number, uint64 array of shape (n,).
     """
     hashes = run_hashes(words, scheme)
-    smallest = _across(np.minimum, hashes, scheme.window)
-    # A hash is kept if the largest of what is kept around it is it: none is larger, as each window kept its smallest.
-    padding = np.zeros(scheme.window - 1, np.uint64)
-    around = _across(np.maximum, np.concatenate((padding, smallest, padding)), scheme.window)
-    places = np.flatnonzero(around == hashes) if hashes.size else np.empty(0, np.int64)
+    is_window = np.ones(max(0, hashes.size - scheme.window + 1), np.bool_)
+    places = kept_of(hashes, is_window)
     return places, _numbers(hashes[places], scheme)
+
+
+def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return the places of the hashes that are the smallest of a window; ascending int64 array.
+
+    Args:
+        hashes: Those of runs of words, of one text or of several, one after the other; uint64 array.
+        is_window: Whether the neighbours that begin at a place are a window, and not of two texts; bool array, shorter
+            than the hashes by one less than a window has.
+    """
+    if not is_window.size:
+        return np.empty(0, np.int64)
+    window = hashes.size - is_window.size + 1
+    smallest = np.where(is_window, _across(np.minimum, hashes, window), np.uint64(0))
+    # A hash is kept if the largest of what is kept around it is it: none is larger, as each window kept its smallest.
+    padding = np.zeros(window - 1, np.uint64)
+    around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
+    return np.flatnonzero(around == hashes)
 
 
 def _smallest(words: JoinedWords, scheme: PassageScheme) -> Numbers:
@@ -137,15 +153,33 @@ def run_hashes(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     count = len(words.starts) - 1
     if count < scheme.run_words:
         return np.empty(0, np.uint64)
-    units = np.append(words.encoded.view("<u2"), np.uint16(_BLANK)).astype(np.uint64)
-    starts = words.starts // 2
-    of_words = _mixed(_polynomials(units[: starts[-1]], starts[:-1], np.diff(starts)))
-    places = count - scheme.hashed_words + 1
+    return hashes_of_runs(word_hashes([words]), scheme.hashed_words)
+
+
+def word_hashes(texts: Sequence[JoinedWords]) -> Numbers:
+    """Return a hash of each word of some texts, one text after the other; uint64 array of shape (words,)."""
+    counted = [words for words in texts if len(words.starts) > 1]
+    if not counted:
+        return np.empty(0, np.uint64)
+    # What stands in front of a blank is what a word ends with, the last one of a text too.
+    units = np.concatenate([part for words in counted for part in (words.encoded.view("<u2"), _BLANKS)])
+    lengths = np.concatenate([np.diff(words.starts) // 2 for words in counted])
+    return mixed(_polynomials(units.astype(np.uint64), np.cumsum(lengths) - lengths, lengths))
+
+
+def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
+    """Return a hash of each `count` words in a row, by the hashes of words; uint64 array of shape (words - count + 1,).
+
+    Args:
+        of_words: As `word_hashes` returns them, no fewer than `count`.
+        count: Of words in a run.
+    """
+    places = of_words.size - count + 1
     hashes = of_words[:places].copy()
-    for at in range(1, scheme.hashed_words):
+    for at in range(1, count):
         hashes *= _OF_WORDS
         hashes += of_words[at : at + places]
-    return _mixed(hashes)
+    return mixed(hashes)
 
 
 def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Numbers:
@@ -158,7 +192,7 @@ def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDA
     return sums
 
 
-def _mixed(numbers: Numbers) -> Numbers:
+def mixed(numbers: Numbers) -> Numbers:
     """Return numbers whose every bit depends on every bit of those given: the last steps of murmur3's 64 bits."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         numbers = (numbers ^ numbers >> np.uint64(33)) * np.uint64(factor)

@@ -137,11 +137,12 @@ def left_out(found: Duplicates) -> list[str]:
         (found.without_sketch, "without a sketch"),
         (found.without_text, "without a text"),
     )
-    return [
-        f"{counted(number, found.kind)} {lack} {'was' if number == 1 else 'were'} not compared"
-        for number, lack in lacks
-        if number
-    ]
+    return [not_compared_line(number, found.kind, lack) for number, lack in lacks if number]
+
+
+def not_compared_line(number: int, kind: str, lack: str) -> str:
+    """Say what was not compared, and for lack of what."""
+    return f"{counted(number, kind)} {lack} {'was' if number == 1 else 'were'} not compared"
 
 
 def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str], *, with_rest: bool = False) -> int:

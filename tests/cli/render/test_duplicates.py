@@ -1,0 +1,56 @@
+"""What `whorl duplicates` writes, and when too much was lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from whorl.cli.render.duplicates import is_too_much_lost, write_clusters_to, write_list, write_pairs_to
+from whorl.duplicates import Keep
+from whorl.duplicates.result import Cluster, Member, Pair
+from whorl.ingest.files import Problem
+
+A, B, C = (Member(document_id, "", size) for document_id, size in (("a", 5), ("b", 9), ("c", 7)))
+CLUSTER = Cluster((Pair.of_counts(A, A, 5, 5, 5), Pair.of_counts(A, B, 5, 5, 5), Pair.of_counts(A, C, 5, 5, 5)))
+
+
+def test_how_many_were_written(tmp_path: Path) -> None:
+    """
+    In words, whatever the format.
+    """
+    for form in ("json", "csv", "table", "parquet"):
+        assert write_clusters_to(tmp_path / "c", [CLUSTER], form, "line") == "1 cluster with 3 lines"
+        assert write_pairs_to(tmp_path / "p", CLUSTER.matches[1:], form) == "2 pairs"
+        assert (tmp_path / "c").stat().st_size
+        assert (tmp_path / "p").stat().st_size
+
+
+def test_a_list_has_what_is_not_kept(tmp_path: Path) -> None:
+    """
+    One id a line.
+    """
+    write_list([CLUSTER], Keep("longest"), tmp_path / "ids")
+    assert (tmp_path / "ids").read_text() == "a\nc\n"
+
+
+@pytest.mark.parametrize(
+    ("lost", "documents", "strict", "told"),
+    [
+        ([], 9, True, ""),
+        ([1], 199, False, ""),
+        ([1], 199, True, "1 of 200 documents could not be read"),
+        ([3], 197, False, "3 of 200 documents could not be read"),
+        ([None], 199, False, "1 path could not be read, or not to the end"),
+        ([None, 2], 198, False, "1 path could not be read, or not to the end, and 2 of 200 documents"),
+    ],
+)
+def test_when_too_much_is_lost(
+    lost: list[int | None], documents: int, strict: bool, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    More than one in a hundred, a file of unknown size, or with strictness anything.
+    """
+    problems = [Problem("x", "broken", number) for number in lost]
+    assert is_too_much_lost(problems, documents, strict=strict) == bool(told)
+    assert capsys.readouterr().err == (f"failed: {told}; what was found is of the others\n" if told else "")
