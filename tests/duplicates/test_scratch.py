@@ -63,7 +63,7 @@ def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     question = ask_pairs("jaccard", 50, 95)
     found = []
     for much in (1 << 26, 0):
-        monkeypatch.setattr("whorl.duplicates.sketches._MUCH", much)
+        monkeypatch.setattr("whorl.duplicates.sketches.MUCH", much)
         monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
         monkeypatch.setattr("whorl.duplicates.sketches._WALK", 3)
         with Scratch(tmp_path, SCHEME) as scratch:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,6 @@ _MOST_PARTS = 16
 
 _Hashes = npt.NDArray[np.uint64]
 _Bools = npt.NDArray[np.bool_]
-_NONE = np.empty(0, np.int64)
 
 
 class Some(NamedTuple):
@@ -127,14 +126,14 @@ class _Entries:
     """
 
     keys: _Hashes
-    frequency: Numbers
+    frequency: npt.NDArray[np.int32]
     is_offered: _Bools
 
     def only(self, which: _Bools) -> _Entries:
         return _Entries(self.keys[which], self.frequency[which], self.is_offered[which])
 
 
-_NO_ENTRIES = _Entries(np.empty(0, np.uint64), _NONE, np.empty(0, np.bool_))
+_NO_ENTRIES = _Entries(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.bool_))
 
 
 class _Search:
@@ -202,12 +201,13 @@ class _Search:
         offers = last >> np.uint64(shift)
         bounds = [np.uint64(scheme.bound(level) * part // parts - 1) for part in range(1, parts + 1)]
         meet = _meeting_fast if is_fast(int(members.looked.counts.sum())) else _meeting
-        found = [_NO_ENTRIES, *meet(self._sketches, members, offers, bounds, (shift, member_bits, level))]
-        return _Entries(
-            np.concatenate([each.keys for each in found]),
-            np.concatenate([each.frequency for each in found]),
-            np.concatenate([each.is_offered for each in found]),
-        )
+        found = meet(self._sketches, members, offers, bounds, (shift, member_bits, level))
+        columns: list[list[npt.NDArray[Any]]] = [[], [], []]
+        for each in found:
+            columns[0].append(each.keys)
+            columns[1].append(each.frequency)
+            columns[2].append(each.is_offered)
+        return _Entries(*map(_joined, columns, (np.uint64, np.int32, np.bool_)))
 
     def _rarest(self, members: _Members, entries: _Entries, member_bits: int) -> tuple[_Entries, _Entries]:
         """Return the entries that the prefix filter lets through: of smaller documents, and of larger ones."""
@@ -323,7 +323,18 @@ def _met(keys: _Hashes, members: _Members, offers: _Hashes, member_bits: int) ->
         np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
     )
     kept = np.repeat(meets, frequency)
-    return _Entries(keys[kept], np.repeat(frequency, frequency)[kept], is_offered[kept])
+    return _Entries(keys[kept], np.repeat(frequency, frequency)[kept].astype(np.int32), is_offered[kept])
+
+
+def _joined(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDArray[Any]:
+    """Return arrays joined, and let go of each as soon as it is copied."""
+    joined, at = np.empty(sum(part.size for part in parts), of), 0
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        joined[at : at + part.size] = part
+        at += part.size
+    return joined
 
 
 def _meeting_fast(
@@ -352,7 +363,7 @@ def _meeting_fast(
         frequency, is_offered = np.empty(total, np.int32), np.empty(total, np.bool_)
         count = meeting(entries, told, parts, offers, members.is_larger, heads, keys, frequency, is_offered)
         # Copies, so that the room is given back.
-        yield _Entries(keys[:count].copy(), frequency[:count].astype(np.int64), is_offered[:count].copy())
+        yield _Entries(keys[:count].copy(), frequency[:count].copy(), is_offered[:count].copy())
 
 
 def _rarest(

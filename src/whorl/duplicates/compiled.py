@@ -157,7 +157,7 @@ def rarest(
 
     Args:
         keys: uint64 array, ascending: entries as `meeting` writes them.
-        frequencies: int64 array of this shape: how many members have each hash.
+        frequencies: int32 array of this shape: how many members have each hash.
         offered: bool array of this shape.
         member_bits: How many bits are a member's number.
         found_by: int64 array of shape (members,): by how many of the offered entries each is found.

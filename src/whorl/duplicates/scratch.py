@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.archive import HASH, Archive, Archived, Entry, Known, sketch_key, write_all
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.sketches import MUCH, Numbers, Sketches
 from whorl.duplicates.sketching import Sketched, number_or_none
 from whorl.duplicates.verify import Pairs
 from whorl.errors import StoreError
@@ -36,18 +37,20 @@ class Scratch:
         self.hashes_path = path / "hashes.u64"
         with self._failures():
             self._file = os.open(self.hashes_path, os.O_RDWR | os.O_CREAT, 0o600)
+            self._ids, self._names = _Strings(path / "ids"), _Strings(path / "names")
         self._count = self._compared = 0
         #: Hashes in the file.
         self.end = 0
         self._numbers: list[Numbers] = []
         self._values: list[npt.NDArray[np.float64]] = [np.empty((2, 0))]
         self._identities: list[Numbers] = []
-        self._ids, self._names = _Strings(), _Strings()
         self._looked_upto, self._look_at = 0, _FIRST_LOOK
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
+        self._ids.close()
+        self._names.close()
 
     def __enter__(self) -> Scratch:
         return self
@@ -67,11 +70,14 @@ class Scratch:
                 write_all(self._file, some.hashes)
             self.end += some.hashes.size
         self._numbers.append(np.stack([some.sizes, some.starts + offset, some.counts, some.keys]))
-        self._values.append(np.stack([some.worths, some.dates]))
+        values = np.stack([some.worths, some.dates])
+        # Mostly there are none, and then they take no room.
+        self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         # Strings of this process alone have this hash.
         self._identities.append(np.fromiter(map(hash, some.ids), np.int64, len(some.ids)))
-        self._ids.extend(some.ids)
-        self._names.extend(some.names)
+        with self._failures():
+            self._ids.extend(some.ids)
+            self._names.extend(some.names)
         self._count += len(some.ids)
         if self._count < self._look_at:
             return []
@@ -101,7 +107,7 @@ class Scratch:
         later = self._later()
         places = later[later >= self._looked_upto].tolist()
         self._looked_upto = self._count
-        return [self._ids[place] for place in places]
+        return self._ids.at(places)
 
     def _later(self) -> Numbers:
         """Return the places of documents of ids that came before."""
@@ -116,8 +122,8 @@ class Scratch:
         is_again[:-1] |= is_again[1:]
         seen: set[str] = set()
         later = []
-        for place in np.sort(order[is_again]).tolist():
-            document_id = self._ids[place]
+        again = np.sort(order[is_again]).tolist()
+        for place, document_id in zip(again, self._ids.at(again), strict=True):
             if document_id in seen:
                 later.append(place)
             seen.add(document_id)
@@ -135,13 +141,15 @@ class Scratch:
         """Return all documents, of each id the last."""
         is_last = np.ones(self._count, np.bool_)
         if (later := self._later()).size:
-            places = {self._ids[place]: place for place in later.tolist()}
+            places = dict(zip(self._ids.at(later.tolist()), later.tolist(), strict=True))
             # In the order in which they came, so the last one of each id stays in the dictionary.
             is_last[self._places_of(places.keys())] = False
             is_last[list(places.values())] = True
         numbers = np.flatnonzero(is_last)
-        columns = np.concatenate([np.empty((4, 0), np.int64), *self._numbers], axis=1)[:, numbers]
-        sizes, starts, counts, keys = (np.ascontiguousarray(column) for column in columns)
+        columns = np.concatenate([np.empty((4, 0), np.int64), *self._numbers], axis=1)
+        # What came in pieces is kept no second time.
+        self._numbers = [columns]
+        sizes, starts, counts, keys = columns if is_last.all() else columns[:, numbers]
         # numpy maps no empty file.
         hashes = np.memmap(self.hashes_path, HASH, "r", shape=(self.end,)) if self.end else np.empty(0, np.uint64)
         is_paired = numbers < self._compared
@@ -151,16 +159,18 @@ class Scratch:
         """Return all places of some ids."""
         identities = np.concatenate(self._identities)
         there = np.flatnonzero(np.isin(identities, np.fromiter(map(hash, ids), np.int64, len(ids))))
-        return np.array([place for place in there.tolist() if self._ids[place] in ids], np.int64)
+        known = zip(there.tolist(), self._ids.at(there.tolist()), strict=True)
+        return np.array([place for place, document_id in known if document_id in ids], np.int64)
 
     def known(self, numbers: Collection[int]) -> dict[int, Known]:
         """Return id, name, worth and date of documents, by their numbers."""
         if len(self._values) > 1:
             self._values = [np.concatenate(self._values, axis=1)]
         worths, dates = (column.tolist() for column in self._values[0][:, list(numbers)])
+        columns = self._ids.at(numbers), self._names.at(numbers), worths, dates
         return {
-            number: (self._ids[number], self._names[number], number_or_none(worth), number_or_none(date))
-            for number, worth, date in zip(numbers, worths, dates, strict=True)
+            number: (document_id, name, number_or_none(worth), number_or_none(date))
+            for number, document_id, name, worth, date in zip(numbers, *columns, strict=True)
         }
 
     # What an archive keeps for the next run.
@@ -203,13 +213,26 @@ Gathered: TypeAlias = Archive | Scratch
 
 
 class _Strings:
-    """Many strings, one after the other in one piece of memory."""
+    """Many strings, one after the other in a file; where each ends is in memory.
 
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-        self.ends: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w+b")
+        self._size = 0
+        self._ends: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
+        self._mapped: mmap.mmap | None = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._let_go()
+        self._file.close()
 
     def extend(self, strings: Sequence[str]) -> None:
+        """Take strings; what was mapped before is let go of."""
+        self._let_go()
         together = "".join(strings)
         if together.isascii():
             lengths = map(len, strings)
@@ -217,12 +240,25 @@ class _Strings:
         else:
             each = [string.encode() for string in strings]
             lengths, encoded = map(len, each), b"".join(each)
-        ends = np.cumsum(np.fromiter(lengths, np.int64, len(strings)))
-        self.ends.append(ends + len(self._bytes))
-        self._bytes += encoded
+        self._ends.append(np.cumsum(np.fromiter(lengths, np.int64, len(strings))) + self._size)
+        self._file.write(encoded)
+        self._size += len(encoded)
 
-    def __getitem__(self, at: int) -> str:
-        if len(self.ends) > 1:
-            self.ends = [np.concatenate(self.ends)]
-        ends = self.ends[0]
-        return self._bytes[ends[at] : ends[at + 1]].decode()
+    def at(self, places: Iterable[int]) -> list[str]:
+        """Return some of them."""
+        if len(self._ends) > 1:
+            self._ends = [np.concatenate(self._ends)]
+        ends = self._ends[0]
+        if self._mapped is None and self._size:
+            self._file.flush()
+            self._mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        held = self._mapped or b""
+        found = [held[ends[place] : ends[place + 1]].decode() for place in places]
+        if self._mapped is not None and self._size > MUCH and hasattr(mmap, "MADV_DONTNEED"):
+            self._mapped.madvise(mmap.MADV_DONTNEED)
+        return found
+
+    def _let_go(self) -> None:
+        if self._mapped is not None:
+            self._mapped.close()
+            self._mapped = None

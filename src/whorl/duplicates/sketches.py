@@ -13,9 +13,11 @@ import numpy.typing as npt
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
-#: Bytes of a mapped file that may as well stay in memory; of a document, on average, that make it a long one; and
-#: documents, or pairs, after which what was mapped is let go.
-_MUCH, _LONG, _WALK = 1 << 26, 1 << 12, 128
+#: Bytes of a mapped file that may as well stay in memory.
+MUCH = 1 << 26
+#: Bytes of a document, on average, that make it a long one; and documents, or pairs, after which what was mapped is let
+#: go.
+_LONG, _WALK = 1 << 11, 512
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +68,7 @@ class Sketches:
         again is mapped again, which costs little. Of short documents everything is needed anyway.
         """
         mapped = getattr(self.hashes, "_mmap", None)
-        is_much = self.hashes.nbytes > max(_MUCH, _LONG * len(self))
+        is_much = self.hashes.nbytes > max(MUCH, _LONG * len(self))
         if mapped is None or not is_much or not hasattr(mmap, "MADV_DONTNEED"):
             yield slice(0, count)
             return
