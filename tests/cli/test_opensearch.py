@@ -60,7 +60,7 @@ def test_the_five_commands_of_the_page(other_url: str, folder: Path, monkeypatch
     What docs/opensearch.md begins with, to the letter, on an index that somebody else has made and filled.
     """
     page = (Path(__file__).parents[2] / "docs" / "opensearch.md").read_text(encoding="utf-8")
-    block = page.partition("## From an index that you have to an answer")[2].split("```")[1]
+    block = page.partition("## Setting up an existing index")[2].split("```")[1]
     store, *commands = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
     assert (store[0], len(commands)) == ("export", 4)
     monkeypatch.setenv("WHORL_STORE", other_url)
