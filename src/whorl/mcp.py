@@ -19,11 +19,11 @@ from whorl.errors import ParameterError, UnknownDocumentError, WhorlError
 from whorl.model import Document
 from whorl.similar.question import SimilarWord
 from whorl.store import SOURCE, Store
-from whorl.wire.comparison import Read, comparison_values
+from whorl.wire.comparison import ComparisonValues, Read, comparison_values
 from whorl.wire.duplicates import cluster_values
-from whorl.wire.page import measured_page_values
-from whorl.wire.similar import similar_values
-from whorl.wire.sources import sources_values
+from whorl.wire.page import MeasuredPage, measured_page_values
+from whorl.wire.similar import SimilarValues, similar_values
+from whorl.wire.sources import SourcesValues, sources_values
 
 _INSTRUCTIONS = """\
 whorl finds documents that share wording with a document or a text: copies, versions, quotations, sources. It does not
@@ -63,7 +63,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         filter: str | None = None,  # noqa: A002
         start: _Start = 0,
         rows: _Rows = 10,
-    ) -> dict[str, Any]:
+    ) -> SimilarValues:
         """Find the documents that share content with a document or a text, each with its three shares, verified.
 
         The metric says what the threshold is a share of: jaccard for texts that are alike as a whole, a_in_b for
@@ -88,7 +88,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         id: _Id = None,  # noqa: A002
         text: _Text = None,
         min_words: Annotated[int, Field(ge=1, le=1000, description="The shortest passage that counts")] = 8,
-    ) -> dict[str, Any]:
+    ) -> SourcesValues:
         """Find out which documents a text was put together from: the fewest that cover most of it, with the passages.
 
         `coverage` is the share of the text's words that are in a source; places of passages are ranges of characters.
@@ -99,7 +99,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
 
     @reads
     @_told
-    def compare(a_id: _Id = None, a_text: _Text = None, b_id: _Id = None, b_text: _Text = None) -> dict[str, Any]:
+    def compare(a_id: _Id = None, a_text: _Text = None, b_id: _Id = None, b_text: _Text = None) -> ComparisonValues:
         """Count exactly what two texts share, and return the passages that both have with their places.
 
         Each side is a document of the store or a text.
@@ -114,7 +114,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
 
     @reads
     @_told
-    def search(query: str, text: str | None = None, start: _Start = 0, rows: _Rows = 10) -> dict[str, Any]:
+    def search(query: str, text: str | None = None, start: _Start = 0, rows: _Rows = 10) -> MeasuredPage:
         """Search by words and fields in the language of Alfresco's search, with FINGERPRINT for shared content.
 
         For instance: lease AND NOT draft; "the landlord keeps"; type:pdf; created:[2024-01-01 TO NOW];

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
+import jsonschema
 import pytest
 from pydantic import BaseModel
+from starlette.testclient import TestClient
 
 from tests.service.contract import findings
-from whorl import Store
+from tests.service.contracts import documents
+from whorl import Store, open_store
 from whorl.service.alfresco.request import SearchRequest
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.paths import TICKETS
+from whorl.service.paths import TICKETS, speaks_as_alfresco
 
 ROUTES = {
     ("get", "/api/v1/search"),
@@ -54,6 +59,58 @@ def test_the_service_answers_as_described() -> None:
     each other. `make contract` runs it for longer, and with the edges of each part.
     """
     assert list(findings(3, has_edges=False)) == []
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, dict[str, Any]]]:
+    """A service that knows a user, over documents of its own, and its description."""
+    with open_store(tmp_path_factory.mktemp("described") / "store", passages=True) as store:
+        store.index(documents())
+        app = create_app(store, Credentials(user=("ann", "secret")))
+        with TestClient(app) as client:
+            yield client, app.openapi()
+
+
+def example(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Any:
+    """Return the example of a part of a request."""
+    own = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    return own["examples"][0] if "examples" in own else own["example"]
+
+
+def test_examples_work(described: tuple[TestClient, dict[str, Any]]) -> None:
+    """
+    Every operation has what it needs as an example, and what it then answers has the shape that is described.
+    """
+    client, told = described
+    schemas = told["components"]["schemas"]
+    ticket = client.post(TICKETS, json={"userId": "ann", "password": "secret"}).json()["entry"]["id"]
+    job = ""
+    # What a request deletes, none asks for after it.
+    operations = sorted(
+        ROUTES, key=lambda each: (each[0] == "delete", each[1].endswith("-me-"), each[0] == "get", each)
+    )
+    for method, path in operations:
+        about = told["paths"][path][method]
+        asked: dict[str, Any] = {"headers": {"Authorization": f"Basic {b64encode(ticket.encode()).decode()}"}}
+        address = path
+        for part in about.get("parameters", []):
+            if part["in"] == "path":
+                value = job if part["name"] == "job_id" else example(part["schema"], schemas)
+                address = address.replace(f"{{{part['name']}}}", value)
+            elif part.get("required"):
+                asked.setdefault("params", {})[part["name"]] = example(part["schema"], schemas)
+        for kind, content in about.get("requestBody", {}).get("content", {}).items():
+            body = example(content["schema"], schemas)
+            asked["content"] = body if isinstance(body, str) else json.dumps(body)
+            asked["headers"]["Content-Type"] = kind
+        answer = client.request(method, address, **asked)
+        assert answer.is_success, (method, path, answer.text)
+        if answer.status_code == 204:
+            continue
+        job = answer.json()["id"] if (method, path) == ("post", "/api/v1/duplicates") else job
+        schema = about["responses"][str(answer.status_code)]["content"]["application/json"]["schema"]
+        assert schema or speaks_as_alfresco(path)
+        jsonschema.validate(answer.json(), {**schema, "components": told["components"]})
 
 
 def test_failures_are_described(embedded_contracts: Store) -> None:

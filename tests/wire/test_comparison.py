@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_texts_stand_in_one_place(
     Those of the passages or the whole ones, which the places are parts of.
     """
     found = compare(FIRST, SECOND)
-    values = comparison_values(A, B, found, texts=texts)
+    values: Any = comparison_values(A, B, found, texts=texts)
     passages = values["passages"]
     assert isinstance(passages, list)
     for side, read in (("a", A), ("b", B)):

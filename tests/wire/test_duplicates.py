@@ -132,10 +132,13 @@ def test_versions_in_every_format() -> None:
     cluster = Cluster((itself, match), (), (Version(TWO, None), Version(later, match, added, Own())))
     first, second = cluster_values(cluster)["versions"]
     assert first == {"id": "two", "name": "", "date": None, "is_principal": True, "change": None}
-    assert (second["date"], second["change"]["before"]) == ("1970-01-01T00:00:01Z", "two")
-    assert second["change"]["loses"] == {"share": 0.25, "words": 0, "passages": []}
-    assert (second["change"]["adds"]["share"], second["change"]["adds"]["words"]) == (0.5, 12)
-    assert [each["start"] for each in second["change"]["adds"]["passages"]] == [10 * at for at in range(3, 13)]
+    change = second["change"]
+    assert change is not None
+    assert change["adds"]["passages"] is not None
+    assert (second["date"], change["before"]) == ("1970-01-01T00:00:01Z", "two")
+    assert change["loses"] == {"share": 0.25, "words": 0, "passages": []}
+    assert (change["adds"]["share"], change["adds"]["words"]) == (0.5, 12)
+    assert [each["start"] for each in change["adds"]["passages"]] == [10 * at for at in range(3, 13)]
     text, table, out = io.StringIO(), io.StringIO(), io.BytesIO()
     assert write_clusters([cluster], "csv", text, with_versions=True) == (1, 2)
     write_clusters([cluster], "table", table, with_versions=True)

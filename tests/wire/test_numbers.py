@@ -52,7 +52,7 @@ def test_intervals_hold_what_they_held(overlaps: list[int], size: int) -> None:
     Their lower ends are rounded down and their upper ends up, and they stand there only beside an estimate.
     """
     low, likeliest, high = (Shares.of_counts(overlap, size, size + 7) for overlap in overlaps)
-    told: dict[str, Any] = shares_values(likeliest, low, high, is_exact=False)
+    told: Any = shares_values(likeliest, low, high, is_exact=False)
     assert list(told) == ["jaccard", "a_in_b", "b_in_a", "exact", "intervals"]
     for name in Shares.NAMES:
         least, largest = told["intervals"][name]

@@ -10,8 +10,10 @@ from typing import Any, TypeAlias
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import TypeAdapter
 
 from whorl.service.credentials import Credentials
+from whorl.service.errors import AlfrescoFailure, Failure
 from whorl.service.paths import TICKETS, is_of_the_store, speaks_as_alfresco
 
 _Json: TypeAlias = dict[str, Any]
@@ -30,45 +32,6 @@ _MEANINGS = {
     503: "There is no room or no time at the moment; Retry-After says when to ask again",
 }
 _OF_THE_STORE, _OF_A_BODY = (401, 403, 404, 409, 429, 502, 503), (408, 413, 415)
-_TEXT: _Json = {"type": "string"}
-_ERRORS: _Json = {
-    "Failure": {
-        "type": "object",
-        "required": ["error"],
-        "properties": {
-            "error": {
-                "type": "object",
-                "required": ["statusCode", "message"],
-                "properties": {
-                    "statusCode": {"type": "integer"},
-                    "message": {**_TEXT, "description": "What is wrong, for people"},
-                    "span": {
-                        "type": "object",
-                        "description": "Where in the query, in characters",
-                        "properties": {"start": {"type": "integer"}, "end": {"type": "integer"}},
-                    },
-                    "hint": {**_TEXT, "description": "What would work"},
-                    "so_far": {"type": "object", "description": "What was stored before a bulk upload broke off"},
-                },
-            }
-        },
-        "examples": [{"error": {"statusCode": 400, "message": "the store has no field 'titel'"}}],
-    },
-    "AlfrescoFailure": {
-        "type": "object",
-        "required": ["error"],
-        "properties": {
-            "error": {
-                "type": "object",
-                "required": ["errorKey", "statusCode", "briefSummary", "stackTrace", "descriptionURL", "logId"],
-                "properties": {
-                    "statusCode": {"type": "integer"},
-                    **dict.fromkeys(("errorKey", "briefSummary", "stackTrace", "descriptionURL", "logId"), _TEXT),
-                },
-            }
-        },
-    },
-}
 #: How a request says who sends it; any one of them does.
 _SECURITY: _Json = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
@@ -93,10 +56,18 @@ def describe(app: FastAPI, credentials: Credentials) -> _Json:
     schemas = components.setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
-    schemas |= _ERRORS
+    schemas |= _failures()
     if not credentials.is_open:
         components["securitySchemes"] = _SECURITY
     return told
+
+
+def _failures() -> _Json:
+    """Return the shapes of failures and their parts, by name."""
+    either: TypeAdapter[Any] = TypeAdapter(Failure | AlfrescoFailure)
+    failures: _Json = either.json_schema(ref_template="#/components/schemas/{model}")["$defs"]
+    failures["Failure"]["examples"] = [{"error": {"statusCode": 400, "message": "the store has no field 'titel'"}}]
+    return failures
 
 
 def _describe_failures(path: str, about: _Json) -> None:

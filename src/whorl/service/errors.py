@@ -8,12 +8,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NotRequired
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from typing_extensions import TypedDict
 
 from whorl.context import trace
 from whorl.errors import (
@@ -60,6 +61,46 @@ _NO_TRACE = (
     "For security reasons the stack trace is no longer displayed, but the property is kept for previous versions"
 )
 _numbers = itertools.count(1)
+
+
+class Span(TypedDict):
+    """Where in the query, in characters."""
+
+    start: int
+    end: int
+
+
+class Error(TypedDict):
+    """What is wrong: of a query also where, and what would work; of a broken upload, what was stored before."""
+
+    statusCode: int
+    message: str
+    span: NotRequired[Span]
+    hint: NotRequired[str]
+    so_far: NotRequired[dict[str, Any]]
+
+
+class Failure(TypedDict):
+    """Why a request failed."""
+
+    error: Error
+
+
+class AlfrescoError(TypedDict):
+    """What is wrong, in Alfresco's words."""
+
+    errorKey: str
+    statusCode: int
+    briefSummary: str
+    stackTrace: str
+    descriptionURL: str
+    logId: str
+
+
+class AlfrescoFailure(TypedDict):
+    """Why a request failed, as Alfresco says it."""
+
+    error: AlfrescoError
 
 
 class Json(JSONResponse):
@@ -118,7 +159,7 @@ def failure_of(path: str, error: WhorlError | HTTPException, details: Mapping[st
     return failure(path, status, error.message, {"span": asdict(error.span), "hint": error.hint, **(details or {})})
 
 
-def _alfresco(status: int, message: str) -> dict[str, Any]:
+def _alfresco(status: int, message: str) -> AlfrescoFailure:
     return {
         "error": {
             "errorKey": _KEYS.get(status, "framework.exception.ApiDefault"),

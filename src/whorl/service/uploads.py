@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import NotRequired, TypeAlias
 
 from anyio import to_thread
 from starlette.exceptions import HTTPException
+from typing_extensions import TypedDict
 
 from whorl.errors import DocumentError, WhorlError
 from whorl.ingest.rows.lines import json_document
@@ -23,7 +24,7 @@ from whorl.service.middleware.admission import Room
 from whorl.service.middleware.bodies import BodyMemory
 from whorl.settings.settings import Settings
 from whorl.store import Store
-from whorl.wire.repeats import repeats_values
+from whorl.wire.repeats import RepeatsValues, repeats_values
 
 #: The number of a line, from 1, and its bytes; None where there are too many of them.
 Line: TypeAlias = tuple[int, bytes | None]
@@ -31,6 +32,32 @@ Line: TypeAlias = tuple[int, bytes | None]
 PART_BYTES, PART_LINES = 8_000_000, 4_096
 #: Mistakes that are told one by one; all are counted.
 MOST_TOLD = 1_000
+
+
+class LineError(TypedDict):
+    """What is wrong with a line, by its number, from 1."""
+
+    line: int
+    message: str
+
+
+class LineRepeats(RepeatsValues):
+    """What the document of a line repeats."""
+
+    line: int
+
+
+class ReportValues(TypedDict):
+    """What came of a request; the last three are there where it asked what its documents repeat."""
+
+    lines: int
+    stored: int
+    unchanged: int
+    refused: int
+    errors: list[LineError]
+    checked: NotRequired[int]
+    repeating: NotRequired[int]
+    repeats: NotRequired[list[LineRepeats]]
 
 
 @dataclass(slots=True)
@@ -51,11 +78,11 @@ class Report:
     stored: int = 0
     unchanged: int = 0
     refused: int = 0
-    errors: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[LineError] = field(default_factory=list)
     lines: int = 0
     checked: int = 0
     repeating: int = 0
-    repeats: list[dict[str, Any]] | None = None
+    repeats: list[LineRepeats] | None = None
 
     def repeat(self, line: int, found: Repeats) -> None:
         """Note a document that repeats others."""
@@ -69,20 +96,18 @@ class Report:
         if len(self.errors) < MOST_TOLD:
             self.errors.append({"line": line, "message": reason})
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> ReportValues:
         """Return the report as JSON values."""
-        return {
+        values: ReportValues = {
             "lines": self.lines,
             "stored": self.stored,
             "unchanged": self.unchanged,
             "refused": self.refused,
-            "errors": sorted(self.errors, key=lambda each: int(each["line"])),
-            **(
-                {}
-                if self.repeats is None
-                else {"checked": self.checked, "repeating": self.repeating, "repeats": self.repeats}
-            ),
+            "errors": sorted(self.errors, key=lambda each: each["line"]),
         }
+        if self.repeats is not None:
+            values |= {"checked": self.checked, "repeating": self.repeating, "repeats": self.repeats}
+        return values
 
 
 class BrokenOffError(Exception):

@@ -5,14 +5,102 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from whorl.fingerprint.passages import Comparison, Passage, Rest, Size
-from whorl.wire.numbers import fraction, fractions, shares_values
+from whorl.wire.numbers import Fractions, SharesValues, fraction, fractions, shares_values
 from whorl.wire.text import counted
 
 #: Characters of a longest passage that are told.
 _SAID = 240
+
+
+class CharRange(TypedDict):
+    """A half-open range of characters as Python counts them, from 0."""
+
+    start: int
+    end: int
+
+
+class Place(CharRange):
+    """A range of a text with the lines that it is in, from 1; its text where that was asked for."""
+
+    first_line: int
+    last_line: int
+    text: NotRequired[str]
+
+
+class PassageValues(TypedDict):
+    """A passage that both texts have, and its place in each."""
+
+    words: int
+    a: Place
+    b: Place
+
+
+class RestShares(Fractions):
+    """What two texts share without what is common."""
+
+    shared_shingles: int
+
+
+class RestSide(TypedDict):
+    """How much of a text is common, and where it stands; `shingles` are the different ones that are not."""
+
+    common_words: int
+    shingles: int
+    common: list[CharRange]
+
+
+class RestValues(RestShares):
+    """What two texts share without what is common, and what that is in each."""
+
+    a: RestSide
+    b: RestSide
+
+
+class Side(TypedDict):
+    """One of two texts; `coverage` is the share of its words that the other has, too."""
+
+    name: str
+    kind: str
+    words: int
+    shingles: int
+    shared_words: int
+    coverage: float
+    text: NotRequired[str]
+
+
+class ComparisonValues(SharesValues):
+    """What two texts share, counted on all of their shingles."""
+
+    a: Side
+    b: Side
+    scheme: str
+    shared_shingles: int
+    without_common: RestValues | None
+    warnings: list[str]
+    passages: list[PassageValues]
+
+
+class Longest(TypedDict):
+    """The longest passage of two texts, and how it begins."""
+
+    words: int
+    text: str
+
+
+class LongestPassage(SharesValues):
+    """What two texts share, how many passages that is, and the longest of them."""
+
+    without_common: RestShares | None
+    shared_shingles: int
+    source_shingles: int
+    shingles: int
+    passages: int
+    longest: Longest | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +136,7 @@ def warnings(found: Comparison) -> list[str]:
 
 def comparison_values(
     a: Read, b: Read, found: Comparison, *, texts: Literal["none", "passages", "whole"] = "passages"
-) -> dict[str, object]:
+) -> ComparisonValues:
     """Return a comparison as JSON values: both sides, counts, shares, warnings, and all passages with their places.
 
     Args:
@@ -60,7 +148,7 @@ def comparison_values(
     """
     lines_a, lines_b, with_text = Lines(a.text), Lines(b.text), texts == "passages"
 
-    def passage(each: Passage) -> dict[str, object]:
+    def passage(each: Passage) -> PassageValues:
         return {"words": each.words, "a": lines_a.values(each.a, with_text), "b": lines_b.values(each.b, with_text)}
 
     return {
@@ -75,11 +163,11 @@ def comparison_values(
     }
 
 
-def _rest(rest: Rest) -> dict[str, object]:
+def _rest(rest: Rest) -> RestValues:
     """Return what is left without what is common; places in characters as Python counts them."""
 
-    def side(words: int, shingles: int, places: tuple[tuple[int, int], ...]) -> dict[str, object]:
-        ranges = [{"start": start, "end": end} for start, end in places]
+    def side(words: int, shingles: int, places: tuple[tuple[int, int], ...]) -> RestSide:
+        ranges: list[CharRange] = [{"start": start, "end": end} for start, end in places]
         return {"common_words": words, "shingles": shingles, "common": ranges}
 
     return {
@@ -89,7 +177,7 @@ def _rest(rest: Rest) -> dict[str, object]:
     }
 
 
-def longest_passage_values(text: str, found: Comparison) -> dict[str, object]:
+def longest_passage_values(text: str, found: Comparison) -> LongestPassage:
     """Return what two texts share as JSON values, with the beginning of their longest passage and no other.
 
     Args:
@@ -115,13 +203,13 @@ def _beginning(text: str, place: tuple[int, int]) -> str:
     return f"{said.rpartition(' ')[0] or said} …" if end - start > _SAID else said
 
 
-def rest_shares(rest: Rest) -> dict[str, object]:
+def rest_shares(rest: Rest) -> RestShares:
     """Return what two texts share without what is common, as JSON values."""
     return {**fractions(rest.shares), "shared_shingles": rest.shared_shingles}
 
 
-def _side(read: Read, size: Size, with_text: bool) -> dict[str, object]:
-    values: dict[str, object] = {
+def _side(read: Read, size: Size, with_text: bool) -> Side:
+    values: Side = {
         "name": read.name,
         "kind": read.kind,
         "words": size.words,
@@ -129,7 +217,9 @@ def _side(read: Read, size: Size, with_text: bool) -> dict[str, object]:
         "shared_words": size.shared_words,
         "coverage": fraction(size.coverage),
     }
-    return {**values, "text": read.text} if with_text else values
+    if with_text:
+        values["text"] = read.text
+    return values
 
 
 class Lines:
@@ -143,8 +233,10 @@ class Lines:
         """Return the numbers of the first and the last line of a range, from 1."""
         return bisect_right(self._starts, start), bisect_right(self._starts, end - 1)
 
-    def values(self, place: tuple[int, int], with_text: bool) -> dict[str, object]:
+    def values(self, place: tuple[int, int], with_text: bool) -> Place:
         """Return a range as JSON values: characters as Python counts them, and lines."""
         (start, end), (first, last) = place, self.span(*place)
-        values: dict[str, object] = {"start": start, "end": end, "first_line": first, "last_line": last}
-        return {**values, "text": self.text[start:end]} if with_text else values
+        values: Place = {"start": start, "end": end, "first_line": first, "last_line": last}
+        if with_text:
+            values["text"] = self.text[start:end]
+        return values

@@ -8,14 +8,17 @@ import math
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
-from typing import IO, Any
+from typing import IO, NotRequired
+
+from typing_extensions import TypedDict
 
 from whorl.duplicates.common import Rest
 from whorl.duplicates.marking import Marked
 from whorl.duplicates.result import Cluster, Duplicates, Member, Pair, Version
 from whorl.duplicates.versions import Own
 from whorl.fingerprint.statistics.metric import Shares
-from whorl.wire.numbers import fraction, fractions, percent, shares_values
+from whorl.wire.comparison import CharRange
+from whorl.wire.numbers import Fractions, SharesValues, fraction, fractions, percent, shares_values
 from whorl.wire.text import cell, counted, printable, titled
 
 FORMATS = ("json", "csv", "table")
@@ -36,17 +39,80 @@ _SHOWN, _WIDTH = 3, 100
 _VERSION_COLUMNS = ("version", "date", "adds", "loses", "adds_words", "loses_words")
 
 
-def pair_values(pair: Pair) -> dict[str, Any]:
+class PairShares(SharesValues):
+    """What two documents share; `without_common` is there where common text is told apart."""
+
+    without_common: NotRequired[Fractions]
+
+
+class PairValues(PairShares):
+    """Two documents by their ids."""
+
+    a: str
+    b: str
+
+
+class MemberValues(PairShares):
+    """A document of a cluster, as B with the principal as A; `shingles` are its different ones."""
+
+    id: str
+    name: str
+    shingles: int
+    is_principal: bool
+
+
+class OwnPassage(CharRange):
+    """A passage that one version has alone, and how it begins."""
+
+    text: str
+
+
+class OwnValues(TypedDict):
+    """What one of two versions has alone; words and passages are null where its text is not stored."""
+
+    share: float
+    words: int | None
+    passages: list[OwnPassage] | None
+
+
+class ChangeValues(PairShares):
+    """What a version, as B, adds to the one before, as A, and loses of it."""
+
+    before: str
+    adds: OwnValues
+    loses: OwnValues
+
+
+class VersionValues(TypedDict):
+    """A version of a document; `change` is null for the first."""
+
+    id: str
+    name: str
+    date: str | None
+    is_principal: bool
+    change: ChangeValues | None
+
+
+class ClusterValues(TypedDict):
+    """Documents that belong together; `cluster` is the id of the first, `versions` are there where asked for."""
+
+    cluster: str
+    documents: int
+    members: list[MemberValues]
+    versions: NotRequired[list[VersionValues]]
+
+
+def pair_values(pair: Pair) -> PairValues:
     """Return a pair as JSON values."""
-    return {"a": pair.a.id, "b": pair.b.id, **_shares(pair), **_without_common(pair)}
+    return {"a": pair.a.id, "b": pair.b.id, **_shares(pair)}
 
 
-def cluster_values(cluster: Cluster) -> dict[str, Any]:
+def cluster_values(cluster: Cluster) -> ClusterValues:
     """Return a cluster as JSON values: its first document's id, how many it has, each as B with the principal as A.
 
     Its versions are there where it has them: each with what it adds and loses against the one before.
     """
-    values = {
+    values: ClusterValues = {
         "cluster": _name(cluster),
         "documents": len(cluster.matches),
         "members": [
@@ -56,7 +122,6 @@ def cluster_values(cluster: Cluster) -> dict[str, Any]:
                 "shingles": match.b.size,
                 "is_principal": match.b == cluster.principal,
                 **_shares(match),
-                **_without_common(match),
             }
             for match in cluster.matches
         ],
@@ -66,7 +131,7 @@ def cluster_values(cluster: Cluster) -> dict[str, Any]:
     return values
 
 
-def _version_values(version: Version, cluster: Cluster) -> dict[str, Any]:
+def _version_values(version: Version, cluster: Cluster) -> VersionValues:
     match, member = version.match, version.member
     return {
         "id": member.id,
@@ -78,14 +143,13 @@ def _version_values(version: Version, cluster: Cluster) -> dict[str, Any]:
         else {
             "before": match.a.id,
             **_shares(match),
-            **_without_common(match),
             "adds": _own_values(1 - match.shares.b_in_a, version.added),
             "loses": _own_values(1 - match.shares.a_in_b, version.lost),
         },
     }
 
 
-def _own_values(share: float, own: Own | None) -> dict[str, Any]:
+def _own_values(share: float, own: Own | None) -> OwnValues:
     """Return what one version has alone as JSON values; without texts nobody knows its words."""
     if own is None:
         return {"share": fraction(share), "words": None, "passages": None}
@@ -313,25 +377,22 @@ def _csv(row: list[object]) -> list[object]:
     return [cell(value) for value in row]
 
 
-def _shares(pair: Pair) -> dict[str, object]:
-    return shares_values(pair.shares, pair.low, pair.high, is_exact=pair.is_exact)
+def _shares(pair: Pair) -> PairShares:
+    """Return what two documents share, and without what is common, where that is told."""
+    told = shares_values(pair.shares, pair.low, pair.high, is_exact=pair.is_exact)
+    values: PairShares = {**told}  # type: ignore[typeddict-item]  # without_common is no part of it
+    if pair.rest is not None:
+        values["without_common"] = fractions(pair.rest)
+    return values
 
 
 def _cells(pair: Pair) -> list[object]:
     """Return the shares as the cells of a row; the ends of intervals have no room there."""
-    values = _shares(pair)
-    return [*(values[name] for name in Shares.NAMES), pair.is_exact]
+    return [*fractions(pair.shares).values(), pair.is_exact]
 
 
 def _columns(columns: tuple[str, ...], *, with_rest: bool, with_versions: bool = False) -> tuple[str, ...]:
     return columns + (_VERSION_COLUMNS if with_versions else ()) + (_REST_COLUMNS if with_rest else ())
-
-
-def _without_common(pair: Pair) -> dict[str, object]:
-    """Return what two documents share without what is common, where that is told."""
-    if pair.rest is None:
-        return {}
-    return {"without_common": fractions(pair.rest)}
 
 
 def _without_common_cells(pair: Pair) -> list[object]:
@@ -344,5 +405,5 @@ def _percent(pair: Pair, name: str) -> str:
     return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{rest}"
 
 
-def _line(values: dict[str, Any]) -> str:
+def _line(values: PairValues | ClusterValues) -> str:
     return _as_json(values) + "\n"

@@ -8,6 +8,9 @@ outward, its lower end down and its upper end up, so that it still holds what it
 from __future__ import annotations
 
 import math
+from typing import NotRequired
+
+from typing_extensions import TypedDict
 
 from whorl.fingerprint.statistics.metric import Shares
 
@@ -15,6 +18,29 @@ from whorl.fingerprint.statistics.metric import Shares
 _PARTS = 1_000_000
 #: More than the error of a float that stands for a share of a few decimals.
 _SLACK = 1e-9
+
+
+class Fractions(TypedDict):
+    """The shares of A and B, in [0, 1]: A is the source or the first text, B the hit or the second."""
+
+    jaccard: float
+    a_in_b: float
+    b_in_a: float
+
+
+class Intervals(TypedDict):
+    """The lower and the upper end of the interval that holds each share with 95 % certainty."""
+
+    jaccard: list[float]
+    a_in_b: list[float]
+    b_in_a: list[float]
+
+
+class SharesValues(Fractions):
+    """The shares, with intervals where they are estimates."""
+
+    exact: bool
+    intervals: NotRequired[Intervals]
 
 
 def fraction(share: float) -> float:
@@ -46,12 +72,16 @@ def percent_interval(low: float, high: float) -> str:
     return f"{math.floor(100 * low + _SLACK)}–{math.ceil(100 * high - _SLACK)}"
 
 
-def fractions(shares: Shares) -> dict[str, float]:
+def fractions(shares: Shares) -> Fractions:
     """Return shares by their names as JSON and CSV have them."""
-    return {name: fraction(getattr(shares, name)) for name in Shares.NAMES}
+    return {
+        "jaccard": fraction(shares.jaccard),
+        "a_in_b": fraction(shares.a_in_b),
+        "b_in_a": fraction(shares.b_in_a),
+    }
 
 
-def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) -> dict[str, object]:
+def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) -> SharesValues:
     """Return what two documents share as JSON values: the same keys wherever two are compared.
 
     Args:
@@ -60,11 +90,13 @@ def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) 
         high: The upper ends.
         is_exact: Whether all shingles were compared; only if not, there are `intervals`.
     """
-    values: dict[str, object] = {**fractions(shares)}
-    values["exact"] = is_exact
+    told = fractions(shares)
+    values: SharesValues = {**told, "exact": is_exact}  # type: ignore[typeddict-item]  # it has no intervals
     if not is_exact:
         values["intervals"] = {
-            name: [fraction(getattr(low, name)), _rounded_up(getattr(high, name))] for name in Shares.NAMES
+            "jaccard": [fraction(low.jaccard), _rounded_up(high.jaccard)],
+            "a_in_b": [fraction(low.a_in_b), _rounded_up(high.a_in_b)],
+            "b_in_a": [fraction(low.b_in_a), _rounded_up(high.b_in_a)],
         }
     return values
 

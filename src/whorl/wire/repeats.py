@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from typing_extensions import TypedDict
+
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.repeats import Repeats
 from whorl.wire.numbers import percent
-from whorl.wire.similar import estimate_values
+from whorl.wire.similar import EstimateValues, estimate_values
 from whorl.wire.text import printable, titled
 
 
-def repeats_values(repeats: Repeats) -> dict[str, object]:
+class Repeated(EstimateValues):
+    """A document of the store that a new one repeats, as B."""
+
+    id: str
+    name: str
+
+
+class RepeatsValues(TypedDict):
+    """A new document, and what it repeats."""
+
+    id: str
+    hits: list[Repeated]
+
+
+def repeats_values(repeats: Repeats) -> RepeatsValues:
     """Return what a document repeats as JSON values; A is the document."""
     return {
         "id": repeats.id,

@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
+from typing import NotRequired
+
+from typing_extensions import TypedDict
+
 from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.similar.hits import Found, Similar
 from whorl.similar.rest_plan import RestPlan
-from whorl.wire.comparison import rest_shares
-from whorl.wire.numbers import shares_values
+from whorl.wire.comparison import RestShares, rest_shares
+from whorl.wire.numbers import SharesValues, shares_values
 
 
-def similar_values(page: Similar) -> dict[str, object]:
+class EstimateValues(SharesValues):
+    """What a hit shares, and what was counted: hashes of the sketches, and all different shingles of the hit."""
+
+    shared_hashes: int
+    source_hashes: int
+    shingles: int
+
+
+class SimilarHit(EstimateValues):
+    """A hit of a calibrated search; `without_common` is there where common text is told apart."""
+
+    id: str
+    name: str
+    score: float
+    without_common: NotRequired[RestShares | None]
+
+
+class SimilarValues(TypedDict):
+    """One page of a calibrated search; `promised` says whether the recall is."""
+
+    metric: str
+    threshold: float
+    recall: float
+    promised: bool
+    ignore_common: bool
+    source_shingles: int
+    total: int
+    total_is_exact: bool
+    candidates: int
+    warnings: list[str]
+    hits: list[SimilarHit]
+
+
+def similar_values(page: Similar) -> SimilarValues:
     """Return a page as JSON values; shares are fractions, and where they are estimates, `intervals` has their ends."""
     plan = page.plan
     return {
@@ -23,25 +60,24 @@ def similar_values(page: Similar) -> dict[str, object]:
         "total_is_exact": page.is_total_exact,
         "candidates": page.candidates,
         "warnings": list(page.warnings),
-        "hits": [
-            {
-                "id": found.hit.id,
-                "name": found.hit.name,
-                "score": found.hit.score,
-                **estimate_values(found.estimate),
-                **({"without_common": _rest(found)} if page.tells_common else {}),
-            }
-            for found in page.found
-        ],
+        "hits": [_hit(found, tells_common=page.tells_common) for found in page.found],
     }
 
 
-def _rest(found: Found) -> dict[str, object] | None:
-    """Return what a hit shares without what is common; None where its text was not read."""
-    return None if found.rest is None else rest_shares(found.rest)
+def _hit(found: Found, *, tells_common: bool) -> SimilarHit:
+    values: SimilarHit = {
+        "id": found.hit.id,
+        "name": found.hit.name,
+        "score": found.hit.score,
+        **estimate_values(found.estimate),  # type: ignore[typeddict-item]  # without_common is no part of it
+    }
+    if tells_common:
+        # Its text may not have been read.
+        values["without_common"] = None if found.rest is None else rest_shares(found.rest)
+    return values
 
 
-def estimate_values(estimate: Estimate) -> dict[str, object]:
+def estimate_values(estimate: Estimate) -> EstimateValues:
     """Return an estimate as JSON values: the shares, and what was counted."""
     return {
         **shares_values(estimate.shares, estimate.low, estimate.high, is_exact=estimate.is_exact),

@@ -5,19 +5,86 @@ from __future__ import annotations
 import csv
 from typing import Literal, TextIO
 
+from typing_extensions import TypedDict
+
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.sources.result import Attribution, Common, TextSource
-from whorl.wire.comparison import Lines, Read, rest_shares
-from whorl.wire.numbers import fraction, fractions, percent, shares_values
+from whorl.wire.comparison import Lines, PassageValues, Read, RestShares, rest_shares
+from whorl.wire.numbers import SharesValues, fraction, fractions, percent, shares_values
 from whorl.wire.text import cell, counted
 
 #: The columns of CSV, a source a row; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
 
 
-def sources_values(
-    read: Read, found: Attribution, *, texts: Literal["none", "passages"] = "passages"
-) -> dict[str, object]:
+class SourceNumbers(TypedDict):
+    """A source: how many words of the text it has, how many it adds to those before it, how many it has alone."""
+
+    id: str
+    name: str
+    words: int
+    coverage: float
+    new_words: int
+    only_words: int
+
+
+class SourceValues(SourceNumbers, SharesValues):
+    """A source with its shares and passages; A is the text, B the source."""
+
+    without_common: RestShares | None
+    shingles: int
+    passages: list[PassageValues]
+
+
+class TextValues(TypedDict):
+    """The text that is asked about."""
+
+    name: str
+    kind: str
+    words: int
+
+
+class CommonValues(TypedDict):
+    """How many words of the text are common, and how many of the others stand in sources."""
+
+    above: int | None
+    ignored: bool
+    words: int
+    other_words: int
+    other_covered_words: int
+
+
+class Named(TypedDict):
+    """A document."""
+
+    id: str
+    name: str
+
+
+class SourcesValues(TypedDict):
+    """The sources of a text, and how surely all are among them."""
+
+    text: TextValues
+    covered_words: int
+    common: CommonValues | None
+    excluded_words: int
+    coverage: float
+    longest_passage: int
+    min_words: int
+    candidates: int
+    read: int
+    unread: int
+    without_text: int
+    recall: float
+    promised_words: int | None
+    certain_words: int | None
+    crowded: int
+    warnings: list[str]
+    sources: list[SourceValues]
+    also: list[Named]
+
+
+def sources_values(read: Read, found: Attribution, *, texts: Literal["none", "passages"] = "passages") -> SourcesValues:
     """Return the sources of a text as JSON values: totals, and each source with its shares and passages.
 
     Args:
@@ -27,7 +94,7 @@ def sources_values(
     """
     lines, with_text = Lines(read.text), texts == "passages"
 
-    def source(each: TextSource) -> dict[str, object]:
+    def source(each: TextSource) -> SourceValues:
         own = Lines(each.content)
         return {
             **_numbers(each, found),
@@ -66,7 +133,7 @@ def sources_values(
     }
 
 
-def _common(common: Common, words: int) -> dict[str, object]:
+def _common(common: Common, words: int) -> CommonValues:
     return {
         "above": common.limit,
         "ignored": common.is_ignored,
@@ -132,7 +199,7 @@ def recall_line(found: Attribution) -> str:
     )
 
 
-def _numbers(each: TextSource, found: Attribution) -> dict[str, object]:
+def _numbers(each: TextSource, found: Attribution) -> SourceNumbers:
     return {
         "id": each.id,
         "name": each.name,

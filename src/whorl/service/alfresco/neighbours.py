@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Annotated, Any, Literal, TypeAlias
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from whorl.errors import UnknownDocumentError
@@ -71,7 +71,7 @@ def neighbour_routes(store: Store, access: Access, *, is_read_only: bool) -> API
         return {"entry": {"repository": repository}}
 
     @router.get(f"{NODES}/{{node_id}}", summary="One node")
-    def node(node_id: str, asked: Annotated[NodeQuery, Query()]) -> dict[str, Any]:
+    def node(node_id: Annotated[str, Path(examples=["lease"])], asked: Annotated[NodeQuery, Query()]) -> dict[str, Any]:
         """A document as a node, by the id that a hit has, or any other that names it."""
         document_id = store.engine.resolve([node_id]).get(node_id, node_id)
         stored = store.documents([document_id]).get(document_id)

@@ -358,6 +358,19 @@ class Localization(_Part):
 class SearchRequest(_Part):
     """The body of `POST …/search/versions/1/search`."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "query": {"query": "FINGERPRINT:lease_20 AND TYPE:'cm:content'"},
+                    "paging": {"maxItems": 10, "skipCount": 0},
+                    "include": ["properties"],
+                    "facetFields": {"facets": [{"field": "creator", "label": "Creator"}]},
+                }
+            ]
+        }
+    )
+
     query: RequestQuery
     paging: Paging = Paging()
     include: list[Include] = []

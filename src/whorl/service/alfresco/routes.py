@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from whorl.errors import ParameterError
 from whorl.highlight import Highlights, highlights
@@ -31,6 +31,8 @@ _TICKET_PARAMETER = "alf_ticket"
 
 class LogIn(BaseModel):
     """What `POST tickets` is sent."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"userId": "ann", "password": "secret"}]})
 
     userId: str  # noqa: N815 - Alfresco's name
     password: str

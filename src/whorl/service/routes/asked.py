@@ -11,7 +11,7 @@ from whorl.boilerplate import CommonOptions, common_limit
 
 #: A text in the query language; docs/afts.md says what can be written.
 QueryText: TypeAlias = Annotated[
-    str, Field(json_schema_extra={"format": "afts", "minLength": 1}, examples=["type:note AND lease"])
+    str, Field(json_schema_extra={"format": "afts", "minLength": 1}, examples=["name:lease OR rent"])
 ]
 
 
@@ -19,14 +19,20 @@ QueryText: TypeAlias = Annotated[
 _LIMIT = r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"
 
 
+#: An example of a body.
+Example: TypeAlias = dict[str, Any] | None
+
+
 class Asked(BaseModel):
     """What is asked in a body: every part is known, and none stands in for one of another type."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _add_rules(schema, cls))
+    model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _complete(schema, cls))
     #: Whether it stands in an address, where everything is text.
     is_text: ClassVar[bool] = False
     #: What a class demands of several parts together, as JSON Schema.
     rule: ClassVar[dict[str, Any]] = {}
+    #: A request that a store with the contracts of examples/ answers; None where the parts have examples of their own.
+    example: ClassVar[Example] = None
 
     @field_validator("*", mode="before")
     @classmethod
@@ -43,7 +49,10 @@ class Asked(BaseModel):
         return told
 
 
-def _add_rules(schema: dict[str, Any], cls: type) -> None:
+def _complete(schema: dict[str, Any], cls: type[Asked]) -> None:
+    """Put the rules and the example of a class into its schema."""
+    if cls.example is not None:
+        schema["examples"] = [cls.example]
     if rules := [each.__dict__["rule"] for each in cls.__mro__ if each.__dict__.get("rule")]:
         schema["allOf"] = rules
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from fastapi import APIRouter
 
-from whorl.service.routes.asked import Commonness, OneText
+from whorl.service.routes.asked import Commonness, Example, OneText
 from whorl.service.routes.router import api_router
 from whorl.store import Store
-from whorl.wire.comparison import Read, comparison_values
+from whorl.wire.comparison import ComparisonValues, Read, comparison_values
 
 
 class CompareRequest(Commonness):
     """What `POST /api/v1/compare` is sent."""
+
+    example: ClassVar[Example] = {
+        "a": {"id": "lease"},
+        "b": {"text": "The tenant pays the rent in advance."},
+        "texts": "passages",
+    }
 
     a: OneText
     b: OneText
@@ -30,7 +36,7 @@ def compare_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.post("/compare")
-    def compare(asked: CompareRequest) -> dict[str, Any]:
+    def compare(asked: CompareRequest) -> ComparisonValues:
         """What two texts share, counted on all of their shingles, with the passages and where they stand.
 
         Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.

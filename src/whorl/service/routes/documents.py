@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired, TypeAlias
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
+from typing_extensions import TypedDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.model import PropertyValue
 from whorl.query import ast
 from whorl.query.ast import Joker, Wildcard
 from whorl.query.unparse import unparse
 from whorl.repeats import RepeatSearch
-from whorl.service.errors import Json, failure_of, require_writable
+from whorl.service.errors import Failure, Json, failure_of, require_writable
 from whorl.service.paths import DOCUMENTS
 from whorl.service.routes.router import api_router
-from whorl.service.uploads import BrokenOffError, Uploads
+from whorl.service.uploads import BrokenOffError, ReportValues, Uploads
 from whorl.settings.settings import MAX_ROWS
 from whorl.similar.question import SimilarWord
 from whorl.store import Store
@@ -38,12 +40,45 @@ _BULK_DESCRIPTION = {
         },
     }
 }
-_REPORT = {"application/json": {"schema": {"type": "object"}}}
 _BULK_ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "What was stored, left alone and refused", "content": _REPORT},
-    400: {"description": "The same, where every document was refused; or which part of the request is wrong",
-          "content": _REPORT},
-}  # fmt: skip
+    200: {"model": ReportValues, "description": "What was stored, left alone and refused"},
+    400: {
+        "model": ReportValues | Failure,
+        "description": "The same, where every document was refused; or which part of the request is wrong",
+    },
+}
+_Id: TypeAlias = Annotated[str, Path(examples=["lease"])]
+
+
+class StoredValues(TypedDict):
+    """What is stored of a document; its text, where that was asked for."""
+
+    id: str
+    name: str
+    properties: dict[str, list[PropertyValue]]
+    text: NotRequired[str]
+
+
+class ListedDocument(TypedDict):
+    """A document of a list; `shingles` are its different ones, null where that is not known."""
+
+    id: str
+    name: str
+    shingles: int | None
+    properties: dict[str, list[PropertyValue]]
+
+
+class DocumentsPage(TypedDict):
+    """One page of the documents."""
+
+    total: int
+    documents: list[ListedDocument]
+
+
+class Deleted(TypedDict):
+    """How many documents were forgotten."""
+
+    deleted: int
 
 
 def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = False) -> APIRouter:
@@ -61,7 +96,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         named: str = Query("", max_length=1_000),
         start: int = Query(0, ge=0, le=1_000_000),
         rows: int = Query(50, ge=0, le=MAX_ROWS),
-    ) -> dict[str, Any]:
+    ) -> DocumentsPage:
         """One page of the documents, in the order of their ids, with their properties.
 
         `named` chooses those whose name or id has each of its words somewhere in it. `shingles` is the size of a
@@ -79,7 +114,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
                     "id": hit.id,
                     "name": hit.name,
                     "shingles": sketches[hit.id].size if hit.id in sketches else None,
-                    "properties": dict(stored[hit.id].properties) if hit.id in stored else {},
+                    "properties": _listed(stored[hit.id].properties) if hit.id in stored else {},
                 }
                 for hit in page.hits
             ],
@@ -116,18 +151,18 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         return Json(report.values(), 400 if is_refused else 200)
 
     @router.get(f"{_PATH}/{{document_id:path}}")
-    def document(document_id: str, text: bool = False) -> dict[str, Any]:
+    def document(document_id: _Id, text: bool = False) -> StoredValues:
         """What is stored of a document, with its text if that is asked for."""
         stored = store.documents([document_id]).get(document_id)
         if stored is None:
             raise UnknownDocumentError(document_id)
-        told: dict[str, Any] = {"id": stored.id, "name": stored.name, "properties": dict(stored.properties)}
+        told: StoredValues = {"id": stored.id, "name": stored.name, "properties": _listed(stored.properties)}
         if text:
             told["text"] = store.engine.texts([document_id]).get(document_id, "")
         return told
 
     @router.delete(f"{_PATH}/{{document_id:path}}")
-    def delete(document_id: str) -> dict[str, Any]:
+    def delete(document_id: _Id) -> Deleted:
         """Forget a document."""
         require_writable(is_read_only=is_read_only)
         if not store.delete([document_id]):
@@ -135,6 +170,10 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         return {"deleted": 1}
 
     return router
+
+
+def _listed(properties: Mapping[str, Sequence[PropertyValue]]) -> dict[str, list[PropertyValue]]:
+    return {name: [*values] for name, values in properties.items()}
 
 
 def _named(typed: str, fields: Sequence[str]) -> str | None:

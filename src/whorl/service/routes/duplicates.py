@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypeAlias
 
-from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict
 
 from whorl.duplicates import Keep, ask_common, ask_pairs, duplicates_in
 from whorl.duplicates.common import CommonQuestion
@@ -19,13 +20,21 @@ from whorl.duplicates.marking import Marked, write_ids
 from whorl.duplicates.question import PairWord
 from whorl.duplicates.result import Cluster, with_words
 from whorl.errors import NoSketchesError, ParameterError, WhorlError
-from whorl.service.errors import DEFECT, require_writable, status_of
+from whorl.service.errors import DEFECT, Json, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, Report
 from whorl.service.paths import API
-from whorl.service.routes.asked import Ignoring
+from whorl.service.routes.asked import Example, Ignoring
 from whorl.service.routes.router import api_router
 from whorl.store import Store
-from whorl.wire.duplicates import cluster_values, common_line, left_out, pair_values, write_clusters
+from whorl.wire.duplicates import (
+    ClusterValues,
+    PairValues,
+    cluster_values,
+    common_line,
+    left_out,
+    pair_values,
+    write_clusters,
+)
 
 #: Members up to which a cluster comes with its pairs.
 PAIRS_UP_TO = 30
@@ -36,11 +45,14 @@ _PATH = "/duplicates"
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 
 
+_JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 _KEEP = "^(first|longest|(newest|oldest|largest|smallest):.+)$"
 
 
 class DuplicatesRequest(Ignoring):
     """What `POST /api/v1/duplicates` is sent: which documents belong together."""
+
+    example: ClassVar[Example] = {"metric": "jaccard", "threshold": 60}
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -70,14 +82,72 @@ class DuplicatesRequest(Ignoring):
         return None if self.keep is None else Keep.named(self.keep)
 
 
+class ClusterAndPairs(ClusterValues):
+    """A cluster; a small one has its pairs."""
+
+    pairs: list[PairValues]
+
+
+class MarkedValues(TypedDict):
+    """What was written into the documents: how many say now in which cluster they are."""
+
+    clusters: int
+    documents: int
+    written: int
+    cleared: int
+    left: int
+
+
+class FoundValues(TypedDict):
+    """What a job found: what was asked, what there is in all, and one page of the clusters."""
+
+    documents: int
+    metric: str
+    threshold: float
+    recall: float
+    complete: bool
+    keep: str | None
+    versions: bool
+    date: str | None
+    write_ids: bool
+    common_above: str | None
+    ignore_common: bool
+    total: int
+    pairs: int
+    warnings: list[str]
+    written: MarkedValues | None
+    clusters: list[ClusterAndPairs]
+
+
+class Progress(TypedDict):
+    """What a job does at the moment, and how much of that is done."""
+
+    doing: str
+    count: int
+
+
+class JobError(TypedDict):
+    """What a job failed with."""
+
+    statusCode: int
+    message: str
+
+
+class JobValues(TypedDict):
+    """A job, and what it found once it is done."""
+
+    id: str
+    state: Literal["waiting", "running", "done", "failed"]
+    progress: Progress
+    result: FoundValues | None
+    error: NotRequired[JobError]
+
+
 _FILE = {"schema": {"type": "string"}}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
-        "content": {
-            "application/json": {"schema": {"type": "object"}},
-            "application/x-ndjson": _FILE,
-            "text/csv": _FILE,
-        }
+        "model": JobValues,
+        "content": {"application/x-ndjson": _FILE, "text/csv": _FILE},
     }
 }
 
@@ -103,7 +173,7 @@ class Found:
         """Say whether this does for a question now: it is not old, and the store has not got smaller."""
         return self.asked == asked and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
-    def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> dict[str, Any]:
+    def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundValues:
         """Return some of the clusters as JSON values, with what is said of all; texts are read for these alone.
 
         Args:
@@ -119,13 +189,23 @@ class Found:
             self.worded(each) if 0 < len(each.versions) <= PAIRS_UP_TO else each
             for each in chosen[start : start + rows]
         ]
+        asked = self.asked
         return {
             "documents": self.documents,
-            **self.asked.model_dump(exclude={"boilerplate"}),
+            "metric": asked.metric,
+            "threshold": asked.threshold,
+            "recall": asked.recall,
+            "complete": asked.complete,
+            "keep": asked.keep,
+            "versions": asked.versions,
+            "date": asked.date,
+            "write_ids": asked.write_ids,
+            "common_above": asked.common_above,
+            "ignore_common": asked.ignore_common,
             "total": len(chosen),
             "pairs": self.pairs,
             "warnings": list(self.warnings),
-            "written": None if self.marked is None else asdict(self.marked),
+            "written": None if self.marked is None else _written(self.marked),
             "clusters": [
                 {**cluster_values(each), "pairs": [pair_values(pair) for pair in each.pairs]} for each in clusters
             ],
@@ -150,7 +230,7 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
     fresh: list[Found] = []
 
     @router.post(_PATH, status_code=202, summary="Look for the near-duplicates of the store")
-    def start(asked: DuplicatesRequest, response: Response) -> dict[str, Any]:
+    def start(asked: DuplicatesRequest, response: Response) -> JobValues:
         """Start a job, which looks for documents that belong together as soon as those before it are done.
 
         The answer's `id` is what to ask about at `/api/v1/duplicates/{id}`, at least every minute. What was found for
@@ -177,13 +257,13 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         f"{_PATH}/{{job_id}}", response_model=None, responses=_ANSWERS, summary="How far a job is, and what it found"
     )
     def watch(
-        job_id: str,
+        job_id: _JobId,
         start: int = Query(0, ge=0, le=1_000_000),
         rows: int = Query(100, ge=0, le=1_000),
         order: Order = "size",
         named: str = Query("", max_length=1_000),
         format: Literal["page", "json", "csv"] = "page",  # noqa: A002 - what the parameter is called
-    ) -> dict[str, Any] | Response:
+    ) -> Response:
         """The state of a job: waiting, running, done or failed, with the `error` that it failed with.
 
         Of one that is done, `result` has a page of the clusters, the largest first; small ones come with their pairs,
@@ -193,13 +273,13 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         """
         job = jobs.of(job_id)
         if format == "page":
-            return _values(job, start, rows, order, named)
+            return Json(_values(job, start, rows, order, named))
         if job.result is None:
             raise HTTPException(409, f"the job is not done but {job.state.value}; ask again without format")
         return _file(job.result, format)
 
     @router.delete(f"{_PATH}/{{job_id}}", status_code=204, summary="Cancel a job")
-    def cancel(job_id: str) -> Response:
+    def cancel(job_id: _JobId) -> Response:
         """End a job that waits or runs, and forget what it found."""
         jobs.cancel(job_id)
         return Response(status_code=204)
@@ -207,12 +287,22 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
     return router
 
 
+def _written(marked: Marked) -> MarkedValues:
+    return {
+        "clusters": marked.clusters,
+        "documents": marked.documents,
+        "written": marked.written,
+        "cleared": marked.cleared,
+        "left": marked.left,
+    }
+
+
 def _least_alike(cluster: Cluster) -> float:
     return min(match.shares.jaccard for match in cluster.matches)
 
 
-def _values(job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size", named: str = "") -> dict[str, Any]:
-    told: dict[str, Any] = {
+def _values(job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size", named: str = "") -> JobValues:
+    told: JobValues = {
         "id": job.id,
         "state": job.state.value,
         "progress": {"doing": job.doing, "count": job.count},

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import NotRequired
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, HTTPException, Response
 from prometheus_client import CONTENT_TYPE_LATEST
+from typing_extensions import TypedDict
 
 from whorl.context import deadline, trace
 from whorl.errors import WhorlError
@@ -23,6 +24,13 @@ _log = logging.getLogger(LOGGER)
 _AT_ONCE = 2
 
 
+class Health(TypedDict):
+    """That it is well, and how many documents the store has."""
+
+    status: str
+    documents: NotRequired[int]
+
+
 def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     """Return the routes that need no key, because whoever watches the service has none.
 
@@ -34,12 +42,12 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     limiter: list[CapacityLimiter] = []
 
     @router.get("/healthz")
-    async def health() -> dict[str, str]:
+    async def health() -> Health:
         """The process runs."""
         return {"status": "ok"}
 
     @router.get("/readyz")
-    async def ready() -> dict[str, Any]:
+    async def ready() -> Health:
         """The store answers, within five seconds."""
         # Not before there is a loop.
         own = limiter[0] if limiter else CapacityLimiter(_AT_ONCE)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 from fastapi import APIRouter
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from whorl.boilerplate import commons
-from whorl.service.routes.asked import Commonness, OneText
+from whorl.service.routes.asked import Commonness, Example, OneText
 from whorl.service.routes.router import api_router
 from whorl.similar.rest import comparisons
 from whorl.store import Store
-from whorl.wire.comparison import longest_passage_values
+from whorl.wire.comparison import LongestPassage, longest_passage_values
 
 #: Documents of one request.
 _MOST = 100
@@ -21,7 +22,21 @@ _MOST = 100
 class PassagesRequest(OneText, Commonness):
     """What `POST /api/v1/passages` is sent: a document's id or a text, and the documents to compare it with."""
 
+    example: ClassVar[Example] = {"id": "lease", "documents": ["renewal", "minutes"]}
+
     documents: list[str] = Field(max_length=_MOST)
+
+
+class DocumentPassages(LongestPassage):
+    """A document, as B, and what it shares with the text."""
+
+    id: str
+
+
+class PassagesAnswer(TypedDict):
+    """What each of the documents shares with the text."""
+
+    documents: list[DocumentPassages]
 
 
 def passages_routes(store: Store) -> APIRouter:
@@ -33,7 +48,7 @@ def passages_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.post("/passages", summary="The longest passage of each hit")
-    def passages(asked: PassagesRequest) -> dict[str, Any]:
+    def passages(asked: PassagesRequest) -> PassagesAnswer:
         """What a text, as A, shares with each of some documents, exactly, and how their longest passage begins.
 
         Documents without a stored text are left out, and so are the last ones where all together are very long.

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
 from whorl.prepared import Reading
-from whorl.service.routes.asked import Ignoring, QueryText
+from whorl.service.routes.asked import Example, Ignoring, QueryText
 from whorl.service.routes.router import api_router
 from whorl.settings.settings import MAX_ROWS
 from whorl.similar.question import SimilarWord
 from whorl.store import Store
-from whorl.wire.page import explanation_values, measured_page_values
+from whorl.wire.page import ExplanationValues, MeasuredPage, explanation_values, measured_page_values
 
 
 class QueryRequest(Ignoring):
     """A query, and what its FINGERPRINTs mean."""
+
+    example: ClassVar[Example] = {"query": "FINGERPRINT:lease_40 AND NOT name:minutes", "plan": "calibrated", "rows": 5}
 
     query: QueryText
     #: A text that need not be in the store; the query calls it `FINGERPRINT:source`.
@@ -47,6 +49,7 @@ class QueryParameters(QueryRequest):
     """The same in an address."""
 
     is_text = True
+    example: ClassVar[Example] = None
     query: QueryText = Field(alias="q")
 
 
@@ -59,12 +62,12 @@ def search_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.get("/search", summary="Search")
-    def search_by_address(asked: Annotated[QueryParameters, Query()]) -> dict[str, Any]:
+    def search_by_address(asked: Annotated[QueryParameters, Query()]) -> MeasuredPage:
         """As `POST /api/v1/search`."""
         return search(asked)
 
     @router.post("/search", summary="Search with a text beside the query")
-    def search(asked: QueryRequest) -> dict[str, Any]:
+    def search(asked: QueryRequest) -> MeasuredPage:
         """One page of the documents that a query matches, each with what it shares with the query's only source.
 
         `shared_tokens` counts tokens. `measured` has the three shares, and where they are estimates the ends of their
@@ -77,12 +80,12 @@ def search_routes(store: Store) -> APIRouter:
         return measured_page_values(asked.query, page, prepared.references, measured)
 
     @router.get("/explain", summary="Explain")
-    def explain_by_address(asked: Annotated[QueryParameters, Query()]) -> dict[str, Any]:
+    def explain_by_address(asked: Annotated[QueryParameters, Query()]) -> ExplanationValues:
         """As `POST /api/v1/explain`."""
         return explain(asked)
 
     @router.post("/explain", summary="Explain with a text beside the query")
-    def explain(asked: QueryRequest) -> dict[str, Any]:
+    def explain(asked: QueryRequest) -> ExplanationValues:
         """What a query does, in words and numbers; `fingerprints` has how calibrated ones find their documents."""
         explained = store.explain(asked.query, start=asked.start, rows=asked.rows, **asked.reading)
         return explanation_values(asked.query, explained)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 from fastapi import APIRouter
 from pydantic import Field
 
-from whorl.service.routes.asked import Ignoring, OneText, QueryText
+from whorl.service.routes.asked import Example, Ignoring, OneText, QueryText
 from whorl.service.routes.router import api_router
 from whorl.similar.question import SimilarWord
 from whorl.store import SOURCE, Store
-from whorl.wire.similar import similar_values
+from whorl.wire.similar import SimilarValues, similar_values
 
 
 class SimilarRequest(OneText, Ignoring):
     """What `POST /api/v1/similar` is sent: a document's id or a text, and what is to be found."""
+
+    example: ClassVar[Example] = {"id": "lease", "metric": "jaccard", "threshold": 30}
 
     metric: SimilarWord = "jaccard"
     threshold: float = Field(20, gt=0, le=100)
@@ -35,7 +37,7 @@ def similar_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.post("/similar")
-    def similar(asked: SimilarRequest) -> dict[str, Any]:
+    def similar(asked: SimilarRequest) -> SimilarValues:
         """One page of the documents that share content with a document or a text, each with its percentages."""
         page = store.similar(
             SOURCE if asked.id is None else asked.id,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 from fastapi import APIRouter
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from whorl.service.routes.asked import Asked, QueryText
+from whorl.service.routes.asked import Asked, Example, QueryText
 from whorl.service.routes.router import api_router
 from whorl.store import Store
-from whorl.wire.page import snippet_values
+from whorl.wire.page import SnippetValues, snippet_values
 
 #: Documents of one request.
 _MOST = 100
@@ -19,8 +20,22 @@ _MOST = 100
 class SnippetsRequest(Asked):
     """What `POST /api/v1/snippets` is sent: a query, and documents that it found."""
 
+    example: ClassVar[Example] = {"query": "rent AND house", "documents": ["lease", "renewal"]}
+
     query: QueryText
     documents: list[str] = Field(max_length=_MOST)
+
+
+class DocumentSnippet(SnippetValues):
+    """A document, and the part of it that has most words of the query."""
+
+    id: str
+
+
+class SnippetsAnswer(TypedDict):
+    """The documents that have words of the query."""
+
+    documents: list[DocumentSnippet]
 
 
 def snippets_routes(store: Store) -> APIRouter:
@@ -32,7 +47,7 @@ def snippets_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.post("/snippets", summary="Where the words of a query stand")
-    def snippets(asked: SnippetsRequest) -> dict[str, Any]:
+    def snippets(asked: SnippetsRequest) -> SnippetsAnswer:
         """The part of each document that has most words of a query, with their places in it.
 
         Documents without a stored text or without such words are left out, and so are the last ones where all together

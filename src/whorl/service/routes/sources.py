@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from whorl.service.routes.asked import Ignoring, OneText, QueryText
+from whorl.service.errors import Json
+from whorl.service.routes.asked import Example, Ignoring, OneText, QueryText
 from whorl.service.routes.router import api_router
 from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS
 from whorl.store import SOURCE, Store
 from whorl.wire.comparison import Read
 from whorl.wire.report import report
-from whorl.wire.sources import sources_values
+from whorl.wire.sources import SourcesValues, sources_values
 
 #: Documents that one request may have read.
 _MOST_READ = 1_000
 _ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/json": {"schema": {"type": "object"}}, "text/html": {"schema": {"type": "string"}}}}
+    200: {"model": SourcesValues, "content": {"text/html": {"schema": {"type": "string"}}}}
 }
 
 
 class SourcesRequest(OneText, Ignoring):
     """What `POST /api/v1/sources` is sent: a document's id or a text."""
+
+    example: ClassVar[Example] = {"id": "renewal", "min_words": 8, "texts": "passages"}
 
     min_words: int = Field(MIN_WORDS, ge=1, le=1_000_000)
     #: A query: the documents that it matches are no sources.
@@ -50,7 +53,7 @@ def sources_routes(store: Store) -> APIRouter:
     router = api_router()
 
     @router.post("/sources", response_model=None, responses=_ANSWERS)
-    def sources(asked: SourcesRequest) -> dict[str, Any] | Response:
+    def sources(asked: SourcesRequest) -> Response:
         """The documents that account for a text: the fewest that cover the most of it, each with its passages.
 
         In shares and passages A is the text and B the source. Places are half-open ranges of characters as Python
@@ -70,6 +73,6 @@ def sources_routes(store: Store) -> APIRouter:
         if asked.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="sources.html"'}
             return Response(report(read, found), media_type="text/html; charset=utf-8", headers=headers)
-        return sources_values(read, found, texts=asked.texts)
+        return Json(sources_values(read, found, texts=asked.texts))
 
     return router

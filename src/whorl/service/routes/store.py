@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
+from typing_extensions import TypedDict
 
 from whorl.service.routes.router import api_router
 from whorl.store import Store
+
+
+class FieldValues(TypedDict):
+    """A field that queries can name, and the types of its values: keyword, text, number, date."""
+
+    name: str
+    types: list[str]
+
+
+class StoreValues(TypedDict):
+    """What a store is, and what can be asked of it."""
+
+    documents: int
+    is_read_only: bool
+    keeps_passages: bool
+    has_sketches: bool
+    shingle_words: int
+    fields: list[FieldValues]
 
 
 def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
@@ -20,7 +37,7 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
     router = api_router()
 
     @router.get("/store", summary="What the store is")
-    def about() -> dict[str, Any]:
+    def about() -> StoreValues:
         """How many documents there are, the fields that queries can name, and what can be asked.
 
         `keeps_passages` says whether what is common in the collection can be told apart, `has_sketches` whether

@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import binascii
 from pathlib import PurePath
+from typing import ClassVar
 
 from fastapi import APIRouter, HTTPException
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from whorl.context import seconds_left
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.reader import Reader
 from whorl.ingest.files import file_text
-from whorl.service.routes.asked import Asked
+from whorl.service.routes.asked import Asked, Example
 from whorl.service.routes.router import api_router
 
 #: Processes that read files, each with as much memory as one may have; further files wait.
@@ -23,8 +25,17 @@ FILE_READERS = 2
 class FileRequest(Asked):
     """What `POST /api/v1/text` is sent: a file as it is, in base64."""
 
-    name: str = Field(examples=["note.txt"])
-    content: str = Field(json_schema_extra={"format": "byte"}, examples=["c29tZSB3b3Jkcw=="])
+    example: ClassVar[Example] = {"name": "note.txt", "content": "c29tZSB3b3Jkcw=="}
+
+    name: str
+    content: str = Field(json_schema_extra={"format": "byte"})
+
+
+class FileText(TypedDict):
+    """The text of a file."""
+
+    name: str
+    text: str
 
 
 def text_routes(reader: Reader) -> APIRouter:
@@ -36,7 +47,7 @@ def text_routes(reader: Reader) -> APIRouter:
     router = api_router()
 
     @router.post("/text", summary="Read a file")
-    def text(asked: FileRequest) -> dict[str, str]:
+    def text(asked: FileRequest) -> FileText:
         """The text of a file as `whorl index` reads it: in whatever encoding, of HTML what a reader sees.
 
         Of a PDF and of other formats it is what whorl[files] finds, within the limits that the settings set.
