@@ -16,7 +16,7 @@ ROOMS = (
     *("fingerprint", "hamming", "query", "planning", "model"),
     *("engine", "ingest.extraction", "settings", "ingest"),
     *("boilerplate", "similar", "sources", "duplicates", "collapse", "snippets", "prepared"),
-    *("facets", "highlight", "spelling", "store"),
+    *("facets", "highlight", "listing", "spelling", "store"),
     *("repeats", "opening", "simhash_compat"),
     *("wire", "service", "mcp", "cli"),
 )

@@ -13,6 +13,7 @@ from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.passages import Comparison, words_of
 from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
 from whorl.ingest.indexing import DEFAULT_BATCH, index_documents
+from whorl.listing import matching
 from whorl.model import Document, Indexed, Order, Page, Stored
 from whorl.planning.options import Conventions
 from whorl.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryReader, Reading
@@ -232,6 +233,25 @@ class Store:
         """Forget documents; return how many of the ids there were."""
         return self.engine.delete([ids] if isinstance(ids, str) else ids)
 
+    def delete_matching(self, query: str, *, everything: bool = False) -> int:
+        """Forget the documents that a query matches; return how many these were.
+
+        Args:
+            query: In the query language; its FINGERPRINTs name documents of the store.
+            everything: Whether it may match all documents there are.
+
+        Raises:
+            QueryError: The query cannot be run; the message shows the place.
+            ParameterError: It matches all documents, and nobody said that these are meant.
+        """
+        matches = self.count(query)
+        if matches and not everything and matches >= self.count():
+            raise ParameterError(
+                f"the query matches everything that there is ({matches:,}); if all of it is to go, say so: everything"
+            )
+        found = matching(self.engine, self._reader(), query)
+        return sum(self.engine.delete([hit.id for hit in hits]) for hits in found)
+
     def signature(self, reference: str) -> Signature | None:
         """Return the signature of the document that a reference names, or None when there is none."""
         return Sources(self.engine, {}).signatures({reference: True}).get(reference)
@@ -279,9 +299,15 @@ class Store:
         """Return what is stored of documents beside their texts, by id, of those that there are."""
         return self.engine.documents(ids)
 
-    def count(self) -> int:
-        """Return how many documents the store holds."""
-        return self.engine.count()
+    def count(self, query: str | None = None) -> int:
+        """Return how many documents the store holds; or how many of them a query matches.
+
+        Raises:
+            QueryError: The query cannot be run; the message shows the place.
+        """
+        if query is None:
+            return self.engine.count()
+        return self.engine.search(self._reader().bound_filter(query), start=0, rows=0).total
 
     def close(self) -> None:
         """Release what the store holds open."""

@@ -1,4 +1,4 @@
-"""`whorl delete`: ids and nothing else, and how many of them there were."""
+"""`whorl delete`: documents by their ids or by a query, and how many of them there were."""
 
 from __future__ import annotations
 
@@ -24,3 +24,21 @@ def test_delete_takes_ids_and_no_queries(notes: Path, reference: str) -> None:
     """
     assert whorl("delete", "--store", "store", reference).stdout == "0 of 1 documents deleted\n"
     assert asked("*")["total"] == 3
+
+
+def test_delete_by_a_query(notes: Path) -> None:
+    """
+    What it matches and no more, after a look at how many that is; everything only where that is said.
+    """
+    several = ("delete", "--store", "store", "--query", "id:notes* AND NOT id:*b.txt")
+    assert whorl(*several, "--dry-run").stdout == "2 documents would be deleted\n"
+    assert asked("*")["total"] == 3
+    assert whorl(*several).stdout == "2 documents deleted\n"
+    assert ids(asked("*")) == ["notes/b.txt"]
+    everything = ("delete", "--store", "store", "--query", "*")
+    refused = whorl(*everything)
+    assert (refused.exit_code, asked("*")["total"]) == (2, 1)
+    assert "matches everything that there is (1)" in refused.stderr
+    assert whorl(*everything, "--everything").stdout == "1 document deleted\n"
+    for neither_or_both in ((), ("a", "--query", "b")):
+        assert "by their ids, or by a --query" in whorl("delete", *neither_or_both).stderr

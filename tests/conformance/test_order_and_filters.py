@@ -9,6 +9,7 @@ import pytest
 
 from whorl import Document, Store
 from whorl.errors import ParameterError, QueryError
+from whorl.listing import BY_ID, behind
 from whorl.model import Order
 from whorl.planning.options import Conventions
 from whorl.query.ast import Operator
@@ -44,6 +45,15 @@ def test_sorted_alike(store: Store, embedded_store: Store, order: Order) -> None
     Dates, names, ids, and a field of numbers and texts: all engines agree on every place.
     """
     assert ids(store, "*", order=[order]) == ids(embedded_store, "*", order=[order])
+
+
+def test_behind_an_id(store: Store, collection: list[Document]) -> None:
+    """
+    What comes after an id in their order, whether it is there or not, by code points on every engine.
+    """
+    known = sorted(each.id for each in collection)
+    for at in (known[0], known[len(known) // 2], known[-1], "f", "A b:(\"", "\u65e5"):
+        assert ids(store, "*", filters=[behind(at)], order=[BY_ID]) == [each for each in known if each > at]
 
 
 def test_several_keys(store: Store, collection: list[Document]) -> None:

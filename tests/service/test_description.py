@@ -36,6 +36,7 @@ ROUTES = {
     ("post", "/api/v1/passages"),
     ("post", "/api/v1/snippets"),
     ("get", "/api/v1/store"),
+    ("post", "/api/v1/delete"),
     ("get", "/api/v1/documents"),
     ("post", "/api/v1/documents"),
     ("get", "/api/v1/documents/{document_id}"),

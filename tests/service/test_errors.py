@@ -56,7 +56,7 @@ class Failing(Store):
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def count(self) -> int:
+    def count(self, query: str | None = None) -> int:
         raise self.error
 
 

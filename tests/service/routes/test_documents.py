@@ -147,6 +147,7 @@ def test_some_of_the_list(embedded_service: TestClient) -> None:
     """
     told = embedded_service.get("/api/v1/documents", params={"start": 1, "rows": 2}).json()
     assert (told["total"], [each["id"] for each in told["documents"]]) == (4, ["minutes", "recipe"])
+    assert told["next"] == "recipe"
     assert embedded_service.get("/api/v1/documents", params={"rows": -1}).status_code == 400
 
 
@@ -193,8 +194,58 @@ def test_a_service_that_changes_nothing(embedded_contracts: Store) -> None:
         )
         refused = service.delete("/api/v1/documents/lease")
         assert (refused.status_code, "WHORL_READ_ONLY" in refused.json()["error"]["message"]) == (403, True)
+        assert service.post("/api/v1/delete", json={"ids": ["lease"]}).status_code == 403
         assert service.post("/api/v1/duplicates", json={"write_ids": True}).status_code == 403
         checked = service.post("/api/v1/documents?check=80", content=sent([{"id": "x", "text": "y"}]), headers=LINES)
         assert (checked.status_code, checked.json()["checked"]) == (200, 1)
         assert service.get("/api/v1/documents/lease").status_code == 200
         assert service.get("/api/v1/store").json()["is_read_only"] is True
+
+
+def test_a_list_is_read_to_its_end(contracts: Store) -> None:
+    """
+    Page by page behind the last id, each document once, by parts of names as well; an `after` need not be there.
+    """
+    with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
+
+        def listed(**asked: Any) -> tuple[list[str], Any]:
+            told = service.get("/api/v1/documents", params=asked).json()
+            return [each["id"] for each in told["documents"]], told
+
+        for named, ids in (
+            ("", ["lease", "minutes", "recipe", "renewal"]), ("r", ["recipe", "renewal"]), ("min", ["minutes"]),
+        ):  # fmt: skip
+            seen, told = listed(named=named, rows=1)
+            while told["next"] is not None:
+                assert told["total"] == len(ids)
+                further, told = listed(named=named, rows=1, after=told["next"])
+                seen += further
+            assert seen == ids
+        assert listed(after="m")[0] == ["minutes", "recipe", "renewal"]
+        assert listed(after="m", start=1, rows=1)[0] == ["recipe"]
+        assert listed(after="z")[1] == {"total": 4, "next": None, "documents": []}
+
+
+def test_many_are_deleted(contracts: Store) -> None:
+    """
+    By ids and by a query, after a look at how many these are; all of them only where that is said.
+    """
+    before = contracts.count()
+    contracts.index([Document(f"old-{at}", f"old words {at}", properties={"stage": "old"}) for at in range(5)])
+    with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
+
+        def deleted(**asked: Any) -> tuple[int, Any]:
+            answer = service.post("/api/v1/delete", json=asked)
+            return answer.status_code, answer.json()
+
+        assert deleted(query="stage:old AND NOT old-0", dry_run=True) == (200, {"matched": 5, "deleted": 0})
+        assert deleted(ids=["old-0", "gone"], dry_run=True) == (200, {"matched": 1, "deleted": 0})
+        assert contracts.count() == before + 5
+        assert deleted(ids=["old-0", "gone"]) == (200, {"matched": 1, "deleted": 1})
+        assert deleted(query="stage:old") == (200, {"matched": 4, "deleted": 4})
+        assert deleted(query="stage:old") == (200, {"matched": 0, "deleted": 0})
+        status, told = deleted(query="*")
+        assert (status, "matches everything" in told["error"]["message"]) == (400, True)
+        assert contracts.count() == before
+        for wrong in ({}, {"ids": ["a"], "query": "b"}, {"query": "("}, {"query": "", "everything": True}):
+            assert deleted(**wrong)[0] == 400

@@ -15,6 +15,9 @@ QueryText: TypeAlias = Annotated[
 ]
 
 
+#: A threshold, or a recall; the same wherever one is asked for, as in a FINGERPRINT.
+Percent: TypeAlias = Annotated[float, Field(gt=0, le=100, description="In percent; a number up to 1 is a fraction.")]
+
 #: A number of documents or a share of all, as `common_limit` reads them.
 _LIMIT = r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"
 

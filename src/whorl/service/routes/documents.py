@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NotRequired, TypeAlias
+from typing import Annotated, Any, ClassVar, NotRequired, Self, TypeAlias
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
-from whorl.model import PropertyValue
+from whorl.listing import BY_ID, behind
+from whorl.model import MAX_ID_LENGTH, PropertyValue
 from whorl.query import ast
 from whorl.query.ast import Joker, Wildcard
 from whorl.query.unparse import unparse
 from whorl.repeats import RepeatSearch
 from whorl.service.errors import Failure, Json, failure_of, require_writable
 from whorl.service.paths import DOCUMENTS
+from whorl.service.routes.asked import Asked, Example, Percent, QueryText
 from whorl.service.routes.router import api_router
 from whorl.service.uploads import BrokenOffError, ReportValues, Uploads
 from whorl.settings.settings import MAX_ROWS
@@ -69,9 +72,10 @@ class ListedDocument(TypedDict):
 
 
 class DocumentsPage(TypedDict):
-    """One page of the documents."""
+    """One page of the documents; `next` is where the following one begins, null if this is the last."""
 
     total: int
+    next: str | None
     documents: list[ListedDocument]
 
 
@@ -79,6 +83,37 @@ class Deleted(TypedDict):
     """How many documents were forgotten."""
 
     deleted: int
+
+
+class DeletedOf(Deleted):
+    """How many documents were meant and there, and how many of them were forgotten."""
+
+    matched: int
+
+
+class DeleteRequest(Asked):
+    """What `POST /api/v1/delete` is sent: ids, or a query."""
+
+    rule: ClassVar[dict[str, Any]] = {
+        "oneOf": [
+            {"required": ["ids"], "properties": {"ids": {"type": "array"}, "query": {"type": "null"}}},
+            {"required": ["query"], "properties": {"query": {"type": "string"}, "ids": {"type": "null"}}},
+        ]
+    }
+    example: ClassVar[Example] = {"query": "name:minutes", "dry_run": True}
+
+    ids: list[str] | None = Field(None, max_length=MAX_ROWS)
+    query: QueryText | None = None
+    #: Whether the query may match all documents there are.
+    everything: bool = False
+    #: Whether they are only counted.
+    dry_run: bool = False
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.ids is None) == (self.query is None):
+            raise ValueError("name one: ids or query")
+        return self
 
 
 def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = False) -> APIRouter:
@@ -94,21 +129,27 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
     @router.get(_PATH, summary="List documents")
     def documents(
         named: str = Query("", max_length=1_000),
+        after: str | None = Query(None, max_length=MAX_ID_LENGTH, examples=["lease"]),
         start: int = Query(0, ge=0, le=1_000_000),
         rows: int = Query(50, ge=0, le=MAX_ROWS),
     ) -> DocumentsPage:
         """One page of the documents, in the order of their ids, with their properties.
 
         `named` chooses those whose name or id has each of its words somewhere in it. `shingles` is the size of a
-        document in different shingles, null where it is not known.
+        document in different shingles, null where it is not known. To list all, ask again with the answer's `next` as
+        `after`, until it is null: however many there are, each is listed once, and none is missed that is there
+        throughout.
         """
         fields = [field for field in ("name", "id") if store.engine.fields().named(field, store.names)]
         wanted = _named(named, fields)
-        page = store.search("*", filters=[] if wanted is None else [wanted], start=start, rows=rows)
+        filters = [] if wanted is None else [wanted]
+        further = filters if after is None else [*filters, behind(after)]
+        page = store.search("*", filters=further, start=start, rows=rows, order=[BY_ID])
         ids = [hit.id for hit in page.hits]
         stored, sketches = store.documents(ids), store.engine.sketches(ids) if store.engine.sketch_scheme else {}
         return {
-            "total": page.total,
+            "total": page.total if after is None else store.search("*", filters=filters, rows=0).total,
+            "next": ids[-1] if ids and start + rows < page.total else None,
             "documents": [
                 {
                     "id": hit.id,
@@ -123,8 +164,8 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
     @router.post(_PATH, summary="Store documents", openapi_extra=_BULK_DESCRIPTION, responses=_BULK_ANSWERS)
     async def store_documents(
         request: Request,
-        check: float | None = Query(None, gt=0, le=100),
-        warn: float | None = Query(None, gt=0, le=100),
+        check: Annotated[Percent | None, Query()] = None,
+        warn: Annotated[Percent | None, Query()] = None,
         metric: SimilarWord = "jaccard",
     ) -> Response:
         """Store documents, one JSON object a line, in any number.
@@ -168,6 +209,23 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         if not store.delete([document_id]):
             raise UnknownDocumentError(document_id)
         return {"deleted": 1}
+
+    @router.post("/delete", summary="Delete many documents")
+    def delete_many(asked: DeleteRequest) -> DeletedOf:
+        """Forget documents, by their ids or by a query; ids that are not there are left out.
+
+        A query that matches all documents is refused unless `everything` says that these are meant. With `dry_run` they
+        are counted and stay. Of a request that ended on the way a part is done: send it again.
+        """
+        require_writable(is_read_only=is_read_only)
+        if asked.dry_run:
+            there = len(store.documents(asked.ids or [])) if asked.query is None else store.count(asked.query)
+            return {"matched": there, "deleted": 0}
+        if asked.query is not None:
+            deleted = store.delete_matching(asked.query, everything=asked.everything)
+        else:
+            deleted = store.delete(asked.ids or [])
+        return {"matched": deleted, "deleted": deleted}
 
     return router
 

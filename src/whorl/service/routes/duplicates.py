@@ -23,7 +23,7 @@ from whorl.errors import NoSketchesError, ParameterError, WhorlError
 from whorl.service.errors import DEFECT, Json, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, Report
 from whorl.service.paths import API
-from whorl.service.routes.asked import Example, Ignoring
+from whorl.service.routes.asked import Example, Ignoring, Percent
 from whorl.service.routes.router import api_router
 from whorl.store import Store
 from whorl.wire.duplicates import (
@@ -57,8 +57,8 @@ class DuplicatesRequest(Ignoring):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     metric: PairWord = "jaccard"
-    threshold: float = Field(80, gt=0, le=100)
-    recall: float = Field(95, gt=0, le=100)
+    threshold: Percent = 80
+    recall: Percent = 95
     #: Whether any two members of a cluster are to be a pair.
     complete: bool = False
     #: Which member of a cluster is the principal, that the others are compared with: "first", "longest",

@@ -7,7 +7,7 @@ from typing import ClassVar
 from fastapi import APIRouter
 from pydantic import Field
 
-from whorl.service.routes.asked import Example, Ignoring, OneText, QueryText
+from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
 from whorl.service.routes.router import api_router
 from whorl.similar.question import SimilarWord
 from whorl.store import SOURCE, Store
@@ -20,8 +20,8 @@ class SimilarRequest(OneText, Ignoring):
     example: ClassVar[Example] = {"id": "lease", "metric": "jaccard", "threshold": 30}
 
     metric: SimilarWord = "jaccard"
-    threshold: float = Field(20, gt=0, le=100)
-    recall: float = Field(95, gt=0, le=100)
+    threshold: Percent = 20
+    recall: Percent = 95
     filter: QueryText | None = None
     exact: bool = False
     start: int = Field(0, ge=0, le=1_000_000)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from whorl.service.errors import Json
-from whorl.service.routes.asked import Example, Ignoring, OneText, QueryText
+from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
 from whorl.service.routes.router import api_router
 from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS
@@ -34,7 +34,7 @@ class SourcesRequest(OneText, Ignoring):
     except_for: QueryText | None = Field(None, alias="except")
     #: Parts of the text that the sources need not account for.
     without: list[Exclusion] = Field(default_factory=list, max_length=10)
-    recall: float = Field(95, gt=0, le=100)
+    recall: Percent = 95
     most_read: int = Field(DEFAULT_READ, ge=1, le=_MOST_READ)
     #: Which texts are told beside the places of passages.
     texts: Literal["none", "passages"] = "passages"
