@@ -156,7 +156,7 @@ class QueryReader:
     def _resolved(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
         # Fingerprints alone ask no field, and the engine need not say what it has.
         fields = self._engine.fields() if any(isinstance(leaf, FieldClause) for leaf in leaves(plan)) else None
-        return resolve(plan, fields, text, self._now, self._names)
+        return resolve(plan, fields, text, self._now, self._names, self._conventions.empty_fields)
 
 
 class PreparedQuery:

@@ -52,7 +52,7 @@ def test_behind_an_id(store: Store, collection: list[Document]) -> None:
     What comes after an id in their order, whether it is there or not, by code points on every engine.
     """
     known = sorted(each.id for each in collection)
-    for at in (known[0], known[len(known) // 2], known[-1], "f", "A b:(\"", "\u65e5"):
+    for at in (known[0], known[len(known) // 2], known[-1], "f", 'A b:("', "\u65e5"):
         assert ids(store, "*", filters=[behind(at)], order=[BY_ID]) == [each for each in known if each > at]
 
 

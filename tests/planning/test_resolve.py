@@ -172,6 +172,24 @@ def test_weights_are_kept() -> None:
     )
 
 
+def test_fields_without_a_value() -> None:
+    """
+    Where others say so a field that is not there is empty, in every kind of clause.
+    """
+    for leaf in (
+        ast.Term("x", "QNAME"),
+        between("a", "b", "QNAME"),
+        ast.Wildcard(pattern("x*"), "QNAME"),
+        ast.Term("QNAME", "EXISTS"),
+    ):
+        found, warnings = resolve(FieldClause(leaf), FIELDS, "", NOW, empty={"QNAME"})
+        assert isinstance(found, Nothing)
+        assert warnings == (found.reason,) == ("the store has no field QNAME, so no document has a value there",)
+    found, _ = resolve(FieldClause(ast.Term("QNAME", "ISNULL")), FIELDS, "", NOW, empty={"QNAME"})
+    assert found == Bool(must=(MatchAll(1.0),))
+    assert resolve(FieldClause(ast.Term("x", "kind")), FIELDS, "", NOW, empty={"kind"})[1] == ()
+
+
 ERRORS: list[tuple[ast.Leaf, str, str]] = [
     (ast.Term("x", "knid"), "the store has no field 'knid'", "Did you mean kind"),
     (ast.Term("x", "cm:knid"), "the store has no field 'cm:knid'", "Did you mean kind"),

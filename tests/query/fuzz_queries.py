@@ -24,7 +24,7 @@ from tests.query import test_builder, test_messages, test_parser
 from tests.query.strategies import ALPHABET, PIECES, SIGNS, answer, near_queries, nodes
 from whorl.errors import ParameterError, QueryError
 from whorl.query.ast import Node
-from whorl.query.parser import MAX_LENGTH, Operator, build_grammars, parse, unparse
+from whorl.query.parser import DEFAULT_LENGTH, Operator, build_grammars, parse, unparse
 
 #: How many of each kind.
 COUNTS = {
@@ -73,7 +73,7 @@ def _check_written(tree: Node, *, strict: bool) -> None:
     except ParameterError:
         assert strict, "only Alfresco's reading has numbers that are not written"
         return
-    if len(text) <= MAX_LENGTH:
+    if len(text) <= DEFAULT_LENGTH:
         assert parse(text) == tree, text
 
 
@@ -116,7 +116,7 @@ def characters(chance: random.Random) -> str:
 def long(chance: random.Random) -> str:
     """Return a piece or two again and again, to the last character that a query can have."""
     piece = "".join(chance.choice([*PIECES, *SIGNS, *ALPHABET]) for _ in range(chance.randint(1, 3)))
-    return (chance.choice(["", *PIECES]) + piece * MAX_LENGTH)[:MAX_LENGTH]
+    return (chance.choice(["", *PIECES]) + piece * DEFAULT_LENGTH)[:DEFAULT_LENGTH]
 
 
 def run(seed: int = 20_26) -> Tally:

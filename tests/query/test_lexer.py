@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from tests.query.strategies import answer, nodes
 from whorl.errors import QueryError, QuerySyntaxError, UnsupportedQueryError
 from whorl.query import ast
-from whorl.query.limits import MAX_CLAUSES, QueryLimits
+from whorl.query.limits import DEFAULT_CLAUSES, QueryLimits
 from whorl.query.parser import Operator, parse, unparse
 
 
@@ -57,7 +57,7 @@ def test_a_query_is_refused_where_it_becomes_too_large() -> None:
     At the first word too many, so that a mistake behind it is not seen any more; Alfresco's words are of up to five
     pieces, and as many are let through.
     """
-    for strict, pieces in ((False, MAX_CLAUSES), (True, 5 * MAX_CLAUSES)):
+    for strict, pieces in ((False, DEFAULT_CLAUSES), (True, 5 * DEFAULT_CLAUSES)):
         with pytest.raises(UnsupportedQueryError, match="at most 1,000 words") as caught:
             parse("a " * pieces + "b )))", strict=strict)
         assert caught.value.span.start == 2 * pieces

@@ -7,7 +7,7 @@ import pytest
 from tests.query.strategies import answer
 from whorl.errors import QueryError, UnsupportedQueryError
 from whorl.query import ast
-from whorl.query.limits import MAX_CLAUSES, MAX_LENGTH
+from whorl.query.limits import DEFAULT_CLAUSES, DEFAULT_LENGTH
 from whorl.query.parser import parse, unparse
 
 
@@ -17,16 +17,16 @@ def test_a_long_query_is_read(query: str) -> None:
 
 
 def test_length_is_limited() -> None:
-    parse("a" * MAX_LENGTH)
+    parse("a" * DEFAULT_LENGTH)
     with pytest.raises(UnsupportedQueryError, match="at most 65,536 characters, got 65,537") as caught:
-        parse("a" * (MAX_LENGTH + 1))
-    assert (caught.value.span.start, caught.value.span.end) == (MAX_LENGTH, MAX_LENGTH + 1)
+        parse("a" * (DEFAULT_LENGTH + 1))
+    assert (caught.value.span.start, caught.value.span.end) == (DEFAULT_LENGTH, DEFAULT_LENGTH + 1)
 
 
 @pytest.mark.slow
 def test_number_of_clauses_is_limited() -> None:
-    query = " ".join(["a"] * MAX_CLAUSES)
-    assert len(ast.children(parse(query))) == MAX_CLAUSES
+    query = " ".join(["a"] * DEFAULT_CLAUSES)
+    assert len(ast.children(parse(query))) == DEFAULT_CLAUSES
     with pytest.raises(UnsupportedQueryError, match="at most 1,000 words") as caught:
         parse(query + " b")
     assert caught.value.span.start == len(query) + 1
@@ -88,6 +88,6 @@ FLOODS += ["~2 ", "@", "%(", "_x0041_"]
 @pytest.mark.parametrize("lead", ["", "FINGERPRINT:a", "f:", '"', "a AND (", "a^"])
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_flood_is_answered(lead: str, piece: str, strict: bool) -> None:
-    query = (lead + piece * MAX_LENGTH)[: MAX_LENGTH // 4 if lead else MAX_LENGTH]
+    query = (lead + piece * DEFAULT_LENGTH)[: DEFAULT_LENGTH // 4 if lead else DEFAULT_LENGTH]
     got = answer(query, strict=strict)
     assert not isinstance(got, QueryError) or len(str(got)) < 1000

@@ -54,6 +54,12 @@ OF_THE_REPOSITORY = frozenset(
         *("DBID", "LID"),
     }
 )
+#: What every Alfresco has a field for, though perhaps no value: the same, and properties of its content model.
+ALWAYS_IN_ALFRESCO = OF_THE_REPOSITORY | {
+    f"{prefix}{name}"
+    for name in ("name", "title", "description", "creator", "created", "modifier", "modified")
+    for prefix in ("", "cm:")
+}
 
 _IN_BRACES = re.compile(r"\{[^}]*\}(.+)", re.DOTALL)
 _MODELS = "http://www.alfresco.org/model/"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from whorl.errors import UnsupportedQueryError
@@ -32,6 +32,7 @@ class Conventions:
         default_field: Where words without a field are looked for.
         text_fields: What TEXT stands for; none of them for the store's own text fields.
         namespace: Of properties that are named without one.
+        empty_fields: Fields that the store may lack: then no document has a value there. Of others that is an error.
         is_strict: Whether queries are read as Alfresco reads them, to the letter.
         limits: How large a query may be.
     """
@@ -42,6 +43,7 @@ class Conventions:
     default_field: str = TEXT
     text_fields: tuple[str, ...] = ()
     namespace: str = NAMESPACE
+    empty_fields: Collection[str] = ()
     is_strict: bool = False
     limits: QueryLimits = field(default_factory=QueryLimits)
 

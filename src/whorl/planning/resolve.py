@@ -6,7 +6,7 @@ made by one hand: a clause then asks for any of the types that can read it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
@@ -40,7 +40,12 @@ _Found: TypeAlias = Test | Nothing
 
 
 def resolve(
-    plan: Plan, fields: Fields | None, query: str, now: datetime, names: Mapping[str, str] | None = None
+    plan: Plan,
+    fields: Fields | None,
+    query: str,
+    now: datetime,
+    names: Mapping[str, str] | None = None,
+    empty: Collection[str] = (),
 ) -> tuple[ResolvedPlan, tuple[str, ...]]:
     """Put the types of their fields into a plan's clauses.
 
@@ -50,6 +55,7 @@ def resolve(
         query: What the plan was made from, for errors to point into.
         now: What NOW is in all of its dates.
         names: Maps field names used in queries to field names in the store.
+        empty: Names of fields in which no document has a value, where the store has no such field.
 
     Returns:
         The plan, and what the user should know about it.
@@ -57,7 +63,7 @@ def resolve(
     Raises:
         FieldError: A field is not there, or cannot tell what is asked of it.
     """
-    resolver = _Resolver(fields or Fields({}), query, now, names or {})
+    resolver = _Resolver(fields or Fields({}), query, now, names or {}, empty)
 
     def resolved(leaf: PlannedLeaf) -> ResolvedPlan:
         return resolver.clause(leaf) if isinstance(leaf, FieldClause) else leaf
@@ -65,9 +71,15 @@ def resolve(
     return mapped(plan, resolved), tuple(dict.fromkeys(resolver.warnings))
 
 
+def _nothing_in(name: str) -> str:
+    return f"the store has no field {name}, so no document has a value there"
+
+
 class _Resolver:
-    def __init__(self, fields: Fields, query: str, now: datetime, names: Mapping[str, str]) -> None:
-        self._fields, self._query, self._now, self._names = fields, query, now, names
+    def __init__(
+        self, fields: Fields, query: str, now: datetime, names: Mapping[str, str], empty: Collection[str]
+    ) -> None:
+        self._fields, self._query, self._now, self._names, self._empty = fields, query, now, names, empty
         self.warnings: list[str] = []
 
     def clause(self, leaf: FieldClause) -> ResolvedPlan:
@@ -79,6 +91,8 @@ class _Resolver:
         if name in _PRESENCE:
             return self._presence(clause, weight, is_wanted=_PRESENCE[name])
         places = self._places(name, clause.span)
+        if not places:
+            return Nothing(_nothing_in(name))
         return self._weighed([*self._one_of(clause, places), *self._otherwise(clause, places)], weight)
 
     def _otherwise(self, clause: ast.Leaf, places: list[Places]) -> list[_Found]:
@@ -105,6 +119,7 @@ class _Resolver:
         return found
 
     def _places(self, name: str, span: Span) -> list[Places]:
+        """Return what a name means in the store; nothing, where that is a field in which no document has a value."""
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
                 if found := list(self._fields.of_kinds(DATA_TYPES[name])):
@@ -117,6 +132,9 @@ class _Resolver:
         places = self._fields.named(name, self._names)
         if places is not None:
             return [places]
+        if name in self._empty:
+            self.warnings.append(_nothing_in(name))
+            return []
         named = self._names.get(name)
         message = f"the store has no field {name!r}" if named is None else f"the store has no field {named!r} ({name})"
         hint = ""
@@ -132,7 +150,7 @@ class _Resolver:
             raise self._error(f"{_field(clause)} takes the name of a field", clause.span, 'Write EXISTS:"cm:title".')
         present = [test for places in self._places(clause.text, clause.span) for test in _present(places)]
         if is_wanted:
-            return self._weighed(present, weight)
+            return self._weighed(present, weight) if present else Nothing(_nothing_in(clause.text))
         return Bool(must=(MatchAll(weight),), must_not=tuple(present))
 
     @staticmethod

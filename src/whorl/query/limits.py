@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from whorl.query import ast
 
-#: What no setting raises: characters, and words, phrases and fingerprints. Solr takes 1,024 clauses at once.
-MAX_LENGTH, MAX_CLAUSES = 65_536, 1_000
+#: Characters, and words, phrases and fingerprints, where nothing else is said. Solr takes 1,024 clauses at once.
+DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
+#: What no setting raises: fingerprints of which there are more take an engine minutes.
+MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +23,9 @@ class QueryLimits:
         clauses: Words, phrases and fingerprints, at most `MAX_CLAUSES`.
     """
 
-    length: int = MAX_LENGTH
+    length: int = DEFAULT_LENGTH
     depth: int = ast.MAX_DEPTH
-    clauses: int = MAX_CLAUSES
+    clauses: int = DEFAULT_CLAUSES
 
 
 @dataclass(frozen=True, slots=True)

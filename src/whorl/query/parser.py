@@ -22,13 +22,13 @@ from whorl.query import ast, strict
 from whorl.query.ast import Operator
 from whorl.query.builder import Builder, Values
 from whorl.query.lexer import TokenChecks
-from whorl.query.limits import MAX_CLAUSES, MAX_LENGTH, QueryLimits, Reading
+from whorl.query.limits import DEFAULT_CLAUSES, DEFAULT_LENGTH, QueryLimits, Reading
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
 from whorl.query.messages import Mistake, character, misplaced, span_of, too_deep, unfinished
 from whorl.query.templates import resolved
 from whorl.query.unparse import unparse
 
-__all__ = ["MAX_CLAUSES", "MAX_LENGTH", "Operator", "parse", "unparse"]
+__all__ = ["DEFAULT_CLAUSES", "DEFAULT_LENGTH", "Operator", "parse", "unparse"]
 
 _OUTSIDE_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 

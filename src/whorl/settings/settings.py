@@ -23,7 +23,7 @@ from whorl.engine.solr.transport import Link
 from whorl.errors import ParameterError, without_login
 from whorl.ingest.extraction.reader import Limits
 from whorl.query import ast
-from whorl.query.limits import MAX_CLAUSES, MAX_LENGTH, QueryLimits
+from whorl.query.limits import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
 from whorl.settings.kinds import Address, Fields, File, Flag, Folder, Kind, Login, Names, Seconds, Text, Texts, Whole
 
 #: Hits on a page that no setting raises.
@@ -284,13 +284,13 @@ class Settings:
         "bytes of one document that is sent to be stored; a longer one is refused alone, and there may be any number",
     )  # fmt: skip
     max_query_length: int = setting(
-        REQUEST, "max_query_length", Whole(1, MAX_LENGTH), MAX_LENGTH, "characters of a query; more is 400"
+        REQUEST, "max_query_length", Whole(1, MAX_LENGTH), DEFAULT_LENGTH, "characters of a query; more is 400"
     )
     max_query_depth: int = setting(
         REQUEST, "max_query_depth", Whole(1, ast.MAX_DEPTH), ast.MAX_DEPTH, "levels of a query; more is 400"
     )
     max_query_clauses: int = setting(
-        REQUEST, "max_query_clauses", Whole(1, MAX_CLAUSES), MAX_CLAUSES,
+        REQUEST, "max_query_clauses", Whole(1, MAX_CLAUSES), DEFAULT_CLAUSES,
         "words, phrases and fingerprints of a query; more is 400",
     )  # fmt: skip
     max_rows: int = setting(

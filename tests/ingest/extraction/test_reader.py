@@ -9,9 +9,10 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path, PurePath
 from types import FrameType
 from typing import Any
@@ -247,6 +248,14 @@ def test_processes_are_few_and_end(limited: Callable[..., Reader]) -> None:
     assert children() == before
 
 
+def is_running(process: int) -> bool:
+    """Say whether there is a process, and not only the rest of one that nobody has asked about."""
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @linux
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_process_that_died_between_files_is_replaced(limited: Callable[..., Reader], number: int) -> None:
@@ -297,6 +306,61 @@ def test_an_interruption_ends_the_process(limited: Callable[..., Reader]) -> Non
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
     assert children() == before
+
+
+@linux
+def test_slow_files_leave_a_place_to_others(limited: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Two of them hold both processes as long as nobody waits; then one is told to come again, and the other goes on.
+    """
+    monkeypatch.setattr("whorl.ingest.extraction.reader.SLOW_SECONDS", 0.1)
+    before, shared = children(), limited(workers=2)
+    with ThreadPoolExecutor(2) as threads:
+        slow = [threads.submit(problem, "a.html", ENDLESS, shared) for _ in range(2)]
+        while len(children() - before) < 2:
+            time.sleep(0.01)
+        assert words("a.eml", MIXED["a.eml"], shared)
+        done, left = wait(slow, return_when=FIRST_COMPLETED)
+        assert [each.result() for each in done] == [
+            "reading it took longer than 0.1 seconds, and others wait; try again"
+        ]
+        assert len(left) == 1
+        for each in children() - before:
+            os.kill(each, signal.SIGKILL)
+        assert "was ended by SIGKILL" in left.pop().result()
+
+
+@linux
+def test_a_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    """
+    Killed, so that nothing can be tidied up: between files, and in the middle of one.
+    """
+    (tmp_path / "endless.html").write_bytes(ENDLESS)
+    program = (
+        "import os, pathlib, sys, threading\n"
+        "from whorl.ingest.extraction.reader import Reader\n"
+        "from whorl.ingest.files import file_text\n"
+        "reader = Reader()\n"
+        "file_text(b'<p>word</p>', pathlib.PurePath('a.html'), reader)\n"
+        "if sys.argv[1:]:\n"
+        "    raw = pathlib.Path(sys.argv[1]).read_bytes()\n"
+        "    threading.Thread(target=file_text, args=(raw, pathlib.PurePath('a.html'), reader), daemon=True).start()\n"
+        "print('reads', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    for arguments in ([], [str(tmp_path / "endless.html")]):
+        started = subprocess.Popen(
+            [sys.executable, "-c", program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert started.stdout is not None
+        assert started.stdout.readline() == b"reads\n"
+        (worker,) = (int(each) for task in Path(f"/proc/{started.pid}/task").iterdir()
+                     for each in (task / "children").read_text().split())  # fmt: skip
+        started.kill()
+        started.communicate()
+        # The test's own limit of time ends this where it does not.
+        while is_running(worker):
+            time.sleep(0.05)
 
 
 def test_threads_get_each_its_own_text(limited: Callable[..., Reader]) -> None:

@@ -331,6 +331,35 @@ def test_warnings_are_told(service: TestClient) -> None:
     assert "'gone'" in told["context"]["warnings"][0]
 
 
+#: The filters of Alfresco's own applications, on the web and on phones.
+ALWAYS = [
+    "+TYPE:'cm:folder' OR +TYPE:'cm:content'",
+    "-TYPE:'cm:thumbnail' AND -TYPE:'cm:failedThumbnail' AND -TYPE:'cm:rating'",
+    "-cm:creator:System AND -QNAME:comment",
+    "-TYPE:'st:site' AND -ASPECT:'st:siteContainer' AND -ASPECT:'sys:hidden'",
+    "-TYPE:'dl:dataList' AND -TYPE:'dl:todoList' AND -TYPE:'dl:issue'",
+    "-TYPE:'fm:topic' AND -TYPE:'fm:post'",
+    "-TYPE:'lnk:link'",
+    "-QNAME:comment\\-* AND -PNAME:'0/wiki'",
+]
+
+
+def test_fields_of_every_alfresco(service: TestClient) -> None:
+    """
+    No document has a value in those that the store lacks, and that is told; of other fields it is a mistake.
+    """
+    listed = search(service, ANY, filterQueries=[{"query": each} for each in ALWAYS])
+    assert {each["entry"]["name"] for each in listed["entries"]} == {"lease.txt", "minutes.txt"}
+    told = [f"the store has no field {name}, so no document has a value there" for name in ("QNAME", "PNAME")]
+    assert listed["context"]["warnings"] == told
+    for query in ("QNAME:comment", 'EXISTS:"PNAME"', "SITE:[a TO b]", "TAG:le*", "NOT NOT QNAME:comment"):
+        assert search(service, f"({query}) AND {ANY}")["entries"] == []
+    for query in ('ISNULL:"PNAME"', "NOT TAG:x"):
+        assert len(search(service, f"({query}) AND {ANY}")["entries"]) == 3
+    answer = service.post(SEARCH, json={"query": {"query": "cm:colour:red"}})
+    assert (answer.status_code, "cm:colour" in answer.json()["error"]["briefSummary"]) == (400, True)
+
+
 def test_warnings_of_facet_queries_are_told(service: TestClient) -> None:
     """
     A count of nothing says why, and once.

@@ -47,6 +47,19 @@ def test_a_query_can_be_too_large(tmp_path: Any, limit: dict[str, Any], query: s
         assert service.get("/api/v1/search", params={"q": "(a OR b)"}).status_code == 200
 
 
+def test_a_query_may_be_larger_where_that_is_set(tmp_path: Any) -> None:
+    """
+    More words and characters than by default, and all of them count.
+    """
+    words = " ".join(f"long{at:060}" for at in range(1_100))
+    settings = Settings(store=str(tmp_path / "store"), max_query_clauses=2_000, max_query_length=100_000)
+    with open_store(None, settings) as store, TestClient(create_app(store, Credentials(), settings)) as service:
+        store.index([Document("a", "seven silver spoons"), Document("b", "none")])
+        told = service.post("/api/v1/search", json={"query": f"{words} spoons"}).json()
+        assert [hit["id"] for hit in told["hits"]] == ["a"]
+        assert "at most 100,000 characters" in refused(service.post("/api/v1/search", json={"query": words * 2}), 400)
+
+
 def test_too_many_rows(tmp_path: Any) -> None:
     """
     400 on each route that takes a page.

@@ -8,14 +8,20 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from whorl.context import seconds_left
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.formats import Format
 
+#: A file that takes longer is slow: it keeps its place as long as a place for others is left, or nobody wants it.
+SLOW_SECONDS = 5.0
+#: How often it is looked whether somebody does.
+_LOOK_SECONDS = 0.2
 #: Bytes of a worker's line, at most; what is longer is no answer.
 _MOST_LINE_BYTES = 10_000
 #: Bytes of one character in UTF-8, at most.
@@ -39,8 +45,15 @@ class Limits:
     text_characters: int = 50_000_000
 
 
+class BusyError(DocumentError):
+    """Others want to have files read: nothing may be wrong with this one, which can be tried again."""
+
+
 class Reader:
     """Reads files in processes of their own, which start when the first file comes and end with this.
+
+    Slow files leave one place to others: of two places only one can be held for longer than `SLOW_SECONDS` while
+    somebody waits.
 
     Args:
         limits: What one file may take.
@@ -51,6 +64,7 @@ class Reader:
         self.limits = Limits() if limits is None else limits
         self._idle: deque[_Worker] = deque()
         self._places = threading.BoundedSemaphore(workers)
+        self._queue = _Queue(max(workers - 1, 1))
         self.close = weakref.finalize(self, _end, self._idle)
 
     def text(self, raw: bytes, form: Format) -> str:
@@ -61,14 +75,16 @@ class Reader:
             form: What it is.
 
         Raises:
-            DocumentError: There is none, with the reason.
+            DocumentError: There is none, with the reason; a BusyError, where that is other files.
         """
         self.require_size(len(raw))
         if not form.is_readable:
             raise DocumentError(f"reading {form.name} needs more: pip install 'whorl[files]'")
         left = seconds_left()
-        if not self._places.acquire(timeout=None if left is None else max(left, 0.0)):
-            raise DocumentError("other files were being read for so long that no time is left for this one; try again")
+        with self._queue.waiting():
+            has_place = self._places.acquire(timeout=None if left is None else max(left, 0.0))
+        if not has_place:
+            raise BusyError("other files were being read for so long that no time is left for this one; try again")
         try:
             return self._text(raw, form)
         finally:
@@ -102,7 +118,7 @@ class Reader:
         if left is not None and left < seconds:
             seconds, setting = max(left, 0.0), "request_timeout"
         try:
-            answer = worker.ask(raw, form, seconds, setting)
+            answer = worker.ask(raw, form, _Clock(self._queue, seconds, setting))
         except BaseException:
             # Too slow, or whoever waits was interrupted.
             worker.end()
@@ -112,6 +128,79 @@ class Reader:
         else:
             self._idle.append(worker)
         return answer
+
+
+class _Queue:
+    """Who waits for a place, and how many slow files may hold one meanwhile."""
+
+    def __init__(self, slow: int) -> None:
+        self._lock, self._waiting = threading.Lock(), 0
+        self.slow = threading.BoundedSemaphore(slow)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody waits."""
+        return not self._waiting
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count whoever waits in this block."""
+        with self._lock:
+            self._waiting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+
+class _Clock:
+    """Ends a process that reads a file for too long, from a thread of its own, wherever the exchange with it is stuck.
+
+    Args:
+        queue: Who else wants a file read.
+        seconds: How long it may take.
+        setting: What that is set by.
+    """
+
+    def __init__(self, queue: _Queue, seconds: float, setting: str) -> None:
+        self._queue, self._seconds, self._setting = queue, seconds, setting
+        self._is_over = threading.Event()
+        self.ended: DocumentError | None = None
+
+    @contextlib.contextmanager
+    def watching(self, end: Callable[[], None]) -> Iterator[None]:
+        """Watch the block, and end what it waits for."""
+        thread = threading.Thread(target=self._watch, args=(end,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._is_over.set()
+            thread.join()
+
+    def _watch(self, end: Callable[[], None]) -> None:
+        until, is_counted = time.monotonic() + self._seconds, False
+        if self._is_over.wait(min(self._seconds, SLOW_SECONDS)):
+            return
+        try:
+            while (left := until - time.monotonic()) > 0:
+                is_counted = is_counted or self._queue.slow.acquire(blocking=False)
+                if not is_counted and not self._queue.is_empty:
+                    told = f"reading it took longer than {SLOW_SECONDS:g} seconds, and others wait; try again"
+                    self._end(BusyError(told), end)
+                    return
+                if self._is_over.wait(min(left, _LOOK_SECONDS)):
+                    return
+            told = f"reading it took longer than {self._seconds:.3g} seconds (setting {self._setting})"
+            self._end(DocumentError(told), end)
+        finally:
+            if is_counted:
+                self._queue.slow.release()
+
+    def _end(self, reason: DocumentError, end: Callable[[], None]) -> None:
+        self.ended = reason
+        end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,31 +227,19 @@ class _Worker:
             start_new_session=True,
         )
 
-    def ask(self, raw: bytes, form: Format, seconds: float, setting: str) -> _Answer:
-        """Return what the process says of a file within so many seconds, of which a setting is the reason.
+    def ask(self, raw: bytes, form: Format, clock: _Clock) -> _Answer:
+        """Return what the process says of a file.
 
         Raises:
             DocumentError: It took too long, and was ended.
         """
-        is_late = threading.Event()
-
-        def give_up() -> None:
-            is_late.set()
-            self._process.kill()
-
-        # A clock that ends the process works on every system, wherever the exchange with it is stuck.
-        clock = threading.Timer(seconds, give_up)
-        clock.daemon = True
-        clock.start()
         try:
-            return self._exchange(raw, form)
+            with clock.watching(self._process.kill):
+                return self._exchange(raw, form)
         except (OSError, ValueError, LookupError, TypeError):
-            if is_late.is_set():
-                told = f"reading it took longer than {seconds:.3g} seconds (setting {setting})"
-                raise DocumentError(told) from None
+            if clock.ended is not None:
+                raise clock.ended from None
             return _Answer("", self._death(), is_worker_spent=True)
-        finally:
-            clock.cancel()
 
     def _exchange(self, raw: bytes, form: Format) -> _Answer:
         """Ask and return the answer; OSError means that nobody is there, the others that it is no answer."""

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import sys
+import threading
 import time
 from typing import BinaryIO
 
@@ -25,6 +26,8 @@ except ImportError:  # Windows: the parent's clock, and the limits of sizes, are
 
 #: What the parent's clock may be late by before the system ends a worker whose parent is gone.
 _GRACE_SECONDS = 5
+#: How often a worker looks whether its parent is there.
+_LOOK_SECONDS = 1.0
 
 
 def main() -> None:
@@ -35,6 +38,7 @@ def main() -> None:
     for standard in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
     _confine(memory_bytes)
+    _end_with_parent()
     while line := asked.readline():
         question = json.loads(line)
         raw = asked.read(question["size"])
@@ -99,6 +103,18 @@ def _confine(memory_bytes: int) -> None:
         # A hard limit from outside may be lower, and macOS refuses that of memory.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(which, (most, most))
+
+
+def _end_with_parent() -> None:
+    """End in the middle of a file, too, if the parent is gone; between files the end of the input says so."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _limit_processor_time(seconds: float) -> None:

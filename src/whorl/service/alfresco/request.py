@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from whorl.highlight import Marking
 from whorl.model import Order
+from whorl.planning.fields import ALWAYS_IN_ALFRESCO
 from whorl.planning.options import Conventions
 from whorl.query.ast import Operator
 
@@ -437,6 +438,7 @@ class SearchRequest(_Part):
             default_field=defaults.default_field_name,
             text_fields=tuple(defaults.text_attributes),
             namespace=defaults.namespace,
+            empty_fields=ALWAYS_IN_ALFRESCO,
         )
 
 

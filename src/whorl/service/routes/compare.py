@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from fastapi import APIRouter
 
+from whorl.service.errors import Json
 from whorl.service.routes.asked import Commonness, Example, OneText
 from whorl.service.routes.router import api_router
 from whorl.store import Store
@@ -35,8 +36,8 @@ def compare_routes(store: Store) -> APIRouter:
     """
     router = api_router()
 
-    @router.post("/compare")
-    def compare(asked: CompareRequest) -> ComparisonValues:
+    @router.post("/compare", response_model=ComparisonValues)
+    def compare(asked: CompareRequest) -> Json:
         """What two texts share, counted on all of their shingles, with the passages and where they stand.
 
         Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.
@@ -49,7 +50,7 @@ def compare_routes(store: Store) -> APIRouter:
             common_above=asked.common_above,
             boilerplate=asked.boilerplate,
         )
-        return comparison_values(a, b, found, texts=asked.texts)
+        return Json(comparison_values(a, b, found, texts=asked.texts))
 
     return router
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from whorl.prepared import Reading
+from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, QueryText
 from whorl.service.routes.router import api_router
 from whorl.settings.settings import MAX_ROWS
@@ -61,13 +62,13 @@ def search_routes(store: Store) -> APIRouter:
     """
     router = api_router()
 
-    @router.get("/search", summary="Search")
-    def search_by_address(asked: Annotated[QueryParameters, Query()]) -> MeasuredPage:
+    @router.get("/search", summary="Search", response_model=MeasuredPage)
+    def search_by_address(asked: Annotated[QueryParameters, Query()]) -> Json:
         """As `POST /api/v1/search`."""
         return search(asked)
 
-    @router.post("/search", summary="Search with a text beside the query")
-    def search(asked: QueryRequest) -> MeasuredPage:
+    @router.post("/search", summary="Search with a text beside the query", response_model=MeasuredPage)
+    def search(asked: QueryRequest) -> Json:
         """One page of the documents that a query matches, each with what it shares with the query's only source.
 
         `shared_tokens` counts tokens. `measured` has the three shares, and where they are estimates the ends of their
@@ -77,7 +78,7 @@ def search_routes(store: Store) -> APIRouter:
         prepared = store.prepare(asked.query, **asked.reading)
         page = prepared.search(start=asked.start, rows=asked.rows, collapsed=asked.collapse)
         measured = prepared.measured([hit.id for hit in page.hits])
-        return measured_page_values(asked.query, page, prepared.references, measured)
+        return Json(measured_page_values(asked.query, page, prepared.references, measured))
 
     @router.get("/explain", summary="Explain")
     def explain_by_address(asked: Annotated[QueryParameters, Query()]) -> ExplanationValues:

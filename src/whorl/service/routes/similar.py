@@ -7,6 +7,7 @@ from typing import ClassVar
 from fastapi import APIRouter
 from pydantic import Field
 
+from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
 from whorl.service.routes.router import api_router
 from whorl.similar.question import SimilarWord
@@ -36,8 +37,8 @@ def similar_routes(store: Store) -> APIRouter:
     """
     router = api_router()
 
-    @router.post("/similar")
-    def similar(asked: SimilarRequest) -> SimilarValues:
+    @router.post("/similar", response_model=SimilarValues)
+    def similar(asked: SimilarRequest) -> Json:
         """One page of the documents that share content with a document or a text, each with its percentages."""
         page = store.similar(
             SOURCE if asked.id is None else asked.id,
@@ -51,6 +52,6 @@ def similar_routes(store: Store) -> APIRouter:
             rows=asked.rows,
             **asked.common_options,
         )
-        return similar_values(page)
+        return Json(similar_values(page))
 
     return router

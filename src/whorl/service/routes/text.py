@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from whorl.context import seconds_left
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.extraction.reader import Reader
+from whorl.ingest.extraction.reader import BusyError, Reader
 from whorl.ingest.files import file_text
 from whorl.service.routes.asked import Asked, Example
 from whorl.service.routes.router import api_router
@@ -60,7 +60,7 @@ def text_routes(reader: Reader) -> APIRouter:
             return {"name": asked.name, "text": file_text(content, PurePath(asked.name), reader)}
         except DocumentError as error:
             left = seconds_left()
-            if left is not None and left <= 0:
+            if isinstance(error, BusyError) or (left is not None and left <= 0):
                 # Nothing is wrong with the file, perhaps: others were being read, or it needs more time.
                 raise HTTPException(503, str(error)) from None
             raise
