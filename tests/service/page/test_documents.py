@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from tests.service.page.contents import COUNT, LEASE, RECIPE
 from tests.service.page.driving import drop, require_usable
@@ -87,6 +87,12 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
         page.locator("#add-files").set_input_files({"name": "a.txt", "mimeType": "", "buffer": b"another text"})
         expect(page.locator("#adding-problems")).to_contain_text("a.txt: a document of this name is there already")
         assert own_store.text("a.txt") == LEASE
+        # Nor that of one which comes with it.
+        twice = [FilePayload(name="e.txt", mimeType="", buffer=each) for each in (b"one text", b"another text")]
+        page.locator("#add-files").set_input_files(twice)
+        expect(page.locator("#adding-told")).to_have_text("1 document stored, 1 problem")
+        assert own_store.text("e.txt") == "one text"
+        own_store.delete(["e.txt"])
         page.get_by_role("navigation").get_by_role("link", name="Duplicates").click()
         page.get_by_role("button", name="Find duplicates").click()
         expect(page.locator("#clusters > li")).to_have_count(1)

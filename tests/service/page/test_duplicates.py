@@ -102,6 +102,20 @@ def test_duplicates_are_asked_for_as_set(page: Page, url: str) -> None:
     assert (sent.value.post_data_json or {})["threshold"] == 0.01
 
 
+def test_what_only_others_hold_in_a_group_is_not_marked(page: Page, url: str) -> None:
+    """
+    Of drafts in a row each is like the next: who keeps the first marks its duplicates, and what is less like it stays.
+    """
+    page.goto(f"{url}#duplicates?threshold=75&named=draft")
+    rows = page.locator("#clusters .members tbody tr")
+    expect(rows).to_have_count(4)
+    for name in ("Keep only the first, draft 0", "Mark all but the first of each group"):
+        page.get_by_role("button", name=name).click()
+        expect(page.get_by_role("checkbox", name="Delete draft 1")).to_be_checked()
+        expect(rows.locator("input:checked")).to_have_count(1)
+        page.get_by_role("button", name="Unmark all").click()
+
+
 def test_duplicates_are_given_up(page: Page, url: str) -> None:
     """
     While they are looked for, the page tells how far it is; Cancel ends the job, and another is found as ever.

@@ -52,7 +52,8 @@ export async function addFiles(files) {
       const id = file.path || file.webkitRelativePath || file.name;
       try {
         const text = await textIn(file);
-        if (await isOther(id, text)) throw new Error(`${id}: a document of this name is there already, with another text`);
+        const before = waiting.find((each) => each.id === id);
+        if (before ? before.text !== text : await isOther(id, text)) throw new Error(`${id}: a document of this name is there already, with another text`);
         waiting.push({ id, name: file.name, text, modified: new Date(file.lastModified).toISOString().slice(0, 19) + "Z" });
         characters += text.length;
       } catch (error) {

@@ -10,9 +10,12 @@ import { about, changed, nameOf, pathOf } from "./store.js";
 
 /** The list. */
 export class Cleaning {
-  /** @param {function(): ?string} job Returns the address of the job whose clusters are shown. */
-  constructor(job) {
-    this.job = job;
+  /**
+   * @param {function(): ?string} job Returns the address of the job whose clusters are shown.
+   * @param {function(Object): boolean} isDuplicate Says whether a member is a duplicate of the first of its cluster.
+   */
+  constructor(job, isDuplicate) {
+    [this.job, this.isDuplicate] = [job, isDuplicate];
     /** Documents that are marked, by id. */
     this.marked = new Map();
     byId("cleaning-all").addEventListener("click", (event) => this.#markEverywhere(event.currentTarget));
@@ -54,13 +57,13 @@ export class Cleaning {
     byId("cleaning-delete").hidden = (await about().catch(() => ({ is_read_only: true }))).is_read_only;
   }
 
-  /** Mark all documents of all clusters but the first of each, those that are not shown as well. */
+  /** Mark all duplicates of the first document of each cluster, those that are not shown as well. */
   async #markEverywhere(button) {
     button.disabled = true;
     try {
       const lines = await (await request(`${this.job()}?format=json`)).text();
       const clusters = lines.trim() ? lines.trim().split("\n").map((line) => JSON.parse(line)) : [];
-      this.markAll(clusters.flatMap(({ members }) => members.filter((each) => !each.is_principal)));
+      this.markAll(clusters.flatMap(({ members }) => members.filter(this.isDuplicate)));
     } catch (error) {
       showProblem(byId("clusters-error"), error);
     } finally {

@@ -42,7 +42,7 @@ export function start() {
     parts[part].addEventListener("input", tell);
     tell();
   }
-  cleaning = new Cleaning(() => job);
+  cleaning = new Cleaning(() => job, isDuplicate);
   byId("clustering").addEventListener("submit", (event) => {
     event.preventDefault();
     amend("duplicates", address());
@@ -246,7 +246,7 @@ function drawCluster({ documents, members, pairs, versions = [] }, at) {
   const alike = others.filter(isSame), same = alike.length < FOLDED ? [] : alike;
   const different = others.filter((member) => !same.includes(member));
   const title = element("h3", { id: `cluster-${at}` }, `${counted(documents, "document")}: ${nameOf(first)}`);
-  const keep = element("button.plain", { type: "button", onclick: () => cleaning.markAll(others) }, "Keep only the first");
+  const keep = element("button.plain", { type: "button", onclick: () => cleaning.markAll(others.filter(isDuplicate)) }, "Keep only the first");
   keep.setAttribute("aria-label", `Keep only the first, ${nameOf(first)}`);
   return element(
     "li.card.cluster", { "aria-labelledby": `cluster-${at}` },
@@ -259,6 +259,13 @@ function drawCluster({ documents, members, pairs, versions = [] }, at) {
     pairs.some((pair) => pair.jaccard < 1) && members.length > 2 && members.length <= DRAWN
       ? element("details", {}, element("summary", {}, "All pairs"), drawMatrix(members, pairs)) : null,
   );
+}
+
+/** Say whether a member is a duplicate of the one that stands for its group: by a chain of others it need not be. */
+function isDuplicate(member) {
+  const { metric, threshold, ignore_common: isRest } = asked, shares = counting(member, isRest);
+  const alike = metric === "containment" ? Math.max(shares.a_in_b, shares.b_in_a) : shares.jaccard;
+  return !member.is_principal && alike >= (threshold > 1 ? threshold / 100 : threshold) - 1e-6;
 }
 
 const isSame = (member) => member.exact && member.jaccard === 1;
