@@ -26,6 +26,7 @@ def test_a_scan_gives_each_document_once(
     for document_id, name, sketch in everything[:40]:
         assert name == names[document_id]
         assert found[document_id] == sketch
+    assert store.engine.sizes([*found, "not there"]) == {each: sketch.size for each, sketch in found.items()}
     assert list(store.engine.scan(portions[1].mark)) == portions[2:]
     assert list(store.engine.scan(portions[-1].mark)) == []
 

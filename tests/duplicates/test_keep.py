@@ -38,8 +38,8 @@ def test_dates_of_fields() -> None:
     assert seconds_of(("1970-01-01T00:00:10Z", "2000-01-01")) == 10
     assert seconds_of("1970-01-01T00:00:10.5+00:00") == 10.5
     assert seconds_of(12) == 12
-    none: tuple[object, ...] = ("yesterday-ish", None, (), [])
-    assert [seconds_of(each) for each in none] == [None] * 4
+    none: tuple[object, ...] = ("yesterday-ish", None, (), [], float("nan"), 10**400, {"at": 1})
+    assert [seconds_of(each) for each in none] == [None] * 7
 
 
 def test_what_a_value_is_worth() -> None:
@@ -49,4 +49,6 @@ def test_what_a_value_is_worth() -> None:
     assert Keep("largest", "q").worth("0.75") == Keep("largest", "q").worth((0.75, 2)) == 0.75
     assert Keep("smallest", "q").worth(3) == -3
     assert Keep("oldest", "d").worth("1970-01-02") == -86_400
-    assert [Keep("largest", "q").worth(value) for value in ("", "good", None, float("nan"), "inf")] == [None] * 5
+    assert [Keep("largest", "q").worth(value) for value in ("", "good", None, float("nan"), "inf", 10**400)] == [
+        None
+    ] * 6

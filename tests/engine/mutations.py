@@ -59,6 +59,7 @@ ASKINGS: Mapping[str, Asking] = {
     "costs": lambda store: store.engine.costs,
     "largest": lambda store: store.engine.largest_size(),
     "sketches": lambda store: store.engine.sketches(IDS),
+    "sizes": lambda store: store.engine.sizes(IDS),
     "sketched": lambda store: store.engine.sketched(["d1"]),
     "scan": lambda store: list(store.engine.scan()),
     "candidates": lambda store: store.engine.candidates(ALL, start=0, rows=3),

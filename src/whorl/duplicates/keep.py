@@ -84,10 +84,8 @@ def seconds_of(value: object) -> float | None:
         value: A date as queries write it, or a number of seconds; in a list or tuple or alone.
     """
     first = value[0] if isinstance(value, list | tuple) and value else value
-    if isinstance(first, int | float):
-        return float(first)
     if not isinstance(first, str):
-        return None
+        return _number(first)
     try:
         return read_date(first, datetime.now(UTC)).first / 1000
     except DateError:
@@ -98,6 +96,6 @@ def _number(value: object) -> float | None:
     first = value[0] if isinstance(value, list | tuple) and value else value
     try:
         number = float(first)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

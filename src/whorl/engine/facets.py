@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from whorl.planning.build import BoundNode
 from whorl.planning.clauses import Kind, Value
@@ -82,6 +82,16 @@ class Statistics:
     largest: float = 0.0
     total: float = 0.0
     squares: float = 0.0
+
+    @classmethod
+    def read(cls, *told: Any) -> Statistics:
+        """Return statistics of what a server tells, in their order; of no numbers some may be None.
+
+        Raises:
+            TypeError: A part is no number; likewise ValueError.
+        """
+        count, *others = (0 if each is None else each for each in told)
+        return cls(int(count), *map(float, others))
 
     def with_others(self, other: Statistics) -> Statistics:
         """Return the statistics of two sets of numbers together."""

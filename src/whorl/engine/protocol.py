@@ -82,6 +82,7 @@ class Marks(Protocol):
 
         Raises:
             SchemaError: They cannot; the message says why and what would work.
+            StoreError: The store may not be written to.
         """
         ...
 
@@ -192,6 +193,10 @@ class Engine(Protocol):
         """Return the sketches of documents, by id, of those that have one."""
         ...
 
+    def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Return how many distinct shingles documents have, by id, of those that have a sketch."""
+        ...
+
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         """Return what `resolve` and `signatures` do, at once: ids, and signatures or None, by reference.
 
@@ -236,7 +241,7 @@ class Engine(Protocol):
         """Return what is counted among the documents that a plan matches, an answer for each question.
 
         Raises:
-            ParameterError: The engine cannot name a field in such a question.
+            ParameterError: The engine cannot name a field, or the beginning of its values, in such a question.
         """
         ...
 

@@ -10,6 +10,7 @@ from whorl import Document
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.records import Records
 from whorl.engine.protocol import Mark
+from whorl.planning.build import BoundPlan, MatchAll
 
 MARK = Mark("a", is_principal=True)
 
@@ -40,3 +41,16 @@ def test_what_is_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: py
         engine.marks.write({"a": None, "gone": MARK})
         engine.refresh()
         assert list(engine.marks.everything()) == []
+
+
+def test_a_cluster_of_any_name(tmp_path: Path) -> None:
+    """
+    A document that is called like a date gives a cluster its name, and is found and counted by it as others are.
+    """
+    mark = Mark("2021-05-03", is_principal=False)
+    with EmbeddedEngine(tmp_path) as engine:
+        engine.index([Document(each, "a text of a few words") for each in ("2021-05-03", "b")])
+        engine.marks.write({"b": mark})
+        engine.refresh()
+        assert list(engine.marks.everything()) == [{"b": mark}]
+        assert engine.marks.counts(BoundPlan(MatchAll())) == {"2021-05-03": 1}

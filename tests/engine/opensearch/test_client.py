@@ -281,6 +281,24 @@ def test_some_that_the_cluster_refuses(other_url: str) -> None:
     client.close()
 
 
+def test_many_documents_are_asked_for_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    An answer with the texts of ten thousand is more than a cluster has room for.
+    """
+    asked = list[list[str]]()
+
+    def each(_: IndexClient, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+        asked.append([doc["_id"] for doc in body["docs"]])
+        return [{"_id": doc["_id"], "found": True} for doc in body["docs"] if doc["_id"] != "3"]
+
+    monkeypatch.setattr(IndexClient, "_each", each)
+    with contextlib.closing(IndexClient("opensearch+http://c/i")) as client:
+        ids = [str(number) for number in range(1_200)]
+        assert list(client.documents(["", *ids], True)) == [each for each in ids if each != "3"]
+        assert [len(some) for some in asked] == [500, 500, 200]
+        assert (client.documents([""], True), len(asked)) == ({}, 3)
+
+
 def test_a_shard_that_comes_up(url: str) -> None:
     """
     What it tells of a document, or of a request, is asked again: it is no missing index, and none of the documents is
@@ -313,16 +331,18 @@ def test_a_shard_that_comes_up(url: str) -> None:
                     ask()
 
 
-def test_one_refused_by_the_cluster_itself(opensearch_url: str) -> None:
+def test_an_index_that_takes_no_changes(opensearch_url: str) -> None:
     """
-    An index of others has its own mapping: the reason is the cluster's, and the rest is stored.
+    It is no document that is refused, but all of them: the run ends with the reason, and goes on once there is none.
     """
     with opensearch_runtime.own_index(opensearch_url) as url, open_store(url) as store:
         client = IndexClient(url)
         client.raw.indices.put_mapping(index=client.index, body={"properties": {"whorl_limit": {"type": "long"}}})
         client.raw.indices.put_settings(index=client.index, body={"index.blocks.write": True})
-        with pytest.raises(DocumentError, match=r"the cluster refuses 'a': .*blocked"):
-            store.index([Document("a", TEXT)])
+        refused = list[str]()
+        with pytest.raises(EngineResponseError, match=r"is blocked \(index .*FORBIDDEN/8/index write.*index.blocks"):
+            store.index([Document(each, TEXT) for each in "ab"], on_refused=lambda each, _: refused.append(each.id))
+        assert not refused
         client.raw.indices.put_settings(index=client.index, body={"index.blocks.write": False})
         assert store.index([Document("a", TEXT)]).stored == 1
         client.close()

@@ -100,8 +100,9 @@ def asked() -> list[tuple[str, str, dict[str, str], Any]]:
     for ask in (
         store.count, lambda: store.engine.resolve(["a"]), lambda: store.engine.signatures({"a": True}),
         lambda: store.engine.sketches(["a"]), lambda: store.engine.sketched(["a"]), lambda: store.engine.texts(["a"]),
-        lambda: next(iter(store.engine.scan("b"))), store.engine.fields, store.engine.largest_size,
-        lambda: store.engine.documents(["a"]), lambda: list(check(client, names)), lambda: backfill(client, names),
+        lambda: store.engine.sizes(["a"]), lambda: next(iter(store.engine.scan("b"))), store.engine.fields,
+        store.engine.largest_size, lambda: store.engine.documents(["a"]), lambda: list(check(client, names)),
+        lambda: backfill(client, names),
         lambda: store.engine.passage_scheme, lambda: store.engine.passage_counts([1, 2]),
         lambda: client.page({"query": {"match_all": {}}, "sort": [{"whorl_id": "asc"}]}, 10_000, 10),
     ):  # fmt: skip

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 
 from whorl.engine.facets import Facet, Matching, Numbers, Statistics, ValueCount, Values
+from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.facets import facet_aggregations, read_facets
 from whorl.engine.terms import value_term
-from whorl.errors import EngineResponseError
-from whorl.planning.build import MatchAll
+from whorl.errors import EngineResponseError, ParameterError
+from whorl.planning.build import BoundPlan, MatchAll
 from whorl.planning.clauses import Kind
 
 ASKED: list[Facet] = [
@@ -28,6 +31,18 @@ def test_no_text_is_read_as_syntax() -> None:
     assert made["facet0"]["terms"]["include"] == "a\\.b\\\x1ftx\\|y(.|\n)*"
 
 
+def test_a_beginning_that_no_cluster_takes() -> None:
+    """
+    It is refused with the bound, and so is a field of such a name; what is within it is asked.
+    """
+    for place, beginning in (("a", "x" * 986), ("id", "é" * 495)):
+        made = facet_aggregations([Values(Kind.KEYWORD, place, 3, beginning=beginning)], lambda _: {})
+        assert len(made["facet0"]["terms"]["include"]) <= 1000
+        for facet in (Values(Kind.KEYWORD, place, 3, beginning=f"{beginning}x"), Values(Kind.KEYWORD, "n" * 990, 3)):
+            with pytest.raises(ParameterError, match="prefix of 990 characters"):
+                facet_aggregations([facet], lambda _: {})
+
+
 def test_answers() -> None:
     """
     Each question has its own, values as they were before they were spelled.
@@ -37,7 +52,7 @@ def test_answers() -> None:
         "facet1": {"doc_count": 4},
         "facet2": {"count": 2, "min": 1.0, "max": 3.0, "sum": 4.0, "sum_of_squares": 10.0},
     }
-    found = read_facets(ASKED, {"aggregations": told}, "http://c")
+    found = read_facets(ASKED, {"aggregations": told})
     assert found == ((ValueCount(7, 2, (1,)),), 4, Statistics(2, 1.0, 3.0, 4.0, 10.0))
 
 
@@ -46,9 +61,14 @@ def test_answers() -> None:
     [7, "x", [], None, {}, {"facet0": []}, {"facet0": {"buckets": 7}}, {"facet0": {"buckets": ["x"]}},
      {"facet0": {"buckets": [{"key": "n\x1fi", "doc_count": 1}]}}],
 )  # fmt: skip
-def test_an_answer_of_another_shape(told: Any) -> None:
+def test_an_answer_of_another_shape(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     It is an error that names the address.
     """
-    with pytest.raises(EngineResponseError, match="http://c"):
-        read_facets(ASKED, {"aggregations": told}, "http://c")
+    monkeypatch.setattr(IndexClient, "mapping", lambda *_: None)
+    monkeypatch.setattr(IndexClient, "search", lambda *_: {"aggregations": told})
+    with (
+        contextlib.closing(OpenSearchEngine(IndexClient("opensearch+http://c/i"))) as engine,
+        pytest.raises(EngineResponseError, match="http://c"),
+    ):
+        engine.facets(BoundPlan(MatchAll()), ASKED)

@@ -415,6 +415,11 @@ class EmbeddedEngine:
         self._require_usable()
         return self._records.sketches(ids)
 
+    def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Return how many distinct shingles documents have, by id."""
+        # The sizes beside the sketches are not sealed, as these are.
+        return {each: sketch.size for each, sketch in self.sketches(ids).items()}
+
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         """Return ids, and signatures or None, by reference."""
         self._require_usable()
@@ -509,7 +514,7 @@ class EmbeddedEngine:
     @property
     def marks(self) -> EmbeddedMarks:
         ids = lambda plan: self._mended(lambda: self._search.ids(self._askable(plan)))  # noqa: E731
-        return EmbeddedMarks(self._records, ids, partial(self._store, is_again=True))
+        return EmbeddedMarks(self._records, ids, partial(self._store, is_again=True), self._require_writable)
 
     def count(self) -> int:
         """Return how many documents the store holds."""

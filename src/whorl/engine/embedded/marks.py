@@ -9,7 +9,7 @@ from whorl.arrays import chunks
 from whorl.engine.embedded.records import Records
 from whorl.engine.marks import marked, marks_in
 from whorl.engine.protocol import Mark
-from whorl.model import CLUSTER, Document
+from whorl.model import IS_PRINCIPAL, Document
 from whorl.planning.build import Bool, BoundPlan
 from whorl.planning.clauses import Kind, Present
 
@@ -17,7 +17,8 @@ from whorl.planning.clauses import Kind, Present
 _AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Documents looked at at once.
 _READ_AT_ONCE = 1000
-_MARKED = Present(CLUSTER, Kind.KEYWORD)
+#: The name of a cluster is a document's id, whose type may be any that a text can have: a date, for instance.
+_MARKED = Present(IS_PRINCIPAL, Kind.BOOLEAN)
 
 
 class EmbeddedMarks:
@@ -27,6 +28,7 @@ class EmbeddedMarks:
         records: The documents.
         ids: Returns the ids of the documents that match a plan.
         store_again: Stores documents in the place of those of the same digests.
+        require_writable: Raises StoreError where the store cannot be written to.
     """
 
     def __init__(
@@ -34,11 +36,14 @@ class EmbeddedMarks:
         records: Records,
         ids: Callable[[BoundPlan], Sequence[str]],
         store_again: Callable[[Sequence[Document]], None],
+        require_writable: Callable[[], None],
     ) -> None:
         self._records, self._ids, self._store_again = records, ids, store_again
+        self._require_writable = require_writable
 
     def prepare(self) -> None:
-        """Nothing has to be seen to."""
+        """Raise StoreError where the store cannot be written to; nothing else has to be seen to."""
+        self._require_writable()
 
     def everything(self) -> Iterator[Mapping[str, Mark]]:
         """Yield all marks there are by the ids of their documents, a portion at a time."""

@@ -14,7 +14,7 @@ from whorl.engine.backfilled import Backfilled
 from whorl.engine.opensearch.answers import reads_answers_of
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.documents import name_in, own_fields, properties_in, text_in
-from whorl.engine.opensearch.fields import OWN, PASSAGES, SCHEME, Json, SourceNames, scheme_name
+from whorl.engine.opensearch.fields import OWN, PASSAGES, SCHEME, Json, SourceNames, stored_name
 from whorl.engine.opensearch.setup import Further, require_fields
 from whorl.errors import DocumentError, ParameterError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
@@ -69,7 +69,7 @@ def wanted(*, again: bool = False, passages: bool = False) -> Json:
         again: Whether all are meant.
         passages: Whether those without the field of passages are meant, too.
     """
-    has = [{"term": {SCHEME: {"value": scheme_name(Scheme(), SketchScheme())}}}]
+    has = [{"term": {SCHEME: {"value": stored_name(Scheme(), SketchScheme())}}}]
     if passages:
         has.append({"term": {PASSAGES: {"value": PassageScheme().name}}})
     return {"match_all": {}} if again else {"bool": {"must_not": [{"bool": {"filter": has}}]}}

@@ -19,6 +19,7 @@ import opensearchpy
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SSLError, TransportError
 
+from whorl.arrays import batches
 from whorl.context import seconds_left
 from whorl.engine.opensearch.answers import reads_answers
 from whorl.engine.opensearch.connection import Connection
@@ -43,6 +44,9 @@ logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
 _PASSING = frozenset({429, 502, 503, 504})
+_NO_INDEX = "index_not_found_exception"
+#: Documents asked for in one request, some with their whole texts.
+_READ_AT_ONCE = 500
 #: What is not asked of term vectors.
 _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
 _Answered = TypeVar("_Answered")
@@ -166,17 +170,19 @@ class IndexClient:
             source: What to return of their sources, as `_source` says it.
             stored: Stored fields to return.
         """
+        found = dict[str, Json]()
         # A cluster takes no other ids, so it has none of these either; an answer about one would fail them all.
-        docs = [{"_id": each, "_source": source, "stored_fields": list(stored)} for each in ids if _may_be_id(each)]
-        if not docs:
-            return {}
-        return {each["_id"]: each for each in self._each("_mget", {"docs": docs})}
+        for some in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
+            docs = [{"_id": each, "_source": source, "stored_fields": list(stored)} for each in some]
+            found |= {each["_id"]: each for each in self._each("_mget", {"docs": docs})}
+        return found
 
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
         """Send changes; return those that are refused: id, status, reason. Those that may succeed later are repeated.
 
         Raises:
             EngineUnavailableError: The cluster has no room for some of them; the others are safe.
+            EngineResponseError: The index takes none of them: it is blocked, or gone, or nobody may write to it.
         """
         left, refused = list(changes), list[tuple[str, int, str]]()
 
@@ -185,6 +191,8 @@ class IndexClient:
             lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for pair in left for each in pair if each)
             items = [next(iter(each.values())) for each in self._once("POST", self._path("_bulk"), lines, {})["items"]]
             pairs = [(change, item) for change, item in zip(left, items, strict=True) if "error" in item]
+            if ours := next((item for _, item in pairs if _is_of_the_index(item)), None):
+                raise self._error(ours["status"], ours["error"])
             left = [change for change, item in pairs if item["status"] in _PASSING]
             refused.extend(
                 (item["_id"], item["status"], _detail(item["error"]))
@@ -395,6 +403,8 @@ class IndexClient:
             message = (
                 f"{self.url} is no index of this cluster ({detail}); 'whorl opensearch init {self.shown}' makes it"
             )
+        elif _kind(told) == "cluster_block_exception":
+            message = f"{self.url} is blocked ({detail}): see its settings index.blocks, and the cluster's room on disk"
         elif status in (401, 403):
             message = (
                 f"{self.url} answers {status}: set WHORL_OPENSEARCH_AUTH=user:password or WHORL_OPENSEARCH_API_KEY, or "
@@ -416,14 +426,22 @@ def _terms(document: Json, field: str) -> dict[str, int]:
 
 def _status_of(error: Any) -> int:
     """Return the HTTP status that an error within an answer stands for."""
-    kind = error.get("type", "") if isinstance(error, dict) else ""
-    known = {"index_not_found_exception": 404, "illegal_argument_exception": 400}
-    return 503 if _is_passing(error) else known.get(kind, 500)
+    known = {_NO_INDEX: 404, "illegal_argument_exception": 400}
+    return 503 if _is_passing(error) else known.get(_kind(error), 500)
+
+
+def _is_of_the_index(item: Json) -> bool:
+    """Tell whether a change is refused for what it is sent to, and not for what it is."""
+    return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
+
+
+def _kind(error: Any) -> str:
+    return str(error.get("type", "")) if isinstance(error, dict) else ""
 
 
 def _is_passing(error: Any) -> bool:
     """Tell whether a shard is about to come up, or is just moving to another node."""
-    kind = error.get("type", "") if isinstance(error, dict) else ""
+    kind = _kind(error)
     return kind.startswith(("no_shard", "index_shard_", "illegal_index_shard_state")) or "unavailable" in kind
 
 

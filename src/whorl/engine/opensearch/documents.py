@@ -29,8 +29,8 @@ from whorl.engine.opensearch.fields import (
     SourceNames,
     field_term,
     handle,
-    scheme_name,
     spelled_minhash,
+    stored_name,
     word_term,
 )
 from whorl.engine.passages import passage_tokens
@@ -96,7 +96,7 @@ def own_fields(
         SAMPLE: list(lookup_tokens(sketch)),
         SKETCH: base64.b64encode(encode(sketch)).decode("ascii"),
         SIZE: sketch.size,
-        SCHEME: scheme_name(scheme, sketch_scheme),
+        SCHEME: stored_name(scheme, sketch_scheme),
         DIGEST: document.digest,
         **({PASSAGES: passage_tokens(found.words, passages)} if passages else {}),
         **(_cluster_fields(document) if clusters else {}),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import binascii
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from whorl.arrays import batches
 from whorl.engine.facets import Counted, Facet
 from whorl.engine.opensearch.answers import reads_answers
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
@@ -27,7 +28,7 @@ from whorl.engine.opensearch.fields import (
     Json,
     SourceNames,
     handle,
-    scheme_name,
+    stored_name,
 )
 from whorl.engine.opensearch.marks import OpenSearchMarks
 from whorl.engine.opensearch.min_hash import TokenField
@@ -81,7 +82,6 @@ class OpenSearchEngine:
         scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     ) -> None:
         self._client, self._names, self._scheme, self._sketch_scheme = client, names, scheme, SketchScheme()
-        self._scheme_name = scheme_name(scheme, self._sketch_scheme)
         self._commit = SharedCommit(client.refresh)
         self._fields = Remembered(lambda _: self._read_fields(), _FIELDS_SECONDS)
         self._largest = Remembered(lambda _: self._largest_now(), _LARGEST_SECONDS)
@@ -247,11 +247,8 @@ class OpenSearchEngine:
                 f"n{place}": {"term": {PASSAGES: term}} for place, term in enumerate(terms[at:][:_COUNTED_AT_ONCE])
             }
             found = self._client.search({"size": 0, "aggs": {"numbers": {"filters": {"filters": asked}}}})
-            try:
-                buckets = found["aggregations"]["numbers"]["buckets"]
-                counts += [int(buckets[name]["doc_count"]) for name in asked]
-            except (KeyError, TypeError) as error:
-                raise EngineResponseError(f"{self._client.url} tells no counts: {error}") from error
+            buckets = found["aggregations"]["numbers"]["buckets"]
+            counts += [int(buckets[name]["doc_count"]) for name in asked]
         return counts
 
     def require_passages(self) -> None:
@@ -269,6 +266,14 @@ class OpenSearchEngine:
         found = self._client.documents(list(ids), False, [SCHEME, SKETCH])
         read = {each: self._sketch(hit) for each, hit in found.items()}
         return {each: sketch for each, sketch in read.items() if sketch is not None}
+
+    def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
+        found = dict[str, int]()
+        for some in batches(ids, _AT_ONCE):
+            chosen = {"bool": {"filter": [{"terms": {ID: some}}, self._with_own_sketch()]}}
+            body = {"query": chosen, "size": len(some), "_source": False, "docvalue_fields": [SIZE]}
+            found |= {each["_id"]: int(size) for each in self._client.hits(body) for size in _stored(each, SIZE)}
+        return found
 
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         tokens = self._token_field
@@ -327,7 +332,7 @@ class OpenSearchEngine:
         aggregations = facet_aggregations(asked, lambda node: self._translated(BoundPlan(node)).query)
         with refusals_explained(plan):
             found = self._client.search({"size": 0, "query": query, "aggs": aggregations})
-        return read_facets(asked, found, self._client.url)
+        return read_facets(asked, found)
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         wanted = {"from": start, "size": rows, "track_total_hits": True}
@@ -355,13 +360,20 @@ class OpenSearchEngine:
     def close(self) -> None:
         self._client.close()
 
+    @property
+    def _stored_name(self) -> str:
+        return stored_name(self._scheme, self._sketch_scheme)
+
+    def _with_own_sketch(self) -> Json:
+        return {"term": {SCHEME: {"value": self._stored_name}}}
+
     def _hit(self, hit: Json) -> Hit:
         return Hit(str(hit["_id"]), name_in(hit.get("_source", {}), self._names), float(hit["_score"]))
 
     def _sketch(self, hit: Json) -> Sketch | None:
         """Return the sketch of a document; None where it has none, another scheme's or a damaged one."""
         stored = _stored(hit, SKETCH)
-        if not stored or _stored(hit, SCHEME) != [self._scheme_name]:
+        if not stored or _stored(hit, SCHEME) != [self._stored_name]:
             return None
         try:
             return decode(binascii.a2b_base64(stored[0], strict_mode=True), self._sketch_scheme)
@@ -371,8 +383,8 @@ class OpenSearchEngine:
     def _largest_now(self) -> int | None:
         if self._foreign:
             return None
-        own = {"term": {SCHEME: {"value": self._scheme_name}}}
-        hits = self._client.hits({"query": own, "size": 1, "sort": [{SIZE: "desc"}], "_source": False})
+        largest = {"query": self._with_own_sketch(), "size": 1, "sort": [{SIZE: "desc"}], "_source": False}
+        hits = self._client.hits(largest)
         return int(hits[0]["sort"][0]) if hits else None
 
     def _read_fields(self) -> Fields:
@@ -380,11 +392,8 @@ class OpenSearchEngine:
             return self._foreign.fields
         wanted = {"size": 0, "aggs": {"fields": {"terms": {"field": FIELDS, "size": _MOST_FIELDS}}}}
         found = self._client.search(wanted)
-        try:
-            buckets = found["aggregations"]["fields"]["buckets"]
-            pairs = sorted(each["key"].rpartition("\x1f")[::2] for each in buckets)
-        except (KeyError, TypeError) as error:
-            raise EngineResponseError(f"{self._client.url} tells no fields: {error}") from error
+        buckets = found["aggregations"]["fields"]["buckets"]
+        pairs = sorted(each["key"].rpartition("\x1f")[::2] for each in buckets)
         known: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
         for name, kind in [("name", "KEYWORD"), *pairs]:
             places = known.setdefault(name, {})

@@ -9,12 +9,14 @@ from typing import Any
 from whorl.engine.facets import Counted, Facet, Matching, Numbers, Statistics, ValueCount, Values
 from whorl.engine.opensearch.fields import ID, VALUES, Json
 from whorl.engine.terms import read_sortable, values_begin
-from whorl.errors import EngineResponseError
+from whorl.errors import ParameterError
 from whorl.planning.build import BoundNode
 from whorl.planning.clauses import Kind
 
 #: Values that each shard tells, where there are several, so that none that is frequent in all is missed.
 _LEAST_OF_A_SHARD = 1000
+#: Of a regular expression, which has 1,000 at most unless a cluster is told otherwise (index.max_regex_length).
+_LONGEST_BEGINNING = 990
 _SYNTAX = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 #: Numbers behind the names of their fields, as `request` sorts by them.
 _NUMBERS = """
@@ -28,7 +30,8 @@ for (String value : doc['whorl_values']) {
 }
 return found;
 """
-_PARTS = {"count": "count", "smallest": "min", "largest": "max", "total": "sum", "squares": "sum_of_squares"}
+#: What statistics are made of, in the order of `Statistics`.
+_PARTS = ("count", "min", "max", "sum", "sum_of_squares")
 
 
 def facet_aggregations(asked: Sequence[Facet], query: Callable[[BoundNode], Json]) -> Json:
@@ -37,6 +40,9 @@ def facet_aggregations(asked: Sequence[Facet], query: Callable[[BoundNode], Json
     Args:
         asked: The questions.
         query: Returns a plan as a query.
+
+    Raises:
+        ParameterError: The name of a field is too long for a cluster, or what its values begin with.
     """
     made: Json = {}
     for number, facet in enumerate(asked):
@@ -64,22 +70,22 @@ def facet_aggregations(asked: Sequence[Facet], query: Callable[[BoundNode], Json
     return made
 
 
-def read_facets(asked: Sequence[Facet], answer: Json, url: str) -> tuple[Counted, ...]:
-    """Return what a cluster has counted.
-
-    Raises:
-        EngineResponseError: It answers something else.
-    """
-    try:
-        return _read(asked, answer.get("aggregations", {}))
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise EngineResponseError(f"{url} tells no counts: {error}") from error
+def read_facets(asked: Sequence[Facet], answer: Json) -> tuple[Counted, ...]:
+    """Return what a cluster has counted; its answer may have any shape, as `answers` says."""
+    return _read(asked, answer["aggregations"] if asked else {})
 
 
 def _field(facet: Values) -> Json:
-    if facet.place == "id":
-        return {"field": ID, **({"include": f"{_literal(facet.beginning)}.*"} if facet.beginning else {})}
-    return {"field": VALUES, "include": f"{_literal(values_begin(facet.place, facet.kind) + facet.beginning)}(.|\n)*"}
+    is_id = facet.place == "id"
+    if is_id and not facet.beginning:
+        return {"field": ID}
+    beginning = _literal(("" if is_id else values_begin(facet.place, facet.kind)) + facet.beginning)
+    if len(beginning) > _LONGEST_BEGINNING:
+        raise ParameterError(
+            f"a cluster counts values by a field's name and a prefix of {_LONGEST_BEGINNING} characters together, got "
+            f"{facet.place!r:.80} and {facet.beginning!r:.80}"
+        )
+    return {"field": ID if is_id else VALUES, "include": f"{beginning}(.|\n)*"}
 
 
 def _literal(text: str) -> str:
@@ -103,6 +109,5 @@ def _read(asked: Sequence[Facet], told: Any) -> tuple[Counted, ...]:
                 )
                 read.append(tuple(counts))
             case Numbers():
-                parts = {name: about[theirs] or 0 for name, theirs in _PARTS.items()}
-                read.append(Statistics(int(parts.pop("count")), **{part: float(parts[part]) for part in parts}))
+                read.append(Statistics.read(*(about[part] for part in _PARTS)))
     return tuple(read)

@@ -23,6 +23,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -115,8 +116,9 @@ def index_body(
     }
 
 
-def scheme_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
-    """Return what documents hold whose tokens and sketches are made under two schemes."""
+@lru_cache
+def stored_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
+    """Return what `whorl_scheme` holds: all that tokens and sketch depend on."""
     return f"{scheme.name} {sketch_scheme.name}"
 
 

@@ -26,8 +26,8 @@ from whorl.engine.opensearch.fields import (
     SIZE,
     WHITESPACE,
     Json,
-    scheme_name,
     spelled_minhash,
+    stored_name,
 )
 from whorl.engine.opensearch.min_hash import TokenField
 from whorl.engine.passages import spelled_numbers
@@ -210,7 +210,7 @@ class _Translator:
         if minimum > len(terms):
             return _NO_DOCUMENT
         sizes = {"gte": node.smallest_size, **({} if node.largest_size is None else {"lte": node.largest_size})}
-        filters = [_term(SCHEME, scheme_name(self._scheme, node.scheme)), {"range": {SIZE: sizes}}]
+        filters = [_term(SCHEME, stored_name(self._scheme, node.scheme)), {"range": {SIZE: sizes}}]
         if id(node) in self._apart:
             found = {"bool": {"filter": [*filters, _one_of(SAMPLE, terms)]}}
             return _weighed(found, _terms_apart(SAMPLE, terms), minimum, 1.0)

@@ -275,6 +275,13 @@ class SolrEngine:
         sketches = zip(found, self._sketches(found), strict=True)
         return {str(document[key]): sketch for document, sketch in sketches if sketch is not None}
 
+    def sizes(self, ids: Sized[str]) -> Mapping[str, int]:
+        if not self.collection.has_sketches:
+            return {}
+        key = self.collection.names.key
+        found = self._documents({key: [*ids]}, [key, SIZE, SCHEME])
+        return {str(each[key]): each.count(SIZE) for each in found if first_text(each.get(SCHEME)) == self._sketch_name}
+
     def scan(self, mark: str = "") -> Iterator[Scanned]:
         names = self.collection.names
         fields = [name for name in (names.key, names.name, SKETCH, SCHEME) if name]

@@ -18,7 +18,7 @@ from whorl.planning.dates import date_of
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
 #: Values that each shard of several names beyond those wanted, so that none that is frequent in all is missed.
 _MORE_OF_A_SHARD = 1000
-#: What statistics are made of, by the names that they have here.
+#: What statistics are made of, in their order, by the names that they have here.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}
 
 
@@ -109,10 +109,7 @@ def _read(asked: Sequence[Facet], facets: Any) -> tuple[Counted, ...]:
                 )
                 read.append(tuple(counts))
             case Numbers():
-                # Of no documents, some are null or not there.
-                told = {part: facets.get(f"{name}_{part}") for part in _FUNCTIONS}
-                parts = {part: 0 if value is None else value for part, value in told.items()}
-                read.append(Statistics(int(parts.pop("count")), **{part: float(parts[part]) for part in parts}))
+                read.append(Statistics.read(*(facets.get(f"{name}_{part}") for part in _FUNCTIONS)))
     return tuple(read)
 
 

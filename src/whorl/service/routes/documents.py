@@ -146,7 +146,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         further = filters if after is None else [*filters, behind(after)]
         page = store.search("*", filters=further, start=start, rows=rows, order=[BY_ID])
         ids = [hit.id for hit in page.hits]
-        stored, sketches = store.documents(ids), store.engine.sketches(ids) if store.engine.sketch_scheme else {}
+        stored, sizes = store.documents(ids), store.engine.sizes(ids) if store.engine.sketch_scheme else {}
         return {
             "total": page.total if after is None else store.search("*", filters=filters, rows=0).total,
             "next": ids[-1] if ids and start + rows < page.total else None,
@@ -154,7 +154,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
                 {
                     "id": hit.id,
                     "name": hit.name,
-                    "shingles": sketches[hit.id].size if hit.id in sketches else None,
+                    "shingles": sizes.get(hit.id),
                     "properties": _listed(stored[hit.id].properties) if hit.id in stored else {},
                 }
                 for hit in page.hits
