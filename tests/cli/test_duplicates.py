@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
 from whorl.cli.main import main
+from whorl.duplicates.result import Member
 
 DOCUMENTS = family_documents(30, seed=3, longest=300)
 
@@ -351,6 +352,29 @@ def test_two_outputs_in_one_file(lines: Path, tmp_path: Path) -> None:
     done = run(lines, "-o", tmp_path / "x", "--keep", "first", "--delete-list", tmp_path / "x")
     assert (done.exit_code, "one file" in done.stderr) == (2, True)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_id_of_two_lines_is_not_listed(lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A collection of others may have one; whoever deletes by the list would take its second line for another document.
+    """
+    members = [Member(each, "", 9) for each in ("a", "b\nc", "d")]
+    monkeypatch.setattr("whorl.cli.render.duplicates.superfluous", lambda *_: iter(members))
+    done = run(lines, "--keep", "first", "--delete-list", tmp_path / "list")
+    assert (tmp_path / "list").read_text() == "a\nd\n"
+    assert "2 ids in" in done.stderr
+    assert "note: 1 id not listed, for the line breaks in them" in done.stderr
+
+
+def test_what_is_read_is_not_written_over(lines: Path) -> None:
+    """
+    Neither by the clusters nor by the list.
+    """
+    before = lines.read_bytes()
+    for option in ("-o", "--delete-list"):
+        done = run(lines, "--keep", "first", option, lines)
+        assert (done.exit_code, "is what is read; name another file" in done.stderr) == (2, True)
+    assert lines.read_bytes() == before
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")

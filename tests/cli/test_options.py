@@ -61,3 +61,49 @@ def test_a_file_is_in_its_place_once_it_is_whole(folder: Path) -> None:
             require_writable(wrong)
     with pytest.raises(ParameterError, match="cannot be written"), written_file(folder / "nosuch" / "out.txt"):
         pass
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", "-", "notes/a.txt"],
+        ["similar", "--store", "store", "--file", "-"],
+        ["similar", "--store", "store", "--text", "-"],
+        ["sources", "--store", "store", "-"],
+        ["duplicates", "-"],
+        ["duplicates", "notes", "--boilerplate", "-"],
+    ],
+)
+def test_standard_input_is_read_once(notes: Path, words: list[str]) -> None:
+    """
+    As a text or as boilerplate: the second time there would be nothing in it.
+    """
+    result = whorl(*words, "--boilerplate", "-")
+    assert (result.exit_code, result.stderr) == (
+        2, "whorl: - is standard input, which is read once; name a file beside it\n",
+    )  # fmt: skip
+
+
+def test_two_write_to_one_file(folder: Path) -> None:
+    """
+    Neither takes away what the other has so far, one that fails leaves nothing, and the one that ends last counts.
+    """
+    file = folder / "out.txt"
+
+    def fails() -> None:
+        with written_file(file) as out:
+            out.write("nothing")
+            raise RuntimeError
+
+    with written_file(file) as out, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.getpid", lambda: 0)
+        require_writable(file)
+        with written_file(file) as other:
+            other.write("other")
+        with pytest.raises(RuntimeError):
+            fails()
+        assert file.read_text(encoding="utf-8") == "other"
+        patch.undo()
+        out.write("own")
+    assert file.read_text(encoding="utf-8") == "own"
+    assert [path.name for path in folder.iterdir()] == ["out.txt"]

@@ -83,6 +83,10 @@ def test_a_report_is_written(folder: Path) -> None:
     result = whorl("sources", "--store", "store", "own.txt", "--html", "nosuch/report.html")
     assert result.exit_code == 2
     assert "cannot be written: No such file" in result.stderr
+    # By whatever path, the text itself is not written over.
+    result = whorl("sources", "--store", "store", "own.txt", "--html", str(folder / "notes" / ".." / "own.txt"))
+    assert (result.exit_code, "own.txt is what is read; name another file" in result.stderr) == (2, True)
+    assert (folder / "own.txt").read_text(encoding="utf-8") == SECOND
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,9 @@ def test_nothing_of_a_text_is_markup() -> None:
     page = report(READ, EXAMPLE)
     parts = Parts(page)
     assert not {"script", "img", "i", "u", "link", "iframe"} & set(parts.tags)
+    # Nor do they turn round what stands beside them.
+    assert "<h1>Sources of <bdi>&lt;u&gt;.txt</bdi></h1>" in page
+    assert "<bdi>first</bdi></a> <small><bdi>&lt;i&gt;first</bdi></small>" in page
     assert "http:" not in page.replace("http-equiv", "")
     assert "https:" not in page
     page.encode("utf-8")

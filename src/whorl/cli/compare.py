@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import click
 
 from whorl.boilerplate import Comparer, commons, named_commons
-from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, STORE
-from whorl.cli.render.comparison import read, read_file, summary_lines
+from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, STORE, boilerplate_texts
+from whorl.cli.render.comparison import read, summary_lines
 from whorl.cli.render.console import console
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.passages import Comparison, words_of
@@ -50,8 +50,8 @@ def compare(
     A passage is as long as both texts go on alike, whatever the case and what stands between the words. [start:end]
     counts characters from 0, of a file as whorl reads it: a page without its tags.
     """  # noqa: D301 - click wants the control character
+    boilerplate = boilerplate_texts(boilerplate_files, [a, b])
     read_a, read_b, scheme = read(a, b, store, Scheme.named(scheme_name) if scheme_name else None)
-    boilerplate = [read_file(name).text for name in boilerplate_files]
     found = _compared(read_a.text, read_b.text, scheme, store, common_above, boilerplate)
     if as_json:
         click.echo(json_text(comparison_values(read_a, read_b, found)))

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.cli.options import BOILERPLATE, ID_COLUMN, IGNORE_COMMON, TEXT_COLUMN, require_writable
+from whorl.cli.options import (
+    BOILERPLATE,
+    ID_COLUMN,
+    IGNORE_COMMON,
+    TEXT_COLUMN,
+    boilerplate_texts,
+    require_writable,
+)
 from whorl.errors import ParameterError, WhorlError, without_login
 
 if TYPE_CHECKING:
@@ -206,7 +213,6 @@ def duplicates(
     JSON is one object a line. Documents of fewer words than a shingle has are not compared. The exit status is 1 if
     more than one in a hundred documents, or a whole file of many, could not be read.
     """
-    from whorl.cli.render.comparison import read_file
     from whorl.cli.render.console import reading_bar
     from whorl.cli.render.duplicates import is_too_much_lost, rewrite, write_list
     from whorl.duplicates import ask_pairs, duplicates_among
@@ -271,7 +277,7 @@ def duplicates(
     if complete and not wants_clusters:
         raise ParameterError("--complete is about clusters; leave --pairs away")
     question = ask_pairs(metric, threshold, recall)
-    boilerplate = tuple(read_file(name).text for name in boilerplate_files)
+    boilerplate = tuple(boilerplate_texts(boilerplate_files, [*paths, *reference]))
     common = ask_common(common_above, boilerplate, ignore_common=ignore_common)
     if within and boilerplate:
         raise ParameterError("--boilerplate is of no part of a collection; leave it or --within-column out")
@@ -292,7 +298,7 @@ def duplicates(
         raise ParameterError(f"--output and --delete-list are one file, {file}; name two")
     for target in (file, delete_list):
         if target is not None:
-            require_writable(target)
+            require_writable(target, [*paths, *reference, *boilerplate_files])
     form = form or (_SUFFIXES.get(file.suffix.lower(), "table") if file else "table")
     if form == "parquet":
         if file is None:

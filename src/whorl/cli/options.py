@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -79,23 +80,44 @@ def line_or_usual(above: str | None, boilerplate: Sequence[str], *, is_ignored: 
     return DEFAULT_ABOVE if is_ignored and above is None and not boilerplate else above
 
 
-def require_writable(target: Path) -> None:
-    """Raise where a file cannot be written, before hours of work.
+def boilerplate_texts(names: Sequence[str], beside: Collection[str | None]) -> list[str]:
+    """Return the texts that are named as boilerplate.
+
+    Args:
+        names: Files, or `-` for standard input.
+        beside: What else is read.
 
     Raises:
-        ParameterError: It cannot, or is a folder.
+        ParameterError: One cannot be read, or is not text; or standard input is named twice.
+    """
+    from whorl.ingest.files import source_text
+
+    if "-" in names and [*names, *beside].count("-") > 1:
+        raise ParameterError("- is standard input, which is read once; name a file beside it")
+    return [source_text(name) for name in names]
+
+
+def require_writable(target: Path, read: Collection[str] = ()) -> None:
+    """Raise where a file cannot be written, before hours of work.
+
+    Args:
+        target: The file.
+        read: What is read, whose place it must not take where that is a file.
+
+    Raises:
+        ParameterError: It cannot, or is a folder or one of those files.
     """
     if not target.name or target.is_dir():
         raise ParameterError(f"{target} is a folder; name a file to write to")
+    if target.is_file() and any(_is_one(target, each) for each in read):
+        raise ParameterError(f"{target} is what is read; name another file to write to")
     if target.exists() and not target.is_file():
         # Opening a pipe would wait for who reads it.
         return
     partial = _partial(target)
     try:
-        with partial.open("ab"):
-            pass
-        if not partial.stat().st_size:
-            partial.unlink()
+        partial.touch()
+        partial.unlink()
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
 
@@ -124,7 +146,18 @@ def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO
             partial.replace(output)
     except OSError as error:
         raise ParameterError(f"{output} cannot be written: {error.strerror or error}") from error
+    finally:
+        if is_file:
+            partial.unlink(missing_ok=True)
+
+
+def _is_one(target: Path, other: str) -> bool:
+    try:
+        return os.path.samefile(target, other)
+    except (OSError, ValueError):
+        return False
 
 
 def _partial(target: Path) -> Path:
-    return target.with_name(f"{target.name}.part")
+    # Two processes may write to one file at the same time: the one that ends last counts.
+    return target.with_name(f"{target.name}.{os.getpid()}.part")

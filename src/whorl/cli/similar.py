@@ -6,7 +6,17 @@ from decimal import Decimal
 
 import click
 
-from whorl.cli.options import BOILERPLATE, COMMON_ABOVE, EXPLAIN, IGNORE_COMMON, ROWS, START, STORE, line_or_usual
+from whorl.cli.options import (
+    BOILERPLATE,
+    COMMON_ABOVE,
+    EXPLAIN,
+    IGNORE_COMMON,
+    ROWS,
+    START,
+    STORE,
+    boilerplate_texts,
+    line_or_usual,
+)
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.similar import similar_table
 from whorl.cli.search import show_page
@@ -92,6 +102,7 @@ def similar(
         raise ParameterError(f"{option} means nothing with --plan stock, which counts tokens; leave one of the two out")
     name = SOURCE if document is None else document
     read = "-" if text == "-" else file
+    boilerplate = boilerplate_texts(boilerplate_files, [read])
     source = text if read is None else source_text(read)
     with open_store(store, create=False) as opened:
         if plan == "stock":
@@ -107,7 +118,7 @@ def similar(
             recall=recall,
             only=only,
             common_above=line_or_usual(common_above, boilerplate_files, is_ignored=ignore_common),
-            boilerplate=[source_text(name) for name in boilerplate_files],
+            boilerplate=boilerplate,
             ignore_common=ignore_common,
         )
         if explained:

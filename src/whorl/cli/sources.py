@@ -14,6 +14,7 @@ from whorl.cli.options import (
     COMMON_ABOVE,
     IGNORE_COMMON,
     STORE,
+    boilerplate_texts,
     line_or_usual,
     require_writable,
     written_file,
@@ -102,9 +103,9 @@ def sources(
         raise ParameterError("--json and --csv are two forms of one answer; leave one of the two out")
     report_file = None if html is None else Path(html)
     if report_file is not None:
-        require_writable(report_file)
+        require_writable(report_file, [named, *boilerplate_files])
+    boilerplate = boilerplate_texts(boilerplate_files, [named])
     given = read_file(named) if is_file(named) else None
-    boilerplate = [read_file(name).text for name in boilerplate_files]
     with open_store(store, create=False) as opened, _progress() as progress:
         try:
             found = opened.sources(

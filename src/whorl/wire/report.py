@@ -35,10 +35,10 @@ def report(read: Read, found: Attribution) -> str:
         read: The text.
         found: Its sources.
     """
-    title = f"Sources of {_text(read.name or 'a text')}"
+    called = read.name or "a text"
     style = files("whorl.wire").joinpath("report.css").read_text(encoding="utf-8")
     warnings = "".join(f"<li>{_text(each)}</li>" for each in notes(found))
-    also = ", ".join(_text(name or document_id) for document_id, name in found.also)
+    also = ", ".join(_name(name or document_id) for document_id, name in found.also)
     return "\n".join(
         [
             "<!doctype html>",
@@ -47,9 +47,9 @@ def report(read: Read, found: Attribution) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
             """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">""",
-            f"<title>{title}</title>",
+            f"<title>Sources of {_text(called)}</title>",
             f"<style>\n{style}</style>",
-            f'<header class="top"><h1>{title}</h1>',
+            f'<header class="top"><h1>Sources of {_name(called)}</h1>',
             f'<p class="total"><strong>{percent(found.coverage)}</strong> of the '
             f"{counted(found.counted_words, 'word')} stand in {counted(len(found.sources), 'source')}. The longest "
             f"passage has {counted(found.longest_passage, 'word')}.</p>",
@@ -95,8 +95,8 @@ def _legend(found: Attribution) -> Iterator[str]:
     for number, source in enumerate(found.sources, start=1):
         shares = [each / found.counted_words for each in (source.words, source.new_words, source.only_words)]
         cells = "".join(f"<td>{percent(each)}</td>" for each in (*shares, source.shares.a_in_b, source.shares.b_in_a))
-        name = f"<b>{number}</b> {_text(source.name or source.id)}"
-        own_id = f" <small>{_text(source.id)}</small>" if source.name and source.name != source.id else ""
+        name = f"<b>{number}</b> {_name(source.name or source.id)}"
+        own_id = f" <small>{_name(source.id)}</small>" if source.name and source.name != source.id else ""
         yield (
             f'<tr><th scope="row"><a class="{_colour(number)}" href="#p{number}-1">{name}</a>{own_id}</th>{cells}</tr>'
         )
@@ -150,7 +150,7 @@ def _passages(read: Read, found: Attribution) -> Iterator[str]:
     lines = Lines(read.text)
     painted = {place for *_, place in _painted(found)}
     for number, source in enumerate(found.sources, start=1):
-        own, name = Lines(source.content), _text(source.name or source.id)
+        own, name = Lines(source.content), _name(source.name or source.id)
         for at, passage in enumerate(source.passages[:MOST_SHOWN], start=1):
             yield f'<article id="p{number}-{at}" aria-labelledby="h{number}-{at}">'
             yield f'<h2 id="h{number}-{at}"><span class="{_colour(number)}"><b>{number}</b> {name}</span></h2>'
@@ -188,6 +188,11 @@ def _lines(lines: Lines, place: tuple[int, int]) -> str:
 
 def _colour(number: int) -> str:
     return f"source c{(number - 1) % _COLOURS}"
+
+
+def _name(text: str) -> str:
+    """Return a name, which may run from right to left and leaves the order of what stands beside it alone."""
+    return f"<bdi>{_text(text)}</bdi>"
 
 
 def _text(text: str) -> str:

@@ -30,6 +30,15 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
+def is_one_line(text: str) -> bool:
+    """Tell whether a text is one line to whoever reads lines; whorl's own ids are, those of others need not be.
+
+    >>> is_one_line("a b"), is_one_line("a\u2028b"), is_one_line("")
+    (True, False, False)
+    """
+    return text.splitlines() == [text]
+
+
 def titled(document_id: str, name: str) -> str:
     """Return the id of a document and, where it has another one, its name, both printable."""
     return f"{printable(document_id)}  {printable(name)}" if name and name != document_id else printable(document_id)

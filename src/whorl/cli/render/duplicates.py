@@ -14,7 +14,7 @@ from whorl.duplicates.reading import Reading
 from whorl.duplicates.result import Cluster, Pair
 from whorl.ingest.files import Problem
 from whorl.wire.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
-from whorl.wire.text import counted
+from whorl.wire.text import counted, is_one_line
 
 #: Share of the documents that may be lost before the command fails.
 _MOST_LOST = 0.01
@@ -63,11 +63,17 @@ def write_pairs_to(output: Path | None, pairs: Iterable[Pair], form: str, *, wit
 def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> None:
     """Write the ids of what is not kept of complete clusters, one a line."""
     with written_file(delete_list) as out:
-        count = 0
+        count = unlisted = 0
         for member in superfluous(clusters, keep):
-            out.write(f"{member.id}\n")
-            count += 1
+            # Whoever reads such an id from the list would delete other documents.
+            if is_one_line(member.id):
+                out.write(f"{member.id}\n")
+                count += 1
+            else:
+                unlisted += 1
     click.echo(f"{counted(count, 'id')} in {delete_list}; nothing was deleted", err=True)
+    if unlisted:
+        click.echo(f"note: {counted(unlisted, 'id')} not listed, for the line breaks in them", err=True)
 
 
 def rewrite(clusters: Iterable[Cluster], reading: Reading, folders: Mapping[Path, bool]) -> None:
