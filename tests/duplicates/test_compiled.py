@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates import candidates
+from whorl.duplicates import candidates, threads
 from whorl.duplicates.question import ask_pairs
 from whorl.duplicates.schedule import rounds
 from whorl.duplicates.sketches import Sketches
@@ -46,7 +46,8 @@ def test_counts_are_those_of_sets(sets: list[set[int]], wanted: list[tuple[int, 
 @given(st.integers(0, 2**32), st.integers(24, 40), st.sampled_from(["jaccard", "containment"]), st.integers(1, 3))
 def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> None:
     """
-    The loop writes the entries that numpy finds: of documents with common hashes, rare ones, and equal ones.
+    The loop writes the entries that numpy finds, in one thread or three: of documents with common, rare and equal
+    hashes.
     """
     chance = np.random.default_rng(seed)
     scheme = SketchScheme(k=64, floor_level=2, cap=128, lookup_k=64, bits=bits)
@@ -57,21 +58,23 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
     ]
     sketches = Sketches.of(several, scheme)
     one = rounds(ask_pairs(metric, 60, 95), 64)[0]
-    search = candidates._Search(sketches, one, 1000, lambda places: False, gives_crowds=False)
+    search = candidates._Search(sketches, one, 1000, 3, lambda places: False, gives_crowds=False)
     places = np.lexsort((np.arange(len(several)), sketches.sizes))
     members = search._members(places, np.arange(places.size) % 3 > 0, 0)
     member_bits = max(1, (places.size - 1).bit_length())
     found = []
-    for is_fast in (False, True):
+    for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(threads, "_LEAST", least)
             patch.setattr(candidates, "is_fast", lambda amount, told=is_fast: told)
             patch.setattr(candidates, "_PART_BITS", 4)
             patch.setattr(candidates, "AT_ONCE", 200)
             found.append(search._shared_entries(members, 0, member_bits))
-    plain, fast = found
-    assert fast.keys.tolist() == plain.keys.tolist()
-    assert fast.frequency.tolist() == plain.frequency.tolist()
-    assert fast.is_offered.tolist() == plain.is_offered.tolist()
+    plain, *several_fast = found
+    for fast in several_fast:
+        assert fast.keys.tolist() == plain.keys.tolist()
+        assert fast.frequency.tolist() == plain.frequency.tolist()
+        assert fast.is_offered.tolist() == plain.is_offered.tolist()
     owners = candidates._owners(plain.keys, member_bits)
     found_by, asks = chance.integers(-1, 6, (2, places.size))
     expected = candidates._rarest(plain, owners, found_by, asks, member_bits)

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +32,7 @@ from whorl.context import require_time
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS, Looked, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.threads import Stretch, even_stretches, in_threads
 from whorl.duplicates.verify import is_fast
 
 #: Hashes that are sorted at once, and pairs that are given out at once, about: what bounds the memory.
@@ -74,6 +77,7 @@ def find_candidates(
     crowds: bool = False,
     hang_together: Callable[[Numbers], bool] = lambda places: False,
     most: int = MOST_PAIRS,
+    workers: int = 1,
 ) -> Iterator[Some | Crowd]:
     """Yield the pairs that may be above a threshold; a few come more than once.
 
@@ -84,10 +88,11 @@ def find_candidates(
         hang_together: Takes the places of a crowd before more of its hashes are looked at; tells whether its pairs are
             decided, so that it need not come at all.
         most: Pairs that one hash may make in a round; at the end such a hash makes a crowd.
+        workers: Threads that look for hashes that meet, where the compiled loops do.
     """
     places = np.flatnonzero(sketches.sizes > 0)
     for one in rounds(question, int(sketches.counts.max(initial=1))):
-        search = _Search(sketches, one, most, hang_together, gives_crowds=crowds)
+        search = _Search(sketches, one, most, workers, hang_together, gives_crowds=crowds)
         yield from search.run(places)
         places = search.put_off()
         if not places.size:
@@ -144,12 +149,13 @@ class _Search:
         sketches: Sketches,
         one: Round,
         most: int,
+        workers: int,
         hang_together: Callable[[Numbers], bool],
         *,
         gives_crowds: bool,
     ) -> None:
         self._sketches, self._round, self._most, self._gives_crowds = sketches, one, most, gives_crowds
-        self._hang_together = hang_together
+        self._hang_together, self._workers = hang_together, workers
         self._question = one.question
         self._put_off: list[Numbers] = []
 
@@ -200,10 +206,15 @@ class _Search:
         last[members.looked.offered <= 0] = 0
         offers = last >> np.uint64(shift)
         bounds = [np.uint64(scheme.bound(level) * part // parts - 1) for part in range(1, parts + 1)]
-        meet = _meeting_fast if is_fast(int(members.looked.counts.sum())) else _meeting
-        found = meet(self._sketches, members, offers, bounds, (shift, member_bits, level))
+        bits = shift, member_bits, level
+        if is_fast(int(members.looked.counts.sum())):
+            meeting = _Meeting(self._sketches, members, offers, bits, self._workers)
+            found: Iterator[_Entries] = chain.from_iterable(map(meeting.upto, bounds))
+        else:
+            found = _meeting(self._sketches, members, offers, bounds, bits)
         columns: list[list[npt.NDArray[Any]]] = [[], [], []]
         for each in found:
+            require_time()
             columns[0].append(each.keys)
             columns[1].append(each.frequency)
             columns[2].append(each.is_offered)
@@ -337,33 +348,80 @@ def _joined(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDArray[
     return joined
 
 
-def _meeting_fast(
-    sketches: Sketches, members: _Members, offers: _Hashes, bounds: Sequence[np.uint64], bits: tuple[int, int, int]
-) -> Iterator[_Entries]:
-    """Yield what `_meeting` does, by the compiled loops."""
-    from whorl.duplicates.compiled import count_parts, meeting, put_in_parts
+class _Meeting:
+    """What yields the entries that `_meeting` does, by the compiled loops, in threads.
 
-    shift, member_bits, level = bits
-    told = np.array([shift, member_bits, max(0, 64 - (sketches.scheme.bits - level - shift + member_bits))], np.int64)
-    cursors = sketches.starts[members.places]
-    ends = cursors + members.looked.counted(members.is_larger)
-    hashes = sketches.hashes.view(np.ndarray)
-    parts = np.empty((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
-    heads = np.empty((1 << _HEAD_BITS) + 1, np.int64)
-    for bound in bounds:
-        require_time()
-        parts[:] = 0
-        for some in sketches.walks(cursors.size):
-            count_parts(hashes, cursors, ends, some.start, some.stop, bound, told, parts)
-        np.cumsum(parts, out=parts)
-        total = int(parts[-1])
+    Args:
+        sketches: As there.
+        members: As there.
+        offers: As there.
+        bits: As there.
+        workers: Threads.
+    """
+
+    def __init__(
+        self, sketches: Sketches, members: _Members, offers: _Hashes, bits: tuple[int, int, int], workers: int
+    ) -> None:
+        self._sketches, self._offers, self._workers = sketches, offers, workers
+        self._hashes = sketches.hashes.view(np.ndarray)
+        self._is_larger = members.is_larger
+        shift, member_bits, level = bits
+        lead = max(0, 64 - (sketches.scheme.bits - level - shift + member_bits))
+        self._bits = np.array([shift, member_bits, lead], np.int64)
+        counts = members.looked.counted(members.is_larger)
+        self._stretches = even_stretches(np.cumsum(counts), workers)
+        self._cursors = sketches.starts[members.places]
+        self._ends = self._cursors + counts
+
+    def upto(self, last: np.uint64) -> Iterator[_Entries]:
+        """Yield the entries of hashes up to one that were not looked at yet."""
+        counts = np.stack(in_threads(partial(self._counted, last), self._stretches))
+        ends = np.cumsum(counts.sum(axis=0))
+        total = int(ends[-1])
         entries, keys = np.empty(total, np.uint64), np.empty(total, np.uint64)
-        for some in sketches.walks(cursors.size):
-            put_in_parts(hashes, cursors, ends, some.start, some.stop, bound, told, parts, entries)
-        frequency, is_offered = np.empty(total, np.int32), np.empty(total, np.bool_)
-        count = meeting(entries, told, parts, offers, members.is_larger, heads, keys, frequency, is_offered)
+        # In each part those of the first stretch stand first.
+        before = np.cumsum(counts, axis=0) - counts
+        begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
+        in_threads(partial(self._put, last, entries), self._stretches, begins)
+        ends = np.append(ends[1:], 0)
+        columns = keys, np.empty(total, np.int32), np.empty(total, np.bool_)
+        yield from in_threads(partial(self._met, entries, ends, columns), even_stretches(ends[:-1], self._workers))
+
+    def _counted(self, last: np.uint64, first: int, upto: int) -> Numbers:
+        from whorl.duplicates.compiled import count_parts
+
+        counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
+        for begin, end in self._walks(first, upto):
+            count_parts(self._hashes, self._cursors, self._ends, begin, end, last, self._bits, counts)
+        return counts
+
+    def _put(self, last: np.uint64, entries: _Hashes, first: int, upto: int, begins: Numbers) -> None:
+        from whorl.duplicates.compiled import put_in_parts
+
+        for begin, end in self._walks(first, upto):
+            put_in_parts(self._hashes, self._cursors, self._ends, begin, end, last, self._bits, begins, entries)
+
+    def _walks(self, first: int, upto: int) -> Iterator[Stretch]:
+        for some in self._sketches.walks(upto - first):
+            yield first + some.start, min(upto, first + some.stop)
+
+    def _met(
+        self,
+        entries: _Hashes,
+        ends: Numbers,
+        columns: tuple[_Hashes, npt.NDArray[np.int32], _Bools],
+        first: int,
+        upto: int,
+    ) -> _Entries:
+        from whorl.duplicates.compiled import meeting
+
+        heads = np.empty((1 << _HEAD_BITS) + 1, np.int64)
+        begin = int(ends[first - 1]) if first else 0
+        count = meeting(entries, self._bits, ends, first, upto, self._offers, self._is_larger, heads, *columns)
+        there = slice(begin, begin + count)
+        keys, frequencies, offered = columns
         # Copies, so that the room is given back.
-        yield _Entries(keys[:count].copy(), frequency[:count].copy(), is_offered[:count].copy())
+        return _Entries(keys[there].copy(), frequencies[there].copy(), offered[there].copy())
 
 
 def _rarest(

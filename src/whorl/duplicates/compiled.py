@@ -94,6 +94,8 @@ def meeting(
     entries: Any,
     bits: Any,
     parts: Any,
+    first: int,
+    upto: int,
     offers: Any,
     is_larger: Any,
     heads: Any,
@@ -106,7 +108,9 @@ def meeting(
     Args:
         entries: As `put_in_parts` has written them.
         bits: The same.
-        parts: The same.
+        parts: Where each part ends, and one number more.
+        first: The first part to look at; what is found is written from where that begins.
+        upto: The one behind the last.
         offers: uint64 array of shape (members,): the largest hash that each offers, shifted as all are.
         is_larger: bool array of shape (members,).
         heads: int64 array, which is written on.
@@ -119,8 +123,9 @@ def meeting(
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
-    total = begin = 0
-    for part in range(parts.size - 1):
+    begin = parts[first - 1] if first else 0
+    total = begin
+    for part in range(first, upto):
         end = parts[part]
         # What is written never reaches what is still to be read: that is put in order behind it.
         put_in_order(entries, begin, end - begin, lead + 64 - int64(part_shift), keys, begin, heads)
@@ -145,7 +150,7 @@ def meeting(
                         total += 1
             at = after
         begin = end
-    return total
+    return total - (parts[first - 1] if first else 0)
 
 
 @kept

@@ -83,7 +83,8 @@ def duplicates_among(
         common: What is common in the documents, and is told apart or ignored. It changes with every document that
             comes: of a folder what was read counts then, and all pairs are found anew where it is ignored.
         links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
-        workers: Processes that read and make sketches; what is found is the same. With a folder one does it all.
+        workers: Processes that read and make sketches, and threads that compare them; what is found is the same. With a
+            folder one process reads.
         texts: Gives texts again, of documents that have theirs at hand: what versions add and lose is told in words.
         on_repeated: Called with an id that comes again in this run.
         progress: Called with what is being done, and how much of it is.
@@ -118,7 +119,16 @@ def duplicates_among(
             gather(archive, reference, sketching, workers, on_repeated, progress)
             archive.take_as_compared()
             gather(archive, documents, sketching, workers, on_repeated, progress)
-        found = _found(archive, question, scheme, None, common=common, links_suffice=links_suffice, progress=progress)
+        found = _found(
+            archive,
+            question,
+            scheme,
+            None,
+            common=common,
+            links_suffice=links_suffice,
+            workers=workers,
+            progress=progress,
+        )
         found.read_texts, found.kind = texts, kind
         yield found
 
@@ -405,6 +415,7 @@ def _found(
     *,
     common: CommonQuestion | None,
     links_suffice: bool,
+    workers: int = 1,
     progress: Progress,
 ) -> Duplicates:
     _ask(archive, question, common, links_suffice=links_suffice)
@@ -428,6 +439,7 @@ def _found(
         is_known=is_known,
         keys=archived.keys,
         links_suffice=links_suffice,
+        workers=workers,
         progress=lambda count: progress("comparing", count),
     )
     if read is not None:

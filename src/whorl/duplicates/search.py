@@ -44,6 +44,7 @@ def find_pairs(
     is_known: npt.NDArray[np.bool_],
     keys: Numbers | None = None,
     links_suffice: bool = False,
+    workers: int = 1,
     progress: Callable[[int], None] = lambda pairs: None,
 ) -> Pairs:
     """Return all pairs of different documents.
@@ -58,6 +59,8 @@ def find_pairs(
             documents came decides nothing; without keys it does.
         links_suffice: Whether of a crowd of documents that are all alike no more pairs are wanted than hold its
             connected components together. Time then grows with the crowd, not with its square.
+        workers: Threads that look for candidates and compare them, where the compiled loops do; what is found is the
+            same.
         progress: Called with the number of pairs found so far.
     """
     places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
@@ -81,12 +84,13 @@ def find_pairs(
         found.extend(each.at(places) for each in links)
         return is_decided
 
-    for some in find_candidates(compared, question, crowds=links_suffice, hang_together=hang_together):
+    candidates = find_candidates(compared, question, crowds=links_suffice, hang_together=hang_together, workers=workers)
+    for some in candidates:
         if isinstance(some, Crowd):
             pairs = Pairs.together(linking.of(some.places))
         else:
             is_open = is_new[some.smaller] | is_new[some.larger]
-            pairs = verified(compared, some.smaller[is_open], some.larger[is_open], question)
+            pairs = verified(compared, some.smaller[is_open], some.larger[is_open], question, workers)
             if links_suffice:
                 linking.note(pairs)
         found.append(pairs.at(places))

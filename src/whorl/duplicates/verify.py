@@ -12,6 +12,7 @@ import numpy.typing as npt
 from whorl.context import require_time
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.threads import even_stretches, in_threads
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import compare
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
@@ -46,19 +47,20 @@ class PairOverlaps:
         return PairOverlaps(self.levels[which], self.counts_a[which], self.counts_b[which], self.shared[which])
 
 
-def overlaps(sketches: Sketches, a: Numbers, b: Numbers) -> PairOverlaps:
+def overlaps(sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1) -> PairOverlaps:
     """Return what pairs of documents have in common, by the fastest route that is at hand.
 
     Args:
         sketches: Of all documents.
         a: Places of the first documents; int64 array of shape (pairs,).
         b: Places of the second ones.
+        workers: Threads, where the compiled loops do it.
     """
     own = sketches.scheme_levels(sketches.sizes)
     levels = np.maximum(own[a], own[b])
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
     merged = is_fast(a.size)
-    shared = _merged(sketches, a, b, counts_a, counts_b) if merged else _looked_up(sketches, a, b)
+    shared = _merged(sketches, a, b, counts_a, counts_b, workers) if merged else _looked_up(sketches, a, b)
     return PairOverlaps(levels, counts_a, counts_b, shared)
 
 
@@ -67,16 +69,23 @@ def is_fast(amount: int) -> bool:
     return kernel.is_available() and (amount >= LARGE or kernel.is_loaded())
 
 
-def _merged(sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers) -> Numbers:
+def _merged(sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers, workers: int) -> Numbers:
     from whorl.duplicates.compiled import count_shared
 
     shared = np.empty(a.size, np.int64)
-    starts_a, starts_b = sketches.starts[a], sketches.starts[b]
+    sides = sketches.starts[a], counts_a, sketches.starts[b], counts_b, shared
+    hashes = sketches.hashes.view(np.ndarray)
+
+    def count(first: int, upto: int) -> None:
+        for some in sketches.walks(upto - first):
+            stretch = slice(first + some.start, min(upto, first + some.stop))
+            count_shared(hashes, *(side[stretch] for side in sides))
+
     for at in range(0, a.size, _AT_ONCE):
         require_time()
-        sides = [side[at : at + _AT_ONCE] for side in (starts_a, counts_a, starts_b, counts_b, shared)]
-        for some in sketches.walks(sides[0].size):
-            count_shared(sketches.hashes.view(np.ndarray), *(side[some] for side in sides))
+        there = slice(at, at + _AT_ONCE)
+        stretches = even_stretches(np.cumsum(counts_a[there] + counts_b[there]), workers)
+        in_threads(count, [(at + first, at + upto) for first, upto in stretches])
     return shared
 
 
@@ -172,7 +181,7 @@ def measured(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CON
     return _told(sketches, a, b, overlaps(sketches, a, b), confidence)
 
 
-def verified(sketches: Sketches, a: Numbers, b: Numbers, question: PairQuestion) -> Pairs:
+def verified(sketches: Sketches, a: Numbers, b: Numbers, question: PairQuestion, workers: int = 1) -> Pairs:
     """Return the candidates that are pairs indeed.
 
     Where both sketches are complete all shingles are compared. Else a pair just at the threshold is kept with the
@@ -183,12 +192,13 @@ def verified(sketches: Sketches, a: Numbers, b: Numbers, question: PairQuestion)
         a: Places of the first documents; int64 array of shape (candidates,).
         b: Places of the second ones.
         question: What is to be found.
+        workers: Threads, as of `overlaps`.
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
     needed = question.least_overlap(sizes_a, sizes_b)
     smaller = np.minimum(sizes_a, sizes_b)
-    seen = overlaps(sketches, a, b)
+    seen = overlaps(sketches, a, b, workers)
     is_kept = (seen.levels == 0) & (seen.shared >= needed)
     at = np.flatnonzero((seen.levels > 0) & (needed <= smaller))
     if at.size:

@@ -1,0 +1,50 @@
+"""Compiled loops in several threads: they let go of the interpreter's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from whorl.duplicates.sketches import Numbers
+
+Result = TypeVar("Result")
+#: The first item, and the one behind the last.
+Stretch: TypeAlias = tuple[int, int]
+#: Less than that is not worth a thread's beginning.
+_LEAST = 1 << 16
+
+
+def even_stretches(totals: Numbers, most: int) -> list[Stretch]:
+    """Return stretches of items that make up all of them, each with about as much to do.
+
+    Args:
+        totals: How much there is to do up to and with each item; ascending int64 array of shape (items,).
+        most: How many stretches there are at most; of little to do there is one.
+
+    >>> even_stretches(np.array([10, 20, 100_000, 200_000]), 2)
+    [(0, 3), (3, 4)]
+    """
+    count = totals.size
+    if not count or most < 2 or totals[-1] < _LEAST:
+        return [(0, count)]
+    cuts = np.searchsorted(totals, [int(totals[-1]) * part // most for part in range(1, most)]) + 1
+    return list(pairwise(np.unique([0, *np.minimum(cuts, count).tolist(), count]).tolist()))
+
+
+def in_threads(work: Callable[..., Result], stretches: Sequence[Stretch], *more: Iterable[object]) -> list[Result]:
+    """Return what is made of stretches, each in a thread of its own; the first error is raised once all have ended.
+
+    Args:
+        work: Takes the first item and the one behind the last, and then one of each further argument.
+        stretches: Of which nothing is done twice.
+        more: Further arguments, one for each stretch.
+    """
+    given = [(*stretch, *others) for stretch, *others in zip(stretches, *more, strict=True)]
+    if len(given) == 1:
+        return [work(*given[0])]
+    with ThreadPoolExecutor(len(given), "whorl-duplicates") as pool:
+        return [future.result() for future in [pool.submit(work, *each) for each in given]]

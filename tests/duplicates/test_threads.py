@@ -1,0 +1,37 @@
+"""Work that is shared out among threads."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.duplicates.threads import even_stretches, in_threads
+
+
+@given(st.lists(st.integers(0, 1 << 17), max_size=9), st.integers(1, 4))
+def test_stretches_make_up_all_items(amounts: list[int], most: int) -> None:
+    """
+    None is empty but the only one, and none has more than its share and one item's.
+    """
+    found = even_stretches(np.cumsum(np.array(amounts, np.int64)), most)
+    assert [at for first, upto in found for at in range(first, upto)] == list(range(len(amounts)))
+    assert 1 <= len(found) <= most
+    assert all(first < upto for first, upto in found) or found == [(0, 0)]
+    if len(found) > 1:
+        share = sum(amounts) / most
+        assert all(sum(amounts[first:upto]) <= share + max(amounts) + 1 for first, upto in found)
+
+
+def test_each_stretch_is_done_in_a_thread() -> None:
+    """
+    In their order; an error comes out, and a single one is done here.
+    """
+    names = in_threads(lambda first, upto, more: (first, upto, more), [(0, 2), (2, 3)], "ab")
+    assert names == [(0, 2, "a"), (2, 3, "b")]
+    assert in_threads(lambda first, upto: threading.current_thread(), [(0, 5)]) == [threading.current_thread()]
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda first, upto: upto // first, [(0, 2), (2, 3)])
