@@ -75,9 +75,9 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
         assert fast.keys.tolist() == plain.keys.tolist()
         assert fast.frequency.tolist() == plain.frequency.tolist()
         assert fast.is_offered.tolist() == plain.is_offered.tolist()
-    owners = candidates._owners(plain.keys, member_bits)
     found_by, asks = chance.integers(-1, 6, (2, places.size))
-    expected = candidates._rarest(plain, owners, found_by, asks, member_bits)
-    marked = candidates._rarest_fast(fast, owners, found_by, asks, member_bits)
+    expected = candidates._rarest(plain, found_by, asks, member_bits)
+    met = candidates._entries_of_each(fast.keys, places.size, member_bits)
+    marked = candidates._rarest_fast(fast, met, found_by, asks, member_bits)
     for is_marked, is_plainly in zip(marked, expected, strict=True):
         assert is_marked.tolist() == is_plainly.tolist()

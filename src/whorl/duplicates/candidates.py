@@ -134,9 +134,6 @@ class _Entries:
     frequency: npt.NDArray[np.int32]
     is_offered: _Bools
 
-    def only(self, which: _Bools) -> _Entries:
-        return _Entries(self.keys[which], self.frequency[which], self.is_offered[which])
-
 
 _NO_ENTRIES = _Entries(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.bool_))
 
@@ -220,29 +217,28 @@ class _Search:
             columns[2].append(each.is_offered)
         return _Entries(*map(_joined, columns, (np.uint64, np.int32, np.bool_)))
 
-    def _rarest(self, members: _Members, entries: _Entries, member_bits: int) -> tuple[_Entries, _Entries]:
-        """Return the entries that the prefix filter lets through: of smaller documents, and of larger ones."""
-        owners = _owners(entries.keys, member_bits)
+    def _rarest(self, members: _Members, entries: _Entries, member_bits: int) -> tuple[_Hashes, _Hashes]:
+        """Return the keys that the prefix filter lets through: those of smaller documents, and those of larger ones."""
+        met = _entries_of_each(entries.keys, members.places.size, member_bits)
+        met_offered = _entries_of_each(entries.keys, met.size, member_bits, entries.is_offered)
         # Hashes that met nothing are the rarest of all, and stand before those that did.
-        met = np.bincount(owners, minlength=members.places.size)
-        met_offered = np.bincount(owners[entries.is_offered], minlength=members.places.size)
         found_by = members.found_by - (members.looked.offered - met_offered)
         asks = np.where(members.is_larger, members.asks - (members.looked.counts - met), 0)
-        ranked = _rarest_fast if is_fast(owners.size) else _rarest
-        is_found_by, is_asked = ranked(entries, owners, found_by, asks, member_bits)
-        return entries.only(is_found_by), entries.only(is_asked)
+        if is_fast(entries.keys.size):
+            is_found_by, is_asked = _rarest_fast(entries, met, found_by, asks, member_bits)
+        else:
+            is_found_by, is_asked = _rarest(entries, found_by, asks, member_bits)
+        return entries.keys[is_found_by], entries.keys[is_asked]
 
-    def _pairs(
-        self, members: _Members, found_by: _Entries, asked: _Entries, member_bits: int
-    ) -> Iterator[Some | Crowd]:
-        larger = _owners(asked.keys, member_bits)
-        hashes = asked.keys - larger.astype(np.uint64)
+    def _pairs(self, members: _Members, found_by: _Hashes, asked: _Hashes, member_bits: int) -> Iterator[Some | Crowd]:
+        larger = _owners(asked, member_bits)
+        hashes = asked - larger.astype(np.uint64)
         # Members are numbered by size, so the smaller documents with the same hash stand in one range.
-        low = np.searchsorted(found_by.keys, hashes | members.first[larger].astype(np.uint64))
-        counts = np.maximum(0, np.searchsorted(found_by.keys, asked.keys) - low)
+        low = np.searchsorted(found_by, hashes | members.first[larger].astype(np.uint64))
+        counts = np.maximum(0, np.searchsorted(found_by, asked) - low)
         is_left = counts > 0
         for group in self._crowded(hashes, counts):
-            there = _owners(found_by.keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
+            there = _owners(found_by[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             together = np.unique(np.concatenate([larger[group], there]))
             if not self._round.is_last and self._can_be_told(members, together):
                 if not self._hang_together(members.places[together]):
@@ -261,7 +257,7 @@ class _Search:
         for portion in np.split(left, np.unique(cuts)):
             require_time()
             if portion.size:
-                yield _some(members, found_by.keys, low[portion], counts[portion], larger[portion], member_bits)
+                yield _some(members, found_by, low[portion], counts[portion], larger[portion], member_bits)
 
     def _crowded(self, hashes: _Hashes, counts: Numbers) -> list[Numbers]:
         """Return the entries of each hash that makes too many pairs."""
@@ -424,10 +420,9 @@ class _Meeting:
         return _Entries(keys[there].copy(), frequencies[there].copy(), offered[there].copy())
 
 
-def _rarest(
-    entries: _Entries, owners: Numbers, found_by: Numbers, asks: Numbers, member_bits: int
-) -> tuple[_Bools, _Bools]:
+def _rarest(entries: _Entries, found_by: Numbers, asks: Numbers, member_bits: int) -> tuple[_Bools, _Bools]:
     """Return of which entries members are found, and of which they ask: the first by frequency, equal ones by hash."""
+    owners = _owners(entries.keys, member_bits)
     is_found_by, is_asked = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
     which = np.flatnonzero((found_by[owners] > 0) & entries.is_offered | (asks[owners] > 0))
     # Entries ascend, so that equal ones stay in the order of their hashes.
@@ -439,19 +434,29 @@ def _rarest(
 
 
 def _rarest_fast(
-    entries: _Entries, owners: Numbers, found_by: Numbers, asks: Numbers, member_bits: int
+    entries: _Entries, met: Numbers, found_by: Numbers, asks: Numbers, member_bits: int
 ) -> tuple[_Bools, _Bools]:
-    """Return what `_rarest` does, by the compiled loop."""
+    """Return what `_rarest` does, by the compiled loop; `met` is how many entries each member has."""
     from whorl.duplicates.compiled import rarest
 
-    count = owners.size
+    count = entries.keys.size
     is_found_by, is_asked = np.empty(count, np.bool_), np.empty(count, np.bool_)
-    begins, slots, aside = np.zeros(found_by.size + 1, np.int64), np.empty(count, np.int64), np.empty(count, np.uint64)
+    begins, slots = np.cumsum(met) - met, np.empty(count, np.uint32 if count < 1 << 32 else np.int64)
+    aside = np.empty(int(met.max(initial=0)), np.uint64)
     rarest(
         entries.keys, entries.frequency, entries.is_offered, member_bits, found_by, asks, begins, slots, aside,
         is_found_by, is_asked,
     )  # fmt: skip
     return is_found_by, is_asked
+
+
+def _entries_of_each(keys: _Hashes, members: int, member_bits: int, which: _Bools | None = None) -> Numbers:
+    """Return how many entries each member has, of all or of some of them, in little memory."""
+    counts = np.zeros(members, np.int64)
+    for at in range(0, keys.size, AT_ONCE):
+        owners = _owners(keys[at : at + AT_ONCE], member_bits)
+        counts += np.bincount(owners if which is None else owners[which[at : at + AT_ONCE]], minlength=members)
+    return counts
 
 
 def _owners(keys: _Hashes, member_bits: int) -> Numbers:

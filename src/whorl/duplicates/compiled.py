@@ -167,33 +167,29 @@ def rarest(
         member_bits: How many bits are a member's number.
         found_by: int64 array of shape (members,): by how many of the offered entries each is found.
         asks: The same: of how many entries each asks.
-        begins: int64 array of one more, all 0, which is written on.
-        slots: int64 array of as many as there are entries, which is written on.
-        aside: uint64 array of this shape, which is written on.
+        begins: int64 array of this shape: how many entries those before each have, which is written on.
+        slots: Array of whole numbers, of as many as there are entries, which is written on.
+        aside: uint64 array of as many as one member has at most, which is written on.
         is_found_by: bool array of this shape; gets which entries members are found by.
         is_asked: The same: of which they ask.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
-    for i in range(keys.size):
-        begins[int64(get(keys, i) & of_members) + 1] += 1
-        is_found_by[i] = is_asked[i] = False
-    for member in range(begins.size - 1):
-        begins[member + 1] += begins[member]
     # Where each begins is moved on to where it ends, which is where the next one begins.
     for i in range(keys.size):
         member = int64(get(keys, i) & of_members)
         slots[begins[member]] = i
         begins[member] += 1
+        is_found_by[i] = is_asked[i] = False
     begin = 0
-    for member in range(begins.size - 1):
+    for member in range(begins.size):
         end = begins[member]
         if found_by[member] > 0 or asks[member] > 0:
             for at in range(begin, end):
-                aside[uint64(at)] = uint64(frequencies[slots[at]]) << uint64(32) | uint64(at - begin)
-            sort(aside, begin, end - begin)
+                aside[uint64(at - begin)] = uint64(frequencies[slots[at]]) << uint64(32) | uint64(at - begin)
+            sort(aside, 0, end - begin)
             rank = 0
             for at in range(begin, end):
-                i = slots[begin + int64(aside[at] & uint64(0xFFFFFFFF))]
+                i = slots[begin + int64(aside[at - begin] & uint64(0xFFFFFFFF))]
                 is_asked[i] = at - begin < asks[member]
                 if offered[i]:
                     is_found_by[i] = rank < found_by[member]
