@@ -43,7 +43,7 @@ def _formats() -> None:
     lines = st.lists(st.fixed_dictionaries({"id": st.text("abc", min_size=1), "text": _WORDS}), min_size=1, max_size=3)
     schemathesis.openapi.format("afts", queries)
     schemathesis.openapi.format("byte", _WORDS.map(lambda text: base64.b64encode(text.encode()).decode()))
-    schemathesis.openapi.format("json-lines", lines.map(lambda some: "".join(f"{json.dumps(each)}\n" for each in some)))
+    schemathesis.openapi.format("binary", lines.map(lambda some: "".join(f"{json.dumps(each)}\n" for each in some)))
 
 
 @schemathesis.serializer("application/x-ndjson")

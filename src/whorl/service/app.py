@@ -15,7 +15,7 @@ from whorl.ingest.extraction.reader import Reader
 from whorl.service.alfresco.neighbours import neighbour_routes
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials
-from whorl.service.description import describe
+from whorl.service.description import describe, operation_id
 from whorl.service.errors import Json, answer_failures
 from whorl.service.jobs import Jobs
 from whorl.service.metrics import Metrics
@@ -84,6 +84,7 @@ def create_app(
         version=version("whorl"),
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
+        generate_unique_id_function=operation_id,
         # Their pages would load scripts from elsewhere, which could then do whatever the page at / may.
         docs_url=None,
         redoc_url=None,

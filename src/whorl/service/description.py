@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
 from whorl.service.credentials import Credentials
@@ -37,6 +38,11 @@ _SECURITY: _Json = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
     "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
 }
+
+
+def operation_id(route: APIRoute) -> str:
+    """Return what clients that are generated call an operation."""
+    return f"alfresco_{route.name}" if speaks_as_alfresco(route.path) else route.name
 
 
 def describe(app: FastAPI, credentials: Credentials) -> _Json:

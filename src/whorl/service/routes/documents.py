@@ -35,7 +35,7 @@ _BULK_DESCRIPTION = {
             "application/x-ndjson": {
                 "schema": {
                     "type": "string",
-                    "format": "json-lines",
+                    "format": "binary",
                     "description": 'One {"id", "text", "name", …} a line; other keys become properties.',
                     "example": '{"id": "a", "text": "some words", "type": "note"}\n',
                 }
@@ -127,7 +127,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
     router = api_router()
 
     @router.get(_PATH, summary="List documents")
-    def documents(
+    def list_documents(
         named: str = Query("", max_length=1_000),
         after: str | None = Query(None, max_length=MAX_ID_LENGTH, examples=["lease"]),
         start: int = Query(0, ge=0, le=1_000_000),
@@ -192,7 +192,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         return Json(report.values(), 400 if is_refused else 200)
 
     @router.get(f"{_PATH}/{{document_id:path}}")
-    def document(document_id: _Id, text: bool = False) -> StoredValues:
+    def read_document(document_id: _Id, text: bool = False) -> StoredValues:
         """What is stored of a document, with its text if that is asked for."""
         stored = store.documents([document_id]).get(document_id)
         if stored is None:
@@ -203,7 +203,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         return told
 
     @router.delete(f"{_PATH}/{{document_id:path}}")
-    def delete(document_id: _Id) -> Deleted:
+    def delete_document(document_id: _Id) -> Deleted:
         """Forget a document."""
         require_writable(is_read_only=is_read_only)
         if not store.delete([document_id]):
@@ -211,7 +211,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         return {"deleted": 1}
 
     @router.post("/delete", summary="Delete many documents")
-    def delete_many(asked: DeleteRequest) -> DeletedOf:
+    def delete_documents(asked: DeleteRequest) -> DeletedOf:
         """Forget documents, by their ids or by a query; ids that are not there are left out.
 
         A query that matches all documents is refused unless `everything` says that these are meant. With `dry_run` they

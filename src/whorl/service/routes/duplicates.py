@@ -230,7 +230,7 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
     fresh: list[Found] = []
 
     @router.post(_PATH, status_code=202, summary="Look for the near-duplicates of the store")
-    def start(asked: DuplicatesRequest, response: Response) -> JobValues:
+    def find_duplicates(asked: DuplicatesRequest, response: Response) -> JobValues:
         """Start a job, which looks for documents that belong together as soon as those before it are done.
 
         The answer's `id` is what to ask about at `/api/v1/duplicates/{id}`, at least every minute. What was found for
@@ -256,7 +256,7 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
     @router.get(
         f"{_PATH}/{{job_id}}", response_model=None, responses=_ANSWERS, summary="How far a job is, and what it found"
     )
-    def watch(
+    def watch_duplicates(
         job_id: _JobId,
         start: int = Query(0, ge=0, le=1_000_000),
         rows: int = Query(100, ge=0, le=1_000),
@@ -279,7 +279,7 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
         return _file(job.result, format)
 
     @router.delete(f"{_PATH}/{{job_id}}", status_code=204, summary="Cancel a job")
-    def cancel(job_id: _JobId) -> Response:
+    def cancel_duplicates(job_id: _JobId) -> Response:
         """End a job that waits or runs, and forget what it found."""
         jobs.cancel(job_id)
         return Response(status_code=204)

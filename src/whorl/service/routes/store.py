@@ -37,7 +37,7 @@ def store_routes(store: Store, *, is_read_only: bool) -> APIRouter:
     router = api_router()
 
     @router.get("/store", summary="What the store is")
-    def about() -> StoreValues:
+    def describe_store() -> StoreValues:
         """How many documents there are, the fields that queries can name, and what can be asked.
 
         `keeps_passages` says whether what is common in the collection can be told apart, `has_sketches` whether

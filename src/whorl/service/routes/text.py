@@ -47,7 +47,7 @@ def text_routes(reader: Reader) -> APIRouter:
     router = api_router()
 
     @router.post("/text", summary="Read a file")
-    def text(asked: FileRequest) -> FileText:
+    def read_file(asked: FileRequest) -> FileText:
         """The text of a file as `whorl index` reads it: in whatever encoding, of HTML what a reader sees.
 
         Of a PDF and of other formats it is what whorl[files] finds, within the limits that the settings set.
