@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from whorl.cli.options import STORE
-from whorl.errors import ParameterError
 from whorl.opening import open_store
 from whorl.wire.text import counted
 
@@ -19,7 +18,7 @@ from whorl.wire.text import counted
 def delete(ids: tuple[str, ...], query: str | None, everything: bool, dry_run: bool, store: str | None) -> None:
     """Take documents out of a store, by their ids or by a query."""
     if bool(ids) == (query is not None):
-        raise ParameterError("name documents by their ids, or by a --query")
+        raise click.UsageError("name documents by their ids, or by a --query")
     with open_store(store, create=False) as opened:
         if dry_run:
             there = opened.count(query) if query is not None else len(opened.documents(ids))

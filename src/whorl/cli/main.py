@@ -17,7 +17,7 @@ from whorl.errors import ParameterError, QueryError, WhorlError
 #: The commands, each with what the list of commands says of it: the first sentence of its own help.
 _COMMANDS: Mapping[str, str] = {
     "compare": "Count exactly what two texts share, and show the passages.",
-    "delete": "Take documents out of a store.",
+    "delete": "Take documents out of a store, by their ids or by a query.",
     "demo": "Index real text found on this machine and ask three FINGERPRINT queries about it.",
     "duplicates": "Find all near-duplicates of a store, or of the documents in PATHs, which take no store.",
     "explain": "Print what a query would do, in words and numbers, and the exact request; nothing is searched.",
