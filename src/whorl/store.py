@@ -247,7 +247,7 @@ class Store:
         matches = self.count(query)
         if matches and not everything and matches >= self.count():
             raise ParameterError(
-                f"the query matches everything that there is ({matches:,}); if all of it is to go, say so: everything"
+                f"the query matches all {matches:,} documents; to delete them all, add 'everything' (--everything)"
             )
         found = matching(self.engine, self._reader(), query)
         return sum(self.engine.delete([hit.id for hit in hits]) for hits in found)
