@@ -151,7 +151,7 @@ def portion(documents: Path, first: int, end: int) -> Path:
 
 def percentiles(what: str, seconds: Sequence[float]) -> list[tuple[str, float, str]]:
     """Return the median and the 99th percentile of times."""
-    return [(f"{what}: p{at}", 1000 * float(np.percentile(seconds, at)), "ms") for at in (50, 99)]
+    return [(f"{what} p{at}", 1000 * float(np.percentile(seconds, at)), "ms") for at in (50, 99)]
 
 
 def index(
@@ -214,8 +214,8 @@ def asked(store: Store, engine: str, truth: Truth, size: int) -> Iterator[tuple[
     asker = Asker(store, sources, list(several))
     asker.ask_all()
     for name, question in several.items():
-        yield from percentiles(name, asker.seconds[name])
-        yield f"{name}: CPU p50", 1000 * float(np.median(asker.cpu[name])), "ms"
+        yield from percentiles(f"{name}:", asker.seconds[name])
+        yield from percentiles(f"{name}: CPU", asker.cpu[name])
         if not question.metric:
             continue
         good = found = true = 0
@@ -279,7 +279,7 @@ def measure(engine: str, documents: Path, truth: Truth, sizes: Sequence[int], fi
                         asker = Asker(store, sources, [name for name in MEANWHILE if name in questions(engine)])
                         index(where, documents, begins, size, asker.ask)
                     for name, seconds in asker.seconds.items():
-                        told += percentiles(f"{name} meanwhile", seconds)
+                        told += percentiles(f"{name} meanwhile:", seconds)
                 figures.add(engine, size, [(f"indexing: {what}", value, unit) for what, value, unit in told])
             if not figures.has(engine, size, "bytes"):
                 text_bytes, held = int(truth.text_bytes[:size].sum()), where.bytes()

@@ -50,6 +50,7 @@ def test_levels(scheme: SketchScheme, size: int) -> None:
     assert scheme.level(size) == plain_level(size, scheme, scheme.k)
     assert scheme.lookup_level(size) == plain_level(size, scheme, scheme.lookup_k)
     assert scheme.level(size) <= scheme.lookup_level(size)
+    assert scheme.levels(np.array([size, size])).tolist() == [scheme.level(size)] * 2
 
 
 @pytest.mark.slow

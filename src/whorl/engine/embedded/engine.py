@@ -19,6 +19,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
+from whorl.engine.embedded.connection import WriteLock
 from whorl.engine.embedded.counting import PASSAGES, document_counts
 from whorl.engine.embedded.facets import count_facets
 from whorl.engine.embedded.folder import (
@@ -36,7 +37,7 @@ from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.marks import EmbeddedMarks
 from whorl.engine.embedded.preparation import Preparation, passages_there
 from whorl.engine.embedded.queries import translate
-from whorl.engine.embedded.records import Choice, Records, WriteLock
+from whorl.engine.embedded.records import Choice, Records
 from whorl.engine.embedded.schema import Change
 from whorl.engine.embedded.search import Search
 from whorl.engine.facets import Counted, Facet

@@ -8,12 +8,11 @@ that a flipped bit is told as damage and never taken for what somebody stored.
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
@@ -21,7 +20,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 import zstandard
 
 from whorl.context import require_time
-from whorl.engine.embedded.folder import is_read_only as may_only_be_read
+from whorl.engine.embedded.connection import connect, connect_read_only, damaged, failures, state
 from whorl.engine.embedded.former import FORMER_FORMAT
 from whorl.engine.embedded.texts import TextCodec
 from whorl.errors import SchemeMismatchError, StoreError
@@ -61,6 +60,8 @@ _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
 # Of a row a part always shares a page with others, and what is left over there is less the smaller a page is.
 _PAGE_BYTES = 1024
+# The inner pages of a million documents take 10 MB; with SQLite's own 2 MB they would be read again for each row.
+_CACHE_KB = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +130,18 @@ class Records:
         is_read_only: bool = False,
     ) -> None:
         self._path, self._reading, self._sketch_scheme = path, threading.Lock(), sketch_scheme
-        self._opened_as = _state(path) if is_read_only else None
+        self._opened_as = state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
         self._last_sketch: tuple[int, object, Sketch] | None = None
-        connect = _connect_read_only if is_read_only else _connect
-        with _failures(path):
-            self._writer = connect(path, wait_seconds)
+        connected = connect_read_only if is_read_only else connect
+        with failures(path):
+            self._writer = connected(path, wait_seconds)
             try:
                 with self._unchanged():
                     self.store = self._identify(scheme)
-                self._reader = connect(path, wait_seconds)
+                self._reader = connected(path, wait_seconds)
+                for connection in (self._writer, self._reader):
+                    connection.execute(f"PRAGMA cache_size=-{_CACHE_KB}")
             except BaseException:
                 self._writer.close()
                 raise
@@ -191,7 +194,7 @@ class Records:
 
     def require_unchanged(self) -> None:
         """Raise StoreError where only reading is allowed and somebody has written since this was opened."""
-        if self._opened_as is not None and self._opened_as != _state(self._path):
+        if self._opened_as is not None and self._opened_as != state(self._path):
             raise StoreError(
                 f"{self._path} was written to since it was opened; open it again (a folder that may not be written to "
                 f"is searched as it was when it was opened)"
@@ -207,7 +210,7 @@ class Records:
 
     def close(self) -> None:
         """Close both connections."""
-        with self._reading, _failures(self._path):
+        with self._reading, failures(self._path):
             self._reader.close()
             self._writer.close()
 
@@ -235,7 +238,7 @@ class Records:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with _failures(self._path):
+        with failures(self._path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -454,7 +457,7 @@ class Records:
             yield from self._read(f"SELECT number, id, {columns} FROM document WHERE {key} IN ({marks})", chunk)
 
     def _read(self, statement: str, values: Sequence[str | int] = ()) -> list[tuple[Any, ...]]:
-        with self._reading, _failures(self._path), self._unchanged():
+        with self._reading, failures(self._path), self._unchanged():
             return self._reader.execute(statement, values).fetchall()
 
     def _opened(self, label: str, sealed: object) -> bytes:
@@ -466,78 +469,7 @@ class Records:
     def refuse(self, detail: str) -> NoReturn:
         """Raise the StoreError that tells of damage."""
         self.require_unchanged()
-        raise StoreError(_damaged(self._path, detail))
-
-
-class WriteLock:
-    """Who may write to a store: one holder among all processes and threads, until it lets go or dies.
-
-    An SQLite file of its own, since SQLite's locks work on every system, end with their process and can wait.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with _failures(path):
-            self._connection = _connect(path, 0.0)
-
-    def acquire(self, wait_seconds: float) -> bool:
-        """Take the lock, or keep it; return False when somebody else holds it for longer than we wait."""
-        if self._connection.in_transaction:
-            return True
-        with _failures(self._path):
-            self._connection.execute(f"PRAGMA busy_timeout={int(wait_seconds * 1000)}")
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
-                if _primary_code(error) != sqlite3.SQLITE_BUSY:
-                    raise
-                return False
-            return True
-
-    def release(self) -> None:
-        """Let go."""
-        with _failures(self._path):
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-
-    def close(self) -> None:
-        """Let go for good."""
-        with _failures(self._path):
-            self._connection.close()
-
-
-def _connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=wait_seconds, isolation_level=None, check_same_thread=False)
-    try:
-        # FULL: a commit that has returned survives a power cut.
-        connection.execute("PRAGMA synchronous=FULL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
-    # Without a log beside it nobody is writing, and SQLite need not make one; one that is there has to be read.
-    is_quiet = not _log(path).exists()
-    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * is_quiet}"
-    return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)
-
-
-def _log(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-def _state(path: Path) -> list[tuple[int, int, int]]:
-    """Return what is different after every commit: inode, time of change in ns and bytes of the file and of its log."""
-    found = []
-    for file in (path, _log(path)):
-        with suppress(OSError):
-            stat = file.stat()
-            # Who only reads makes an empty log.
-            if stat.st_size > 0:
-                found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
-    return found
+        raise StoreError(damaged(self._path, detail))
 
 
 def _label(part: str, number: int, document_id: str) -> str:
@@ -551,49 +483,3 @@ def _sealed(label: str, blob: bytes) -> bytes:
 
 def _seal(label: str, blob: bytes) -> bytes:
     return zlib.crc32(blob, zlib.crc32(label.encode())).to_bytes(_SEAL_BYTES, "big")
-
-
-@contextmanager
-def _failures(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StoreError(_explained(path, error)) from error
-    except UnicodeDecodeError as error:
-        # SQLite's own message quotes a damaged name.
-        raise StoreError(_damaged(path, str(error))) from error
-
-
-def _primary_code(error: sqlite3.Error) -> int:
-    # The rest of the number only says where.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def _explained(path: Path, error: sqlite3.Error) -> str:
-    match _primary_code(error):
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return f"another process holds {path}; try again when it has finished"
-        case sqlite3.SQLITE_FULL:
-            return f"no room left on the disk for {path}; free some and try again: what was stored before is safe"
-        case sqlite3.SQLITE_IOERR:
-            name = getattr(error, "sqlite_errorname", "")
-            return (
-                f"{path} cannot be read or written ({error}, {name}); see whether the disk is full or failing, "
-                f"then try again: what was stored before is safe"
-            )
-        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return _damaged(path, str(error))
-        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
-            if may_only_be_read(path.parent) and _log(path).exists():
-                return (
-                    f"{path} has a log that must be applied first, and its folder may not be written to ({error}); "
-                    f"open it once as its owner"
-                )
-            return f"{path} cannot be opened for writing ({error}); see who owns the folder and its files"
-    if "decode" in str(error):
-        return _damaged(path, str(error))
-    return f"{path}: {error}"
-
-
-def _damaged(path: Path, detail: str) -> str:
-    return f"{path} is damaged ({detail}); restore it from a copy, or delete the folder {path.parent} and index again"

@@ -111,6 +111,17 @@ class SketchScheme:
         """
         return self._level(size, self.k)
 
+    def levels(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the levels of many documents; int64 arrays of shape (documents,).
+
+        >>> SketchScheme().levels(np.array([0, 1024, 1025, 131_073])).tolist()
+        [0, 0, 1, 4]
+        """
+        # The exponents of floats are bit lengths, up to 2**53.
+        needed, capped = (np.frexp(np.maximum(sizes - 1, 0) // each)[1] for each in (self.k, self.cap))
+        floor = self.floor_level
+        return np.asarray(np.where(needed <= floor, needed, np.maximum(floor, capped)), dtype=np.int64)
+
     def lookup_level(self, size: int) -> int:
         """Return the look-up level of a document: 2**-level of its shingles stand in the index; at least its level.
 
@@ -264,15 +275,20 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     for hit in hits:
         if hit.scheme is not source.scheme:
             source.scheme.require(hit.scheme)
-    own_level = source.level
-    levels = np.array([max(own_level, hit.level) for hit in hits], dtype=np.int64)
+    sizes = np.array([hit.size for hit in hits], dtype=np.int64)
+    own_levels = source.scheme.levels(sizes)
+    levels = np.maximum(own_levels, source.level)
+    counts = np.array([len(hit.hashes) for hit in hits], dtype=np.int64)
+    # The others have hashes above the bound as well.
+    for at in np.flatnonzero(own_levels < levels).tolist():
+        counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
     return Overlaps(
         source.size,
-        np.array([hit.size for hit in hits], dtype=np.int64),
+        sizes,
         levels,
         np.array([at_level[level] for level in levels.tolist()], dtype=np.int64),
-        np.array([hit.count_at(level) for hit, level in zip(hits, levels.tolist(), strict=True)], dtype=np.int64),
+        counts,
         _shared(source, hits, levels),
     )
 
@@ -287,7 +303,8 @@ def _shared(source: Sketch, hits: Sequence[Sketch], levels: npt.NDArray[np.int64
     shift = np.uint64(max(0, source.scheme.bits - source.level - table_bits))
     is_taken = np.zeros(1 << table_bits, dtype=np.bool_)
     is_taken[source.hashes >> shift] = True
-    bounds = np.array([source.scheme.bound(level) - 1 for level in levels.tolist()], dtype=np.uint64)
+    own_bounds = {level: source.scheme.bound(level) - 1 for level in set(levels.tolist())}
+    bounds = np.array([own_bounds[level] for level in levels.tolist()], dtype=np.uint64)
     for start in range(0, len(hits), _PORTION):
         portion = hits[start : start + _PORTION]
         everything = np.concatenate([hit.hashes for hit in portion])

@@ -259,16 +259,12 @@ def _estimates(
     source_size: int, sizes: Counts, middle: Counts, low: Counts, high: Counts, shared: Counts, asked: Counts
 ) -> tuple[Estimate, ...]:
     rows = zip(*(part.tolist() for part in (middle, low, high, sizes, shared, asked)), strict=True)
-    return tuple(
-        Estimate(
-            Shares.of_counts(likeliest, source_size, size),
-            Shares.of_counts(least, source_size, size),
-            Shares.of_counts(largest, source_size, size),
-            shared_hashes=common,
-            source_hashes=counted,
-            source_size=source_size,
-            hit_size=size,
-            is_exact=least == largest,
+    estimates = []
+    for likeliest, least, largest, size, common, counted in rows:
+        shares = low_shares = high_shares = Shares.of_counts(likeliest, source_size, size)
+        if least < largest:
+            low_shares, high_shares = (Shares.of_counts(end, source_size, size) for end in (least, largest))
+        estimates.append(
+            Estimate(shares, low_shares, high_shares, common, counted, source_size, size, is_exact=least == largest)
         )
-        for likeliest, least, largest, size, common, counted in rows
-    )
+    return tuple(estimates)
