@@ -13,13 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -30,7 +29,9 @@ import requests
 from duplicates_processes import say
 from load_servers import DEADLINE_SECONDS, KEY, Server, Service, served
 from load_texts import VARIANTS, text
-from whorl import Document, Indexed, Store, open_store
+from whorl import Document, Store, open_store
+from whorl.errors import WhorlError
+from writers import Writer, lost, write
 
 SEED = 17
 #: From the first acknowledgement to the kill, at most.
@@ -82,7 +83,8 @@ def main() -> None:
     parser.add_argument("--writer", nargs=2, metavar=("STORE", "MARK"), help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.writer:
-        write(*asked.writer)
+        store, mark = asked.writer
+        write(store, documents(mark), _BATCH)
         return
     chance = random.Random(SEED)
     told = [
@@ -97,16 +99,6 @@ def main() -> None:
         sys.exit(1)
 
 
-def write(store: str, mark: str) -> None:
-    """Index documents until killed, telling after each batch how many are safe."""
-
-    def tell(done: Indexed) -> None:
-        print(done.stored, flush=True)
-
-    with open_store(store) as opened:
-        opened.index(documents(mark), batch=_BATCH, progress=tell)
-
-
 def killed_writers(kills: int, chance: random.Random) -> Told:
     """Kill a process that indexes into an embedded store, again and again into the same one."""
     told, all_safe = Told("whorl index, embedded", kills, 0, 0, 0, []), dict[str, Document]()
@@ -114,39 +106,23 @@ def killed_writers(kills: int, chance: random.Random) -> Told:
         store = str(Path(folder) / "store")
         for number in range(kills):
             mark = f"i{number}"
-            command = [sys.executable, __file__, "--writer", store, mark]
-            safe, has_begun = 0, threading.Event()
-            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-                killer = threading.Thread(
-                    target=_kill_after, args=(process, has_begun, chance.uniform(0, _LONGEST_SECONDS))
-                )
-                killer.start()
-                assert process.stdout is not None
-                for line in process.stdout:
-                    # A line that was cut short is no word.
-                    if line.endswith("\n"):
-                        safe = int(line)
-                        has_begun.set()
-                has_begun.set()
-                killer.join()
-            sent = {each.id: each for each in islice(documents(mark), safe)}
+            writer = Writer(__file__, "--writer", store, mark)
+            writer.has_begun.wait(DEADLINE_SECONDS)
+            time.sleep(chance.uniform(0, _LONGEST_SECONDS))
+            writer.process.kill()
+            writer.ended()
+            sent = {each.id: each for each in islice(documents(mark), writer.safe)}
             all_safe |= sent
             begun = time.perf_counter()
             with open_store(store, create=False) as opened:
                 opened.count()
                 told.back.append(time.perf_counter() - begun)
                 # All that were ever safe, not only those of this time.
-                told.lost += lost(opened, all_safe)
+                told.lost += lost(opened, [*all_safe.values()])
                 told.not_found += not_found(opened, sent, chance)
-            told.acknowledged += safe
-            say(f"{told.what}: kill {number + 1} of {kills}, {safe} safe, {told.lost} lost")
+            told.acknowledged += writer.safe
+            say(f"{told.what}: kill {number + 1} of {kills}, {writer.safe} safe, {told.lost} lost")
     return told
-
-
-def _kill_after(process: subprocess.Popen[str], has_begun: threading.Event, seconds: float) -> None:
-    has_begun.wait(DEADLINE_SECONDS)
-    time.sleep(seconds)
-    process.kill()
 
 
 def killed_uploads(engine: str, kills: int, chance: random.Random) -> Told:
@@ -165,7 +141,9 @@ def killed_uploads(engine: str, kills: int, chance: random.Random) -> Told:
                 # One process writes a store, and this one is to look into it.
                 service.kill()
             with open_store(name, create=False) as opened:
-                while (gone := lost(opened, all_safe)) and time.perf_counter() - begun < _PATIENCE_SECONDS:
+                while (
+                    gone := _lost_by_now(opened, [*all_safe.values()])
+                ) and time.perf_counter() - begun < _PATIENCE_SECONDS:
                     time.sleep(0.5)
                 if engine != "embedded":
                     told.back.append(time.perf_counter() - begun)
@@ -211,15 +189,13 @@ def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds:
     return safe
 
 
-def lost(store: Store, sent: dict[str, Document]) -> int:
-    """Return how many documents are not in a store as they were sent."""
+def _lost_by_now(store: Store, sent: Sequence[Document]) -> int:
+    """Return how many documents are lost, or all of them where a Solr that reads its log again does not answer yet."""
     try:
-        digests = store.engine.digests(list(sent))
-    except Exception as error:
-        # A Solr that reads its log again; who calls waits.
+        return lost(store, sent)
+    except WhorlError as error:
         say(f"not yet: {error}")
         return len(sent)
-    return sum(digests.get(document_id) != each.digest for document_id, each in sent.items())
 
 
 def not_found(store: Store, sent: dict[str, Document], chance: random.Random) -> int:

@@ -158,7 +158,7 @@ def measured(engine: str, folder: Path, locust: str, seconds: int, clients: int,
         with (folder / "answers.csv").open(encoding="utf-8", newline="") as file:
             answers = [Answer(float(row[0]), float(row[1]), row[2], int(row[3])) for row in csv.reader(file)]
         ids = (folder / "stored.txt").read_text(encoding="utf-8").split()
-        service.__exit__()
+        service.stop()
         with open_store(name) as store:
             there = store.documents(ids)
         return Run(engine, answers, samples, killed, back, ended, len(ids), len(set(ids) - there.keys()))

@@ -41,7 +41,7 @@ class Server(Protocol):
 
 
 class Service:
-    """`whorl serve` over a store; a context manager.
+    """`whorl serve` over a store.
 
     Args:
         store: A folder, or a URL.
@@ -67,11 +67,8 @@ class Service:
         self.process.kill()
         self.process.wait()
 
-    def __enter__(self) -> Service:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """End it as an operator does, if it runs."""
         if self.process is not None:
             self.process.terminate()
             self.process.wait(DEADLINE_SECONDS)
@@ -142,12 +139,12 @@ def served(engine: str, folder: Path) -> Iterator[tuple[str, Service, Server]]:
     with contextlib.ExitStack() as stack:
         if engine == "embedded":
             service = Service(str(folder / "store"), folder)
-            stack.callback(service.__exit__)
+            stack.callback(service.stop)
             yield str(folder / "store"), service, service
             return
         server = stack.enter_context(SearchServer(engine, folder / engine))
         service = Service(server.store, folder)
-        stack.callback(service.__exit__)
+        stack.callback(service.stop)
         yield server.store, service, server
 
 

@@ -19,7 +19,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -30,10 +29,11 @@ from statistics import median
 from duplicates_processes import WHORL, say
 from million_stores import NAME, started
 from million_truth import texts
-from whorl import Document, Indexed, Store, open_store
+from whorl import Document, Store, open_store
 from whorl.engine.solr.backfill import prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import FieldNames
+from writers import Writer, lost, write
 
 KILLS, LONGEST_SECONDS, SEED = 20, 6.0, 3
 #: Documents of each kill that are looked for by their tokens as well.
@@ -52,36 +52,9 @@ def more(documents: Path, mark: str) -> Iterator[Document]:
         yield Document(f"{mark}{document_id}", text)
 
 
-class Writer:
-    """A process that indexes documents until it is done or killed.
-
-    Args:
-        store: The folder or URL.
-        documents: The file of documents.
-        mark: What their ids begin with.
-        count: How many.
-    """
-
-    def __init__(self, store: str, documents: Path, mark: str, count: int) -> None:
-        self.safe, self.has_begun = 0, threading.Event()
-        command = [sys.executable, __file__, store, str(documents), mark, str(count)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self._reading = threading.Thread(target=self._read)
-        self._reading.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            # A line that was cut short is no word.
-            if line.endswith("\n"):
-                self.safe = int(line)
-                self.has_begun.set()
-        self.has_begun.set()
-
-    def ended(self) -> int:
-        """Wait for the end, and return with what status it came; `safe` is then what was told to be safe."""
-        self._reading.join()
-        return self.process.wait()
+def _writer(store: str, documents: Path, mark: str, count: int) -> Writer:
+    """Start a process that indexes so many documents, whose ids begin with a mark."""
+    return Writer(__file__, store, str(documents), mark, str(count))
 
 
 def faults(engine: str, documents: Path, count: int) -> list[Told]:
@@ -94,10 +67,10 @@ def _embedded(documents: Path, count: int) -> list[Told]:
     folder = documents.with_name("faults")
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(documents.with_name("embedded"), folder)
-    chance, opened, safe, lost, unfound, there = random.Random(SEED), list[float](), 0, 0, 0, count
+    chance, opened, safe, gone, unfound, there = random.Random(SEED), list[float](), 0, 0, 0, count
     for number in range(KILLS):
         mark = f"again{number}:"
-        writer = Writer(str(folder), documents, mark, 10 * count)
+        writer = _writer(str(folder), documents, mark, 10 * count)
         writer.has_begun.wait()
         time.sleep(chance.uniform(0, LONGEST_SECONDS))
         writer.process.kill()
@@ -107,7 +80,7 @@ def _embedded(documents: Path, count: int) -> list[Told]:
             _find(store, "the", 1)
             opened.append(time.perf_counter() - begun)
             sent = list(islice(more(documents, mark), writer.safe))
-            lost += _lost(store, sent)
+            gone += lost(store, sent)
             unfound += sum(
                 each.id not in _own(store, each.id) for each in chance.sample(sent, min(_LOOKED_FOR, len(sent)))
             )
@@ -119,7 +92,7 @@ def _embedded(documents: Path, count: int) -> list[Told]:
     return [
         ("kills", KILLS, "kills"),
         ("acknowledged before a kill", safe, "documents"),
-        ("lost", lost, "documents"),
+        ("lost", gone, "documents"),
         ("not found by their tokens", unfound, "documents"),
         ("opened and searched, median", median(opened), "s"),
         ("opened and searched, longest", max(opened), "s"),
@@ -140,7 +113,7 @@ def _solr_index(documents: Path) -> list[Told]:
     folder = documents.with_name("faults-solr")
     shutil.rmtree(folder, ignore_errors=True)
     with started("solr", folder) as running:
-        writer = Writer(f"{running.url}/{NAME}", documents, "", _SENT)
+        writer = _writer(f"{running.url}/{NAME}", documents, "", _SENT)
         while writer.safe < _LEAST and writer.process.poll() is None:
             time.sleep(0.1)
         running.process.kill()
@@ -151,10 +124,10 @@ def _solr_index(documents: Path) -> list[Told]:
         with open_store(f"{running.url}/{NAME}") as store:
             sent = list(islice(more(documents, ""), writer.safe))
             # Solr answers before it has read all of its log again.
-            while (lost := _lost(store, sent)) and time.perf_counter() - begun < _PATIENCE_SECONDS:
+            while (gone := lost(store, sent)) and time.perf_counter() - begun < _PATIENCE_SECONDS:
                 time.sleep(1)
             there = time.perf_counter() - begun
-            again = Writer(f"{running.url}/{NAME}", documents, "", _SENT)
+            again = _writer(f"{running.url}/{NAME}", documents, "", _SENT)
             if again.ended():
                 raise SystemExit("indexing again failed")
             left = _SENT - store.count()
@@ -162,18 +135,11 @@ def _solr_index(documents: Path) -> list[Told]:
     return [
         ("Solr killed while indexing: the writer ended with", status, "status"),
         ("Solr killed while indexing: acknowledged", writer.safe, "documents"),
-        ("Solr killed while indexing: lost", lost, "documents"),
+        ("Solr killed while indexing: lost", gone, "documents"),
         ("Solr killed while indexing: back", back, "s"),
         ("Solr killed while indexing: its log read again", there, "s"),
         ("Solr killed while indexing: missing after a second run", left, "documents"),
     ]
-
-
-def _lost(store: Store, sent: Sequence[Document]) -> int:
-    """Return how many documents are not in a store as they were sent."""
-    store.engine.refresh()
-    digests = store.engine.digests([each.id for each in sent])
-    return sum(digests.get(each.id) != each.digest for each in sent)
 
 
 def _backfill(documents: Path) -> list[Told]:
@@ -215,12 +181,7 @@ def _left(url: str) -> int:
 def main(arguments: Sequence[str]) -> None:
     """Index documents, telling after each batch how many are safe."""
     store, documents, mark, count = arguments
-
-    def tell(done: Indexed) -> None:
-        print(done.stored + done.unchanged, flush=True)
-
-    with open_store(store) as opened:
-        opened.index(islice(more(Path(documents), mark), int(count)), progress=tell)
+    write(store, islice(more(Path(documents), mark), int(count)))
 
 
 if __name__ == "__main__":

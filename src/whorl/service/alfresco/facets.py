@@ -121,8 +121,7 @@ class _Request:
     def _groups(self, counts: Sequence[int]) -> Iterator[_Json]:
         groups: dict[str | None, list[_Json]] = {}
         for facet, count in zip(self._asked.facet_queries, counts, strict=True):
-            bucket = {"label": facet.name, "filterQuery": facet.query, "metrics": [_metric("count", str(count))]}
-            groups.setdefault(facet.group, []).append(bucket)
+            groups.setdefault(facet.group, []).append(_bucket(facet.name, facet.query, count))
         return (_facet("query", group, buckets) for group, buckets in groups.items())
 
     def _pivot_question(self, keys: Sequence[str]) -> FieldValues:
@@ -176,8 +175,7 @@ def _in_set(interval: Interval, asked: IntervalSet, told: Iterator[Answer]) -> _
         "endInclusive": asked.end_inclusive,
     }
     query = _interval_query(interval, asked)
-    metrics = [_metric("count", str(_next(told, int)))]
-    return {"label": asked.label or query, "filterQuery": query, "metrics": metrics, "bucketInfo": about}
+    return {**_bucket(asked.label or query, query, _next(told, int)), "bucketInfo": about}
 
 
 def _in_step(asked: Range, part: Step, told: Iterator[Answer]) -> _Json:
@@ -186,8 +184,7 @@ def _in_step(asked: Range, part: Step, told: Iterator[Answer]) -> _Json:
         if end is not None:
             about |= {name: end.text, f"{name}Inclusive": end.is_inclusive}
     query = range_query(asked.field, part.low, part.high)
-    metrics = [_metric("count", str(_next(told, int)))]
-    return {"label": part.label, "filterQuery": query, "metrics": metrics, "bucketInfo": about}
+    return {**_bucket(part.label, query, _next(told, int)), "bucketInfo": about}
 
 
 def _facet(kind: str, label: str | None, buckets: Iterable[_Json]) -> _Json:
@@ -200,8 +197,14 @@ def _plain(bucket: Bucket) -> _Json:
 
 
 def _generic(bucket: Bucket) -> _Json:
-    label = {} if bucket.text is None else {"label": bucket.text, "display": bucket.text}
-    return {**label, "filterQuery": bucket.query, "metrics": [_metric("count", str(bucket.count))]}
+    display = {} if bucket.text is None else {"display": bucket.text}
+    return {**_bucket(bucket.text, bucket.query, bucket.count), **display}
+
+
+def _bucket(label: str | None, query: str, count: int) -> _Json:
+    """Return what is counted, by the query that chooses it; without a label it is what has no value."""
+    told = {} if label is None else {"label": label}
+    return {**told, "filterQuery": query, "metrics": [_metric("count", str(count))]}
 
 
 def _statistics(asked: Stats, told: FieldStatistics) -> list[_Json]:

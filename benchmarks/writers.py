@@ -1,0 +1,57 @@
+"""A process that stores documents until it is done or killed, and what is left of them afterwards."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+
+from whorl import Document, Indexed, Store, open_store
+from whorl.ingest.indexing import DEFAULT_BATCH
+
+
+class Writer:
+    """A process of this Python that calls `write`; `safe` is how many documents it told to be safe.
+
+    Args:
+        arguments: A program, and what it is told.
+    """
+
+    def __init__(self, *arguments: str) -> None:
+        self.safe, self.has_begun = 0, threading.Event()
+        command = [sys.executable, *arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self._reading = threading.Thread(target=self._read)
+        self._reading.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            # A line that was cut short is no word.
+            if line.endswith("\n"):
+                self.safe = int(line)
+                self.has_begun.set()
+        self.has_begun.set()
+
+    def ended(self) -> int:
+        """Wait for the end, and return with what status it came; `safe` is then what was told to be safe."""
+        self._reading.join()
+        return self.process.wait()
+
+
+def write(store: str, documents: Iterable[Document], batch: int = DEFAULT_BATCH) -> None:
+    """Index documents, telling after each batch how many are safe."""
+
+    def tell(done: Indexed) -> None:
+        print(done.stored + done.unchanged, flush=True)
+
+    with open_store(store) as opened:
+        opened.index(documents, batch=batch, progress=tell)
+
+
+def lost(store: Store, sent: Sequence[Document]) -> int:
+    """Return how many documents are not in a store as they were sent."""
+    store.engine.refresh()
+    digests = store.engine.digests([each.id for each in sent])
+    return sum(digests.get(each.id) != each.digest for each in sent)

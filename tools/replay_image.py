@@ -1,0 +1,171 @@
+"""Do what the Dockerfile says, without an engine: in a folder and an environment of their own, to its health check.
+
+Where the image has a whole system, this has an environment of the same Python and a folder in place of `/`. As root
+its user is made there (`useradd --prefix`), and the service runs as that user; otherwise as whoever calls.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+_PATIENCE_SECONDS = 120.0
+_Environment = dict[str, str]
+
+
+def instructions(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what a Dockerfile says, each instruction with the rest of its line."""
+    joined = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
+    for line in filter(None, map(str.strip, joined.splitlines())):
+        name, _, rest = line.partition(" ")
+        yield name, rest.strip()
+
+
+class Image:
+    """What the image would be, in a folder.
+
+    Args:
+        place: The folder, which stands for `/`.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.place, self.work, self.user = place, place, ""
+        self.environment: _Environment = {"LANG": "C.UTF-8"}
+        self.health_check: list[str] = []
+        self.command: list[str] = []
+        for folder in ("etc", "home", "tmp", "usr/local"):
+            (place / folder).mkdir(parents=True)
+        for name in ("passwd", "group", "shadow", "gshadow"):
+            (place / "etc" / name).touch()
+
+    def do(self, name: str, rest: str) -> None:
+        """Do what one instruction says.
+
+        Raises:
+            ValueError: Nobody has thought of such an instruction.
+        """
+        match name:
+            case "FROM":
+                # Debian's Python makes no pip of its own.
+                subprocess.run([_python(rest), "-m", "venv", "--without-pip", self.place / "usr/local"], check=True)
+                made = [sys.executable, "-m", "pip", "--python", str(self.place / "usr/local/bin/python"), "install"]
+                subprocess.run([*made, "--quiet", "--disable-pip-version-check", "pip"], check=True)
+                self.environment["PATH"] = f"{self.place}/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+            case "WORKDIR":
+                self.work = self._path(rest)
+                self.work.mkdir(parents=True, exist_ok=True)
+            case "COPY":
+                *sources, target = rest.split()
+                for source in sources:
+                    self._copy(source, self.work / target)
+            case "RUN":
+                subprocess.run(["bash", "-euc", self._mapped(rest)], cwd=self.work, env=self.environment, check=True)
+            case "USER":
+                self.user = rest
+            case "ENV":
+                variable, _, value = rest.partition("=")
+                self.environment[variable] = value
+            case "HEALTHCHECK":
+                self.health_check = json.loads(rest.partition("CMD ")[2])
+            case "ENTRYPOINT" | "CMD":
+                self.command += json.loads(rest)
+            case "EXPOSE":
+                pass
+            case _:
+                raise ValueError(f"nothing is known of {name}")
+
+    def run(self, command: list[str], more: Mapping[str, str], **options: object) -> subprocess.Popen[bytes]:
+        """Start a command as the image's user, in its folder, with its environment and more."""
+        identity = {"user": int(self.user), "group": int(self.user), "extra_groups": []} if _is_root() else {}
+        environment = {**self.environment, "HOME": str(self.work), **more}
+        return subprocess.Popen(command, cwd=self.work, env=environment, **identity, **options)  # type: ignore[call-overload, no-any-return]
+
+    def _path(self, told: str) -> Path:
+        return self.place / told.lstrip("/")
+
+    def _mapped(self, command: str) -> str:
+        """Return a command with the folders of the image in the place of the system's."""
+        made = command.replace(" /build", f" {self._path('/build')}")
+        if not _is_root():
+            return re.sub(r"&& useradd [^&]*", "", made)
+        return made.replace("useradd ", f"useradd --prefix {self.place} ")
+
+    def _copy(self, source: str, target: Path) -> None:
+        ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+        if f"!{source}" not in ignored:
+            raise ValueError(f"{source} is not sent to the engine: .dockerignore leaves it out")
+        left_out = [each.removeprefix("**/") for each in ignored if each.startswith("**/")]
+        if (ROOT / source).is_dir():
+            shutil.copytree(ROOT / source, target, ignore=lambda _, names: {
+                name for name in names for pattern in left_out if fnmatch.fnmatch(name, pattern)
+            })  # fmt: skip
+        else:
+            shutil.copy(ROOT / source, target)
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _python(image: str) -> str:
+    """Return the Python that an image of it would have, or the one that runs this."""
+    told = re.fullmatch(r"python:(\d+\.\d+)-slim", image)
+    if told is None:
+        raise ValueError(f"this is no plain image of Python: {image}")
+    name = f"python{told[1]}"
+    there = [each for each in (f"/usr/local/bin/{name}", f"/usr/bin/{name}", shutil.which(name)) if each]
+    return next((each for each in there if _is_for_all(Path(each))), sys.executable)
+
+
+def _is_for_all(program: Path) -> bool:
+    """Say whether every user may run a program: one that lies at somebody's home is perhaps theirs alone."""
+    return program.is_file() and all(each.stat().st_mode & 0o001 for each in (program, *program.resolve().parents))
+
+
+def replay(place: Path) -> None:
+    """Make the image and start it: refused while it is open to others, healthy with a key, ended when it is told to."""
+    image = Image(place)
+    for name, rest in instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")):
+        print(f"{name} {rest:.100}", flush=True)
+        image.do(name, rest)
+    if _is_root():
+        users = (place / "etc/passwd").read_text(encoding="utf-8")
+        assert f":{image.user}:" in users, f"user {image.user} was not made: {users!r}"
+        assert (place / "home/whorl").stat().st_uid == int(image.user)
+    assert not (place / "build").exists(), "what the image was built of is still there"
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    told = {"WHORL_LISTEN": f"0.0.0.0:{port}", "WHORL_STORE": "store"}
+    refused = image.run(image.command, told, stderr=subprocess.PIPE)
+    _, error = refused.communicate(timeout=_PATIENCE_SECONDS)
+    assert refused.returncode, "it starts open to everybody"
+    assert b"WHORL_OPEN" in error, error
+    service = image.run(image.command, {**told, "WHORL_API_KEY": "key"})
+    try:
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while image.run(image.health_check, told, stderr=subprocess.DEVNULL).wait():
+            assert service.poll() is None, "the service has ended"
+            assert time.monotonic() < until, "the health check fails"
+            time.sleep(1)
+        print("healthy")
+    finally:
+        service.terminate()
+    assert service.wait(_PATIENCE_SECONDS) == 0, "it does not end well"
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        # Others than root look into it, too.
+        Path(folder).chmod(0o755)
+        replay(Path(folder))
