@@ -22,7 +22,7 @@ from whorl.wire.text import as_json as json_text
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @STORE
-@click.option("--scheme", "scheme_name", metavar="NAME", help="What words and shingles are. Default: the store's.")
+@click.option("--scheme", "scheme_name", metavar="NAME", help="How texts are cut into shingles. Default: the store's.")
 @click.option("--passages", "most", default=5, show_default=True, type=click.IntRange(0), help="Passages to show.")
 @COMMON_ABOVE
 @BOILERPLATE
@@ -39,16 +39,16 @@ def compare(
 ) -> None:
     """Count exactly what two texts share, and show the passages.
 
-    A and B are files, ids of documents in the store, or one of them - for standard input. What is the path of a file
-    is that file; the store is asked for the rest.
+    A and B are files or ids of documents in the store; one of them can be - for standard input. If there is a file of
+    that name, it is used; anything else is looked up in the store.
 
     \b
-    jaccard  shingles (words in a row) that both have, of all that either has
-    A in B   … of those of A: all of it, when A is an excerpt
-    B in A   … of those of B
+    jaccard  shared shingles (runs of words) as a share of those in either
+    A in B   … of those in A: 100% if A is an excerpt of B
+    B in A   … of those in B
 
-    A passage is as long as both texts go on alike, whatever the case and what stands between the words. [start:end]
-    counts characters from 0, of a file as whorl reads it: a page without its tags.
+    A passage is the longest run of words in both texts; case, and anything between the words, does not matter.
+    [start:end] counts characters from 0 in the text as whorl reads it: HTML without its tags.
     """  # noqa: D301 - click wants the control character
     boilerplate = boilerplate_texts(boilerplate_files, [a, b])
     read_a, read_b, scheme = read(a, b, store, Scheme.named(scheme_name) if scheme_name else None)

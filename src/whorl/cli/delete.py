@@ -11,12 +11,12 @@ from whorl.wire.text import counted
 
 @click.command()
 @click.argument("ids", nargs=-1, metavar="[ID…]")
-@click.option("--query", metavar="QUERY", help="Take out the documents that a query matches.")
-@click.option("--everything", is_flag=True, help="Take out all documents, if these are what the query matches.")
-@click.option("--dry-run", is_flag=True, help="Say how many documents these are, and leave them there.")
+@click.option("--query", metavar="QUERY", help="Delete the documents that a query matches.")
+@click.option("--everything", is_flag=True, help="Allow deleting all documents, if the query matches all.")
+@click.option("--dry-run", is_flag=True, help="Only say how many documents would be deleted.")
 @STORE
 def delete(ids: tuple[str, ...], query: str | None, everything: bool, dry_run: bool, store: str | None) -> None:
-    """Take documents out of a store, by their ids or by a query."""
+    """Delete documents from a store, by their ids or by a query."""
     if bool(ids) == (query is not None):
         raise click.UsageError("name documents by their ids, or by a --query")
     with open_store(store, create=False) as opened:

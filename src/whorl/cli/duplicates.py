@@ -37,42 +37,40 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH…]")
-@click.option(
-    "--store", metavar="STORE", help="The store to look through where no PATH is named, as of other commands."
-)
+@click.option("--store", metavar="STORE", help="The store to search if no PATH is given, as in other commands.")
 @click.option(
     "--metric",
     type=click.Choice(["jaccard", "containment", "similarity"]),
     default="jaccard",
     show_default=True,
-    help="jaccard (or similarity): shared shingles of all that either has. containment: of the smaller one's.",
+    help="Shared shingles as a share of those in either (jaccard or similarity), or in the smaller one (containment).",
 )
 @click.option(
     "--threshold",
     default="80",
     show_default=True,
     metavar="PERCENT",
-    help="What makes a duplicate; up to 1 a fraction.",
+    help="Share from which two are duplicates; a number up to 1 is a fraction.",
 )
 @click.option(
-    "--recall", default="95", show_default=True, metavar="PERCENT", help="How many of those just at it are to be found."
+    "--recall", default="95", show_default=True, metavar="PERCENT", help="How many pairs just at the threshold to find."
 )
 @click.option("--clusters/--pairs", "wants_clusters", default=True, help="What to print.  [default: clusters]")
-@click.option("--complete", is_flag=True, help="Clusters of which any two members are duplicates; no chains.")
+@click.option("--complete", is_flag=True, help="Clusters in which any two members are duplicates; no chains.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["json", "csv", "table", "parquet"]),
-    help="Default: by the name of FILE, else table.",
+    help="Default: by the name of FILE, otherwise table.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where to write.")
 @click.option(
     "--state",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Where to keep what was learned: another run goes on from there, and looks at new documents only.",
+    help="Where to keep what this run learns; the next run continues there and looks only at new documents.",
 )
-@click.option("--new", "only_new", is_flag=True, help="With --state: only what involves a document that is new.")
+@click.option("--new", "only_new", is_flag=True, help="With --state: only pairs and clusters with a new document.")
 @click.option(
     "--keep",
     "keep_named",
@@ -84,7 +82,7 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     "--delete-list",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --keep: a file for the ids of the others, one a line. Nothing is ever deleted.",
+    help="With --keep: a file for the ids of the others, one per line. Nothing is ever deleted.",
 )
 @click.option(
     "--filtered",
@@ -96,24 +94,24 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     "--annotated",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="A new folder for the files of PATHs, all rows with the columns cluster, is_principal and similarity.",
+    help="A new folder for the files of PATHs, with all rows and the columns cluster, is_principal and similarity.",
 )
 @click.option(
     "--versions",
     is_flag=True,
-    help="Tell the order of each cluster's versions, and what each adds and loses against the one before.",
+    help="Show each cluster's versions in order, and what each adds and loses compared with the one before.",
 )
 @click.option(
     "--date",
     "date_column",
     metavar="COLUMN",
-    help="The dates that --versions, --keep newest and --keep oldest go by, of a column or a property of a store.",
+    help="The column, or property of a store, with the dates for --versions, --keep newest and --keep oldest.",
 )
 @click.option(
     "--reference",
     multiple=True,
     metavar="SET",
-    help="Files or folders that PATHs are compared with: not among each other, and never listed for deletion.",
+    help="Files or folders to compare PATHs with; not compared with each other, and never listed for deletion.",
 )
 @TEXT_COLUMN
 @ID_COLUMN
@@ -121,26 +119,26 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     "--within-column",
     "within",
     metavar="COLUMN",
-    help="Compare only documents that have the same in this column, a language or a source for instance.",
+    help="Compare only documents with the same value in this column, for instance a language or a source.",
 )
 @click.option(
     "--level",
     type=click.Choice(["document", "paragraph", "line", "passage"]),
     default="document",
     show_default=True,
-    help="What of PATHs is compared; --filtered then takes it out of its texts. Paragraphs end at empty lines; "
-    "passages are words that stand so in several places.",
+    help="What is compared; --filtered then removes it from the texts. Paragraphs end at empty lines; "
+    "passages are runs of words that are repeated word for word.",
 )
 @click.option(
     "--words",
     type=click.IntRange(2, 999),
     metavar="N",
-    help="With --level passage: words that a passage has at least.  [default: 50]",
+    help="With --level passage: words in the shortest passage.  [default: 50]",
 )
 @click.option(
     "--common-above",
     metavar="LINE",
-    help="Tell apart what stands in more of the documents than this: a number (50) or a share (1%).",
+    help="Text in more documents than this is common: a number (50) or a share (1%). Shows shares without it too.",
 )
 @BOILERPLATE
 @IGNORE_COMMON
@@ -154,13 +152,13 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
 @click.option(
     "--write-ids",
     is_flag=True,
-    help="Write into the store which complete cluster each document is in, for searches that show one of each.",
+    help="Write into the store which complete cluster each document is in, so that searches can show one of each.",
 )
-@click.option("--strict", is_flag=True, help="Fail if anything could not be read; else if more than 1 in 100.")
+@click.option("--strict", is_flag=True, help="Fail if anything could not be read, not only if more than 1 in 100.")
 @click.option(
     "--workers",
     type=click.IntRange(1),
-    help="Processes that read PATHs and hash them; what is found is the same. With --state one does all.  "
+    help="How many processes read and hash PATHs; the results are the same. With --state it is always one.  "
     "[default: one for each processor, for small PATHs 1]",
 )
 @click.option(
@@ -168,7 +166,7 @@ _SUFFIXES = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"
     type=click.Choice(["local", "spark"]),
     default="local",
     show_default=True,
-    help="spark: PATHs that Spark reads, and FILE is a folder that it writes.",
+    help="With spark, Spark reads PATHs and writes to FILE, which is a folder.",
 )
 def duplicates(
     paths: tuple[str, ...],
@@ -204,14 +202,14 @@ def duplicates(
     workers: int | None,
     engine: str,
 ) -> None:
-    """Find all near-duplicates of a store, or of the documents in PATHs, which take no store.
+    """Find all near-duplicates in a store, or among the documents in PATHs, without a store.
 
-    Pairs come with three shares: how similar two documents are (Jaccard), how much of A is in B, how much of B is in
-    A. Clusters are documents that pairs hold together, each with its similarity to the cluster's first; chains of
-    pairs can glue unlike documents together, which --complete does not let happen.
+    Pairs come with three shares: how similar two documents are (Jaccard), how much of A is in B, and how much of B is
+    in A. Clusters are documents linked by pairs, each with its similarity to the cluster's first. Chains of pairs can
+    join documents that are not similar; --complete prevents that.
 
-    JSON is one object a line. Documents of fewer words than a shingle has are not compared. The exit status is 1 if
-    more than one in a hundred documents, or a whole file of many, could not be read.
+    JSON is one object per line. Documents with fewer words than a shingle are not compared. The exit status is 1 if
+    more than one in a hundred documents, or a whole file of many documents, could not be read.
     """
     from whorl.cli.render.console import reading_bar
     from whorl.cli.render.duplicates import is_too_much_lost, rewrite, write_list

@@ -25,13 +25,13 @@ from whorl.ingest.files import source_text
     type=click.Choice(["json", "text", "npy"]),
     default="json",
     show_default=True,
-    help="A JSON object; a token a line; an array for numpy.load.",
+    help="A JSON object; one token per line; an array for numpy.load.",
 )
 def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> None:
     """Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the same text.
 
-    JSON is {"scheme", "size", "tokens": […]}: size counts the distinct shingles, and the tokens stand in the order of
-    their buckets, empty ones filled by rotation. npy is an array of 64-bit integers for numpy.load.
+    JSON is {"scheme", "size", "tokens": […]}: size is the number of distinct shingles, and the tokens are in the order
+    of their buckets, with empty ones filled by rotation. npy is an array of 64-bit integers for numpy.load.
     """
     scheme = Scheme.named(scheme_name) if scheme_name else Scheme()
     text = source_text(file)

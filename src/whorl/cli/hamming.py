@@ -30,8 +30,8 @@ _FIRST_LINE = 4096
 _HELP = """\
 usage: {name} --blocks BLOCKS --distance DISTANCE [--input INPUT] [--output OUTPUT]
 
-Reads simhashes, one decimal number a line, and writes {what}
-that differ in at most DISTANCE bits, one a line: [1, 3]. Of lines with ids, as
+Reads simhashes, one decimal number per line, and writes {what}
+that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, as
 'whorl simhash --format tsv' or json writes them, the ids: ["a.txt", "b.txt"].
 
   -b, --blocks BLOCKS      Bit blocks, more than DISTANCE and at most 64 (the answer does not depend on it)

@@ -28,23 +28,24 @@ from whorl.wire.text import counted
 @STORE
 @TEXT_COLUMN
 @ID_COLUMN
-@click.option("--batch", default=256, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
-@click.option("--all", "again", is_flag=True, help="Also what is there unchanged, as after a change of the schema.")
+@click.option("--batch", default=256, show_default=True, type=click.IntRange(1, 10_000), help="Documents per batch.")
+@click.option(
+    "--all", "again", is_flag=True, help="Also index unchanged documents, for instance after a change of the schema."
+)
 @click.option(
     "--passages",
     is_flag=True,
-    help="Have the store find every passage of 20 words, from now on (see 'whorl sources'). It takes some more room.",
+    help="From now on, let the store find every passage of 20 words (see 'whorl sources'). It takes more space.",
 )
 @click.option(
     "--without-minhash",
     is_flag=True,
-    help="Have the store, a folder, keep no MINHASH tokens from now on: a fifth less room, and no FINGERPRINT.",
+    help="From now on, keep no MINHASH tokens in the store (a folder): a fifth less space, but no FINGERPRINT.",
 )
 @click.option(
     "--warn",
     metavar="PERCENT",
-    help="Tell which of the documents stored repeat others that were there, or came before, by so much; up to 1 a "
-    "fraction.",
+    help="List the stored documents that repeat earlier ones by at least this share; a number up to 1 is a fraction.",
 )
 @click.option(
     "--metric",
@@ -68,13 +69,13 @@ def index(
 ) -> None:
     """Put files and folders into a store.
 
-    Reads text, Markdown, HTML, e-mail (.eml), JSON lines (.jsonl, .ndjson: one {"id", "text", …} a line, further keys
+    Reads text, Markdown, HTML, e-mail (.eml), JSON lines (.jsonl, .ndjson: one {"id", "text", …} per line, other keys
     become fields), with whorl[files] PDF, DOCX, PPTX and XLSX, with whorl[data] Parquet, Arrow and web archives, and
     with --text-column the rows of CSV and TSV. PATHs are files, folders, patterns ('data/*.parquet'), - for standard
     input, or addresses that fsspec knows (s3://…). A file's id is its path as given.
 
-    What is there unchanged is left alone, so an interrupted run is completed by running it again; a document of the
-    same id is replaced.
+    Unchanged documents are skipped, so to complete an interrupted run, run it again. A document with the same id is
+    replaced.
     """
     problems: list[Problem] = []
     columns = Columns(text_column or "text", id_column)

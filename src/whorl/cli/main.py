@@ -17,23 +17,23 @@ from whorl.errors import ParameterError, QueryError, WhorlError
 #: The commands, each with what the list of commands says of it: the first sentence of its own help.
 _COMMANDS: Mapping[str, str] = {
     "compare": "Count exactly what two texts share, and show the passages.",
-    "delete": "Take documents out of a store, by their ids or by a query.",
+    "delete": "Delete documents from a store, by their ids or by a query.",
     "demo": "Index real text found on this machine and ask three FINGERPRINT queries about it.",
-    "duplicates": "Find all near-duplicates of a store, or of the documents in PATHs, which take no store.",
-    "explain": "Print what a query would do, in words and numbers, and the exact request; nothing is searched.",
+    "duplicates": "Find all near-duplicates in a store, or among the documents in PATHs, without a store.",
+    "explain": "Print what a query would do, in words and numbers, and the exact request, without searching.",
     "fingerprint": "Print the fingerprint of FILE, or of standard input (-): the 512 tokens that Solr makes of the "
     "same text.",
     "index": "Put files and folders into a store.",
-    "mcp": "Let assistants ask a store, by the Model Context Protocol on standard input and output.",
-    "opensearch": "Look after an index of OpenSearch or Elasticsearch, or start an OpenSearch to try.",
-    "search": "Ask a store.",
-    "serve": "Answer over HTTP: whorl's own routes under /api/v1 (see /openapi.json), and Alfresco's search under "
+    "mcp": "Let assistants use a store through the Model Context Protocol, on standard input and output.",
+    "opensearch": "Look after an index of OpenSearch or Elasticsearch, or start an OpenSearch to try out.",
+    "search": "Search a store with a query.",
+    "serve": "Serve HTTP: a page, whorl's routes under /api/v1 (see /openapi.json), and Alfresco's search under "
     "/alfresco.",
-    "simhash": "Print the SimHash code of each document: 64 bits, of which near-duplicates differ in few.",
+    "simhash": "Print the SimHash code of each document: 64 bits, and those of near-duplicates differ in few.",
     "similar": "Find the documents that share content with document ID, or with a text that is not in the store.",
-    "solr": "Look after a Solr collection, or start a Solr to try.",
-    "sources": "Tell which documents account for a text: the fewest that cover the most of it.",
-    "upgrade": "Make a store that an earlier version made one of this version.",
+    "solr": "Look after a Solr collection, or start a Solr to try out.",
+    "sources": "Find the documents that a text comes from: a small set that covers as much of it as possible.",
+    "upgrade": "Bring a store of an earlier version up to date.",
 }
 #: The modules of commands that do not stand in one of their own name.
 _MODULES = {"explain": "search"}

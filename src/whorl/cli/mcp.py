@@ -13,14 +13,14 @@ from whorl.opening import open_store
 @STORE
 @click.option("--write", "writes", is_flag=True, help="Also let the assistant store and delete documents.")
 def mcp(store: str | None, writes: bool) -> None:
-    """Let assistants ask a store, by the Model Context Protocol on standard input and output.
+    """Let assistants use a store through the Model Context Protocol, on standard input and output.
 
     An assistant's program starts it, for instance from its list of servers:
 
         {"mcpServers": {"whorl": {"command": "whorl", "args": ["mcp", "--store", "/path/to/store"]}}}
 
-    It can ask for similar documents, sources of a text, comparisons, searches and clusters. Nothing is changed, unless
-    --write says so.
+    It can ask for similar documents, sources of a text, comparisons, searches and clusters. Nothing is changed without
+    --write.
     """
     try:
         from whorl.mcp import server_of

@@ -14,7 +14,7 @@ from whorl.cli.servers import show, show_refused, wait, watch
 
 @click.group()
 def opensearch() -> None:
-    """Look after an index of OpenSearch or Elasticsearch, or start an OpenSearch to try."""
+    """Look after an index of OpenSearch or Elasticsearch, or start an OpenSearch to try out."""
 
 
 @opensearch.command("up")
@@ -45,19 +45,19 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str) -> None
         wait(running, "OpenSearch", f"opensearch+{running.url}/whorl")
 
 
-_content = click.option("--content", metavar="FIELD", help="The field of the texts, where whorl.toml does not name it.")
+_content = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
 
 
 @opensearch.command("init")
 @click.argument("url")
 @_content
-@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
-@click.option("--passages", is_flag=True, help="Also have the index find every passage of 20 words.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
+@click.option("--passages", is_flag=True, help="Also let the index find every passage of 20 words.")
 def opensearch_init(url: str, content: str | None, dry_run: bool, passages: bool) -> None:
-    """Make an index, or add to one that is there the fields that fingerprint search needs.
+    """Create an index, or add the fields that fingerprint search needs to an existing one.
 
-    What is there is not changed; where a field of whorl's names is another one, that is said, and nothing is done.
-    Running it again adds nothing.
+    Existing fields are not changed. If a field with one of whorl's names has another mapping, the command says so and
+    does nothing. Running it again adds nothing.
     """
     from whorl.engine.opensearch.setup import initialise
 
@@ -71,9 +71,9 @@ def opensearch_init(url: str, content: str | None, dry_run: bool, passages: bool
 @_content
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
-    """Say whether an index can be searched by fingerprint, and warn of every trap that can be seen.
+    """Check whether an index can be searched by fingerprint, and warn about every problem that can be detected.
 
-    The exit code is 1 when fingerprint search cannot work.
+    The exit code is 1 if fingerprint search cannot work.
     """
     from whorl.engine.opensearch.doctor import check
 
@@ -85,13 +85,13 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
 @opensearch.command("backfill")
 @click.argument("url")
 @_content
-@click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
-@click.option("--all", "again", is_flag=True, help="Also make again what documents have already.")
-@click.option("--dry-run", is_flag=True, help="Say how many documents are to be looked at, and change none.")
+@click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents per batch.")
+@click.option("--all", "again", is_flag=True, help="Also make fields again that documents already have.")
+@click.option("--dry-run", is_flag=True, help="Only say how many documents would be looked at.")
 def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, dry_run: bool) -> None:
     """Give the documents of an index the fields that fingerprint search needs, made from their sources.
 
-    Nothing else in a document is touched. It can be stopped at any time: running it again goes on where it was.
+    Nothing else in a document is changed. It can be stopped at any time; run it again to continue.
     """
     from whorl.engine.opensearch.backfill import backfill, prepare
     from whorl.wire.text import counted

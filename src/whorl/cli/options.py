@@ -24,7 +24,7 @@ SOURCE = click.option(
     "--source",
     "source_file",
     metavar="FILE",
-    help="A file, or - for standard input, that the query calls FINGERPRINT:source; it need not be in the store.",
+    help="A file, or - for standard input, which the query calls FINGERPRINT:source; it need not be in the store.",
 )
 PLAN = click.option(
     "--plan",
@@ -38,40 +38,39 @@ AFTS = click.option(
     type=click.Choice(["lenient", "strict"]),
     default="lenient",
     show_default=True,
-    help="How the query is read: as its author means it, or as Alfresco does, to the letter.",
+    help="How the query is read: as its author probably means it, or exactly as Alfresco reads it.",
 )
 ROWS = click.option("--rows", default=10, show_default=True, type=click.IntRange(0, 10_000), help="Hits to show.")
-START = click.option(
-    "--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000), help="Hits to leave out."
-)
+START = click.option("--start", default=0, show_default=True, type=click.IntRange(0, 1_000_000), help="Hits to skip.")
 TEXT_COLUMN = click.option(
-    "--text-column", metavar="COLUMN", help="The column, or key, of the texts in rows.  [default: text]"
+    "--text-column", metavar="COLUMN", help="The column, or key, with the texts in rows.  [default: text]"
 )
 ID_COLUMN = click.option(
     "--id-column",
     metavar="COLUMN",
-    help="That of the ids; '' for none. Rows without one are known by file and place.  [default: id, if there is one]",
+    help="The column with the ids; '' for none. Rows without an id get one from file and row.  [default: id, if any]",
 )
 EXPLAIN = click.option("--explain", "explained", is_flag=True, help="Print the plan and the request as well.")
 
 COMMON_ABOVE = click.option(
     "--common-above",
     metavar="LINE",
-    help="Tell apart what stands in more documents of the store than this: a number (50) or a share of all (1%).",
+    help="Text in more documents of the store than this is common: a number (50) or a share (1%). Shows shares "
+    "without it too.",
 )
 BOILERPLATE = click.option(
     "--boilerplate",
     "boilerplate_files",
     metavar="FILE",
     multiple=True,
-    help="Tell apart what stands in this file as well; can be given several times.",
+    help="Text in this file is common; can be given several times.",
 )
 
 
 IGNORE_COMMON = click.option(
     "--ignore-common",
     is_flag=True,
-    help="Only what is not common counts: by --common-above, 1% where neither that nor --boilerplate is given.",
+    help="Count only what is not common, by default with --common-above 1%.",
 )
 
 

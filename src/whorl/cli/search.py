@@ -24,7 +24,7 @@ from whorl.wire.text import counted, printable
 @PLAN
 @AFTS
 @click.option(
-    "--collapse", is_flag=True, help="Of each cluster that 'whorl duplicates --write-ids' wrote only the best hit."
+    "--collapse", is_flag=True, help="Show only the best hit of each cluster that 'whorl duplicates --write-ids' wrote."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: query, total, warnings, hits.")
 @ROWS
@@ -42,7 +42,7 @@ def search(
     start: int,
     explained: bool,
 ) -> None:
-    """Ask a store.
+    """Search a store with a query.
 
     \b
     FINGERPRINT:a.txt          shares any token with a.txt
@@ -69,7 +69,7 @@ def search(
 def explain(
     query: str, store: str | None, source_file: str | None, plan: str, afts: str, rows: int, start: int
 ) -> None:
-    """Print what a query would do, in words and numbers, and the exact request; nothing is searched."""
+    """Print what a query would do, in words and numbers, and the exact request, without searching."""
     with open_store(store, create=False) as opened:
         told = _prepared(opened, query, source_file, plan, afts).explain(start=start, rows=rows)
     for warning in told.warnings:

@@ -16,12 +16,15 @@ from whorl.settings.settings import Settings
 @click.option(
     "--port", type=click.IntRange(0, 65_535), help="0 for a free one. Default: that of WHORL_LISTEN, or 8000."
 )
-@click.option("--open", "is_open", is_flag=True, help="Ask nobody who they are, although others can reach HOST.")
+@click.option(
+    "--open", "is_open", is_flag=True, help="Let anybody in without a key or password, even if others can reach HOST."
+)
 def serve(store: str | None, host: str | None, port: int | None, is_open: bool) -> None:
-    """Answer over HTTP: whorl's own routes under /api/v1 (see /openapi.json), and Alfresco's search under /alfresco.
+    """Serve HTTP: a page, whorl's routes under /api/v1 (see /openapi.json), and Alfresco's search under /alfresco.
 
-    Listens on this machine alone unless told otherwise; set WHORL_USER and WHORL_PASSWORD or WHORL_API_KEY before that.
-    Its log is JSON, one line a request; on SIGTERM it finishes what it has accepted. docs/operations.md says more.
+    Listens on this machine only, unless --host says otherwise; before changing that, set WHORL_USER and WHORL_PASSWORD
+    or WHORL_API_KEY. The log is JSON, one line per request. On SIGTERM, accepted requests are finished first. See
+    docs/operations.md.
     """
     try:
         from whorl.service.app import create_app

@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     type=click.Choice(["codes", "tsv", "json"]),
     default="codes",
     show_default=True,
-    help="A code a line; a code, a tab and the document's id; a JSON object.",
+    help="One code per line; a code, a tab and the document's id; a JSON object.",
 )
 @TEXT_COLUMN
 @ID_COLUMN
 def simhash(
     paths: tuple[str, ...], scheme_name: str | None, form: str, text_column: str | None, id_column: str | None
 ) -> None:
-    """Print the SimHash code of each document: 64 bits, of which near-duplicates differ in few.
+    """Print the SimHash code of each document: 64 bits, and those of near-duplicates differ in few.
 
-    Reads what 'whorl index' does; standard input (-) is one text, unless it holds rows. Codes are decimal numbers. A
-    document with nothing to hash is left out and reported: its code would be 0, as that of every other such document.
+    Reads the same files as 'whorl index'; standard input (-) is one text, unless it holds rows. Codes are decimal
+    numbers. A document with nothing to hash is left out and reported: all such documents would have the code 0.
     """
     from whorl.cli.render.console import problem_lines
     from whorl.fingerprint.simhash.simhash import DEFAULT_SCHEME, named, simhashes_of

@@ -47,20 +47,30 @@ from whorl.wire.text import counted, printable
     "contains), or the document found (b_in_a or within).",
 )
 @click.option(
-    "--threshold", default="20", show_default=True, metavar="PERCENT", help="The least share; up to 1 a fraction."
+    "--threshold",
+    default="20",
+    show_default=True,
+    metavar="PERCENT",
+    help="The smallest share of a hit; a number up to 1 is a fraction.",
 )
-@click.option("--recall", default="95", show_default=True, metavar="PERCENT", help="How many are to be found.")
+@click.option(
+    "--recall",
+    default="95",
+    show_default=True,
+    metavar="PERCENT",
+    help="How many of the documents just at the threshold to find.",
+)
 @COMMON_ABOVE
 @BOILERPLATE
 @IGNORE_COMMON
-@click.option("--exact", is_flag=True, help="Compare the texts of the hits shown whole, instead of sketches.")
+@click.option("--exact", is_flag=True, help="Compare the whole texts of the hits shown, not their sketches.")
 @click.option("--filter", "only", metavar="QUERY", help="Only documents that this query matches.")
 @click.option(
     "--plan",
     type=click.Choice(["calibrated", "stock"]),
     default="calibrated",
     show_default=True,
-    help="stock is FINGERPRINT:ID_threshold_recall, as Alfresco and Solr have it.",
+    help="stock is FINGERPRINT:ID_threshold_recall, as in Alfresco and Solr.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; shares are fractions with their intervals.")
 @ROWS
@@ -87,10 +97,10 @@ def similar(
 ) -> None:
     """Find the documents that share content with document ID, or with a text that is not in the store.
 
-    Every hit is verified and shown with three percentages: the shingles that both have, of all that either has
-    (jaccard), of those of the source (A in B), and of its own (B in A); estimates have the ends of their 95 % intervals
-    beside them. Where it is told what is common, the shares without that stand in brackets; with --ignore-common these
-    are what counts.
+    Every hit is verified and shown with three percentages: the shared shingles as a share of those in either text
+    (jaccard), in the source (A in B), and in the hit (B in A). Estimates come with their 95 % intervals. With
+    --common-above or --boilerplate, the shares without common text are in brackets; with --ignore-common only these
+    count.
     """
     if sum(each is not None for each in (document, text, file)) != 1:
         raise ParameterError("name one source: an ID, --text or --file")

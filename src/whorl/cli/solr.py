@@ -13,7 +13,7 @@ from whorl.cli.servers import show, show_refused, wait, watch
 
 @click.group()
 def solr() -> None:
-    """Look after a Solr collection, or start a Solr to try."""
+    """Look after a Solr collection, or start a Solr to try out."""
 
 
 @solr.command("up")
@@ -45,11 +45,11 @@ def solr_up(port: int, folder: Path | None, heap: str) -> None:
 
 @solr.command("init")
 @click.argument("url")
-@click.option("--content", metavar="FIELD", help="The field of the texts, where whorl.toml does not name it.")
-@click.option("--dry-run", is_flag=True, help="Print what would be added, and add nothing.")
+@click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be added.")
 @click.option("--repair", is_flag=True, help="Also change what a run with the wrong field has left.")
 @click.option(
-    "--without-minhash", is_flag=True, help="Add no MINHASH tokens: only 'similar' and duplicates are wanted."
+    "--without-minhash", is_flag=True, help="Leave out MINHASH tokens, if you only need 'similar' and 'duplicates'."
 )
 @click.option("--passages", is_flag=True, help="Also add the field that finds every passage of 20 words.")
 def solr_init(
@@ -57,9 +57,9 @@ def solr_init(
 ) -> None:
     """Add what fingerprint search needs to an existing collection.
 
-    Fields, types and a term vector handler that are missing are added through the Schema and Config APIs. What is
-    there is not changed, unless --repair is given; where it differs from what is needed, that is said. Running it again
-    adds nothing. docs/solr.md says what each field takes and what it is for.
+    Missing fields, types and a term vector handler are added through the Schema and Config APIs. Existing ones are not
+    changed without --repair; if they differ from what is needed, you are told. Running it again adds nothing.
+    docs/solr.md lists each field's size and purpose.
     """
     from whorl.engine.solr.setup import initialise
     from whorl.settings.settings import Settings
@@ -88,9 +88,9 @@ def solr_init(
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def solr_check(url: str, sample: int | None, as_json: bool) -> None:
-    """Say whether and how a collection can be searched by fingerprint, and warn of every trap that can be seen.
+    """Check whether and how a collection can be searched by fingerprint, and warn about every detectable problem.
 
-    The exit code is 1 when fingerprint search cannot work.
+    The exit code is 1 if fingerprint search cannot work.
     """
     from whorl.engine.solr.doctor import check
     from whorl.engine.solr.sample import compare_sample
@@ -105,16 +105,14 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
 
 @solr.command("backfill")
 @click.argument("url")
-@click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents at once.")
-@click.option("--dry-run", is_flag=True, help="Say how many documents lack a sketch, and change none.")
-@click.option(
-    "--repair", is_flag=True, help="Also make empty sketches again, or take them away where there is no text."
-)
+@click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents per batch.")
+@click.option("--dry-run", is_flag=True, help="Only say how many documents lack a sketch.")
+@click.option("--repair", is_flag=True, help="Also make empty sketches again, or remove them if there is no text.")
 def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
-    """Give the documents of a collection the sketches that searches with a promised recall go by, and passages.
+    """Give the documents of a collection the sketches that calibrated searches need, and passages.
 
-    They are made from the stored texts, and nothing else in a document is touched; where Solr would lose something
-    of it, that is said and nothing is done. It can be stopped at any time: running it again goes on where it was.
+    They are made from the stored texts, and nothing else in a document is changed. If Solr would lose anything, the
+    command says so and does nothing. It can be stopped at any time; run it again to continue.
     """
     from whorl.engine.solr.backfill import backfill, prepare
     from whorl.settings.settings import Settings

@@ -42,7 +42,7 @@ from whorl.wire.text import printable
     default=MIN_WORDS,
     show_default=True,
     type=click.IntRange(1),
-    help="Words of the shortest passage that counts; none is shorter than a shingle.",
+    help="Words in the shortest passage that counts; at least as many as in a shingle.",
 )
 @click.option("--except", "except_for", metavar="QUERY", help="Leave out the documents that this query matches.")
 @COMMON_ABOVE
@@ -52,22 +52,22 @@ from whorl.wire.text import printable
     "--without",
     multiple=True,
     type=click.Choice([each.value for each in Exclusion]),
-    help="Parts of the text that the sources need not account for; may be given twice.",
+    help="Leave out these parts of the text; can be given twice.",
 )
-@click.option(
-    "--recall", default="95", show_default=True, metavar="PERCENT", help="How many of the sources are to be found."
-)
+@click.option("--recall", default="95", show_default=True, metavar="PERCENT", help="How many of the sources to find.")
 @click.option(
     "--most-read",
     default=DEFAULT_READ,
     show_default=True,
     type=click.IntRange(1, MOST_READ),
-    help="Documents to compare the text with, at most.",
+    help="The most documents to compare the text with.",
 )
 @click.option("--rows", default=10, show_default=True, type=click.IntRange(0), help="Sources to show in the table.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all sources, with their passages in both texts.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, a source a line.")
-@click.option("--html", metavar="FILE", help="Write a report to read, print and send: one file that needs no network.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one source per line.")
+@click.option(
+    "--html", metavar="FILE", help="Write a report to read, print and send: a single file that loads nothing."
+)
 def sources(
     named: str,
     store: str | None,
@@ -84,20 +84,20 @@ def sources(
     as_csv: bool,
     html: str | None,
 ) -> None:
-    """Tell which documents account for a text: the fewest that cover the most of it.
+    """Find the documents that a text comes from: a small set that covers as much of it as possible.
 
-    TEXT is a file, - for standard input, or the id of a document in the store, which is not among its own sources. What
-    is the path of a file is that file.
+    TEXT is a file, - for standard input, or the id of a document in the store, which is not one of its own sources. If
+    there is a file of that name, it is used.
 
     \b
-    covers   words of the text that stand in passages of the source
-    adds     … those of them that no source above has: the first adds the most
-    alone    … those of them that no other document has that was read
-    jaccard  shingles (words in a row) that both have, of all that either has
-    A in B   … of those of the text
-    B in A   … of those of the source
+    covers   words of the text in passages shared with the source
+    adds     … without words that a source above covers; the first adds the most
+    alone    … without words that any other document read covers
+    jaccard  shared shingles (runs of words) as a share of those in either
+    A in B   … of those in the text
+    B in A   … of those in the source
 
-    All of these are counted on whole texts. Documents to read are found with the recall that the last line tells.
+    All of these are counted on whole texts. The last line gives the recall with which documents were found.
     """  # noqa: D301 - click wants the control character
     if as_json and as_csv:
         raise ParameterError("--json and --csv are two forms of one answer; leave one of the two out")

@@ -17,10 +17,10 @@ from whorl.wire.text import counted
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 def upgrade(folder: Path) -> None:
-    """Make a store that an earlier version made one of this version.
+    """Bring a store of an earlier version up to date.
 
-    Its documents are put into a new folder beside it, which then takes its place. What is interrupted is completed by
-    running it again. The old folder stays under another name until you delete it; nobody may write to it meanwhile.
+    The documents are copied into a new folder next to the old one, which then takes its place. If this is interrupted,
+    run it again. The old folder stays under another name until you delete it. Nobody may write to it meanwhile.
     """
     # Where a link leads to: the link stays, and so does the disk.
     folder = Path(os.path.realpath(folder))
