@@ -245,7 +245,7 @@ def test_many_are_deleted(contracts: Store) -> None:
         assert deleted(query="stage:old") == (200, {"matched": 4, "deleted": 4})
         assert deleted(query="id:old*") == (200, {"matched": 0, "deleted": 0})
         status, told = deleted(query="*")
-        assert (status, "matches everything" in told["error"]["message"]) == (400, True)
+        assert (status, "matches all" in told["error"]["message"]) == (400, True)
         assert contracts.count() == before
         for wrong in ({}, {"ids": ["a"], "query": "b"}, {"query": "("}, {"query": "", "everything": True}):
             assert deleted(**wrong)[0] == 400
