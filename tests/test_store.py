@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,16 @@ def test_an_unknown_document_is_one_error(store: Store, ask: Callable[[Store], o
         ask(store)
     with pytest.raises(ValueError, match="document 'empty' has no stored text"):
         store.texts(["empty"])
+
+
+@pytest.mark.parametrize("ask", ["index", "prepare", "search", "explain", "similar", "sources"])
+def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
+    """
+    Python's own: nothing that was meant to choose or to limit is passed over.
+    """
+    first: Any = [] if ask == "index" else "a"
+    with pytest.raises(TypeError, match="treshold"):
+        getattr(store, ask)(first, treshold=5)
 
 
 def test_two_documents_compared(store: Store) -> None:

@@ -12,7 +12,8 @@ Explanation     what a query does
 
 What goes in and comes out:
 
-Document        a text under an id, with a name and properties; Stored, what is stored of it; Indexed, how many were
+Document        a text under an id, with a name and properties; Stored, what is stored of it; Indexed, how many were, as
+                IndexOptions say
 Hit, Page       what a search gives back, sorted by Order, which knows the Kind of a field's values
 Found, Similar  what a search for similar documents gives back, found as SimilarOptions say; SketchPlan, Branch,
                 RestPlan and MinHashPlan, how it searched
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
     from whorl.fingerprint.statistics.estimate import Estimate
     from whorl.fingerprint.statistics.metric import Metric, Shares
+    from whorl.ingest.indexing import IndexOptions
     from whorl.model import Document, Hit, Indexed, Order, Page, Stored
     from whorl.opening import open_store
     from whorl.planning.clauses import Kind
@@ -135,6 +137,7 @@ __all__ = [
     "FieldNames",
     "Found",
     "Hit",
+    "IndexOptions",
     "Indexed",
     "Keep",
     "Kind",
@@ -221,6 +224,7 @@ _NAMES = {
     "fingerprint.sketch.sketch": "Sketch SketchScheme",
     "fingerprint.statistics.estimate": "Estimate",
     "fingerprint.statistics.metric": "Metric Shares",
+    "ingest.indexing": "IndexOptions",
     "model": "Document Hit Indexed Order Page Stored",
     "planning.clauses": "Kind",
     "planning.options": "Conventions",

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TypedDict
+from typing import TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -175,6 +175,12 @@ def commons(
             "'whorl index --passages' makes them (docs/boilerplate.md); boilerplate can also be named as files"
         )
     return replace(named, frequencies=Frequencies(engine, engine.passage_scheme, limit))
+
+
+def ignored(engine: Engine, **options: Unpack[CommonOptions]) -> Commons | None:
+    """Return what tells the words that count for nothing; None where nothing is ignored. Raises as `commons` does."""
+    told = commons(engine, **options)
+    return told if options.get("ignore_common") else None
 
 
 def named_commons(texts: Sequence[str], scheme: Scheme) -> Commons:

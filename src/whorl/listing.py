@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
+from whorl.errors import ParameterError
 from whorl.model import Hit, Order
 from whorl.planning.build import Bool, BoundPlan
 from whorl.prepared import QueryReader
@@ -25,6 +26,25 @@ def behind(document_id: str) -> str:
     'id:<lease TO *]'
     """
     return unparse(ast.Range(ast.Bound(document_id, is_inclusive=False), None, "id"))
+
+
+def count_matching(engine: Engine, reader: QueryReader, query: str) -> int:
+    """Return how many documents a query matches."""
+    return engine.search(reader.bound_filter(query), start=0, rows=0).total
+
+
+def delete_matching(engine: Engine, reader: QueryReader, query: str, *, everything: bool) -> int:
+    """Delete what a query matches, and return how many documents these were.
+
+    Raises:
+        ParameterError: These are all there are, though not everything is meant.
+    """
+    matches = count_matching(engine, reader, query)
+    if matches and not everything and matches >= engine.count():
+        raise ParameterError(
+            f"the query matches all {matches:,} documents; to delete them all, add 'everything' (--everything)"
+        )
+    return sum(engine.delete([hit.id for hit in hits]) for hits in matching(engine, reader, query))
 
 
 def matching(engine: Engine, reader: QueryReader, query: str) -> Iterator[tuple[Hit, ...]]:

@@ -18,7 +18,8 @@ from whorl.duplicates.question import PairWord
 from whorl.errors import ParameterError, UnknownDocumentError, WhorlError
 from whorl.model import Document
 from whorl.similar.question import SimilarWord
-from whorl.store import SOURCE, Store
+from whorl.similar.sources import SOURCE
+from whorl.store import Store
 from whorl.wire.comparison import ComparisonValues, Read, comparison_values
 from whorl.wire.duplicates import cluster_values
 from whorl.wire.page import MeasuredPage, measured_page_values

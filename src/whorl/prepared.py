@@ -118,7 +118,7 @@ class QueryReader:
     def bound_filter(self, chosen: Filter) -> BoundPlan:
         """Return a filter as the engine runs it; its FINGERPRINTs name documents of the store."""
         plan, warnings = self.filter(chosen)
-        bound = bind(plan, Sources(self._engine, {}).signatures(references(plan)))
+        bound = bind(plan, Sources(self._engine).signatures(references(plan)))
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def places(self, field: str) -> Places | None:

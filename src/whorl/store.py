@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self, Unpack
 
-from whorl.boilerplate import CommonOptions, Comparer, commons
+from whorl.boilerplate import CommonOptions, Comparer, commons, ignored
 from whorl.engine.protocol import Engine
-from whorl.errors import DocumentError, ParameterError
+from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.passages import Comparison, words_of
 from whorl.fingerprint.statistics.metric import Metric, Percent, metric_named
-from whorl.ingest.indexing import DEFAULT_BATCH, index_documents
-from whorl.listing import matching
+from whorl.ingest.indexing import IndexOptions, index_documents
+from whorl.listing import count_matching, delete_matching
 from whorl.model import Document, Indexed, Order, Page, Stored
 from whorl.planning.options import Conventions
 from whorl.prepared import Explanation, Filter, PreparedQuery, PreparedSimilar, QueryReader, Reading
@@ -21,12 +21,9 @@ from whorl.query.limits import QueryLimits
 from whorl.settings.settings import MAX_ROWS
 from whorl.similar.hits import Similar
 from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, SimilarOptions, ask
-from whorl.similar.sources import Sources, stored_texts
+from whorl.similar.sources import SOURCE, Sources, stored_texts
 from whorl.sources.question import SourcesOptions, sources_of
 from whorl.sources.result import Attribution
-
-#: What a query calls a text that is given beside it.
-SOURCE = "source"
 
 
 class Store:
@@ -53,31 +50,17 @@ class Store:
         self.names = names or {}
         self._limits, self._max_rows = limits, max_rows
 
-    def index(
-        self,
-        documents: Iterable[Document],
-        *,
-        batch: int = DEFAULT_BATCH,
-        again: bool = False,
-        progress: Callable[[Indexed], None] | None = None,
-        on_refused: Callable[[Document, DocumentError], None] | None = None,
-        on_stored: Callable[[Document], None] | None = None,
-    ) -> Indexed:
+    def index(self, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
         """Store documents, replacing those of the same id and leaving alone those that are there unchanged.
 
         Args:
             documents: Any number, read as they are needed.
-            batch: Documents stored at once, at least 1, fewer of long ones; each batch is safe before the next is read.
-            again: Whether to store unchanged ones, too.
-            progress: Called after every batch with what is safe by then.
-            on_refused: Called with a document that the engine cannot store, and why; without it such a document ends
-                the run.
-            on_stored: Called with each document that is stored, once it is safe.
+            options: How they are stored.
 
         Returns:
             What was done; everything in it is searchable.
         """
-        return index_documents(self.engine, documents, batch, again, progress, on_refused, on_stored)
+        return index_documents(self.engine, documents, **options)
 
     def prepare(
         self,
@@ -109,10 +92,10 @@ class Store:
                 the FINGERPRINTs are not calibrated.
         """
         chosen = metric_named(metric, METRICS)
-        if common.get("ignore_common") and not calibrated:
+        left_out = ignored(self.engine, **common)
+        if left_out and not calibrated:
             raise ParameterError("ignore_common means nothing for tokens and bands; ask for calibrated FINGERPRINTs")
-        left_out = commons(self.engine, **common) if common.get("ignore_common") else None
-        reader, sources = self._reader(conventions), Sources(self.engine, _given(source))
+        reader, sources = self._reader(conventions), Sources(self.engine, source)
         return PreparedQuery(reader, sources, query, filters, chosen if calibrated else None, left_out)
 
     def search(
@@ -179,7 +162,7 @@ class Store:
             QueryError: The query of `only` cannot be run.
         """
         question = ask(metric, threshold, recall)
-        sources = Sources(self.engine, {} if source is None else {reference: source})
+        sources = Sources(self.engine, None if source is None else {reference: source})
         told, is_ignored = commons(self.engine, **common), common.get("ignore_common", False)
         return PreparedSimilar(self._reader(), sources, reference, question, only, told, ignore_common=is_ignored)
 
@@ -224,7 +207,7 @@ class Store:
         left_out = None if except_for is None else self._reader().bound_filter(except_for)
         own_id = None if source is not None else self.engine.resolve([reference]).get(reference)
         text = source if source is not None else self.texts([reference])[reference]
-        return sources_of(self.engine, text, own_id, left_out, options)
+        return sources_of(self.engine, text, own_id, left_out, **options)
 
     def _reader(self, conventions: Conventions = Conventions()) -> QueryReader:  # noqa: B008 - frozen
         return QueryReader(self.engine, self.names, replace(conventions, limits=self._limits), self._max_rows)
@@ -244,17 +227,11 @@ class Store:
             QueryError: The query cannot be run; the message shows the place.
             ParameterError: It matches all documents, and nobody said that these are meant.
         """
-        matches = self.count(query)
-        if matches and not everything and matches >= self.count():
-            raise ParameterError(
-                f"the query matches all {matches:,} documents; to delete them all, add 'everything' (--everything)"
-            )
-        found = matching(self.engine, self._reader(), query)
-        return sum(self.engine.delete([hit.id for hit in hits]) for hits in found)
+        return delete_matching(self.engine, self._reader(), query, everything=everything)
 
     def signature(self, reference: str) -> Signature | None:
         """Return the signature of the document that a reference names, or None when there is none."""
-        return Sources(self.engine, {}).signatures({reference: True}).get(reference)
+        return Sources(self.engine).signatures({reference: True}).get(reference)
 
     def text(self, reference: str) -> str | None:
         """Return the stored text of the document that a reference names, or None when there is none."""
@@ -267,7 +244,7 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: It has one, without a text.
         """
-        return Sources(self.engine, {}).whole_texts(references)
+        return Sources(self.engine).whole_texts(references)
 
     def compare(
         self,
@@ -291,7 +268,7 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: It has one, without a text.
         """
-        texts, scheme = Sources(self.engine, _given(source)).whole_texts([a, b]), self.engine.scheme
+        texts, scheme = Sources(self.engine, source).whole_texts([a, b]), self.engine.scheme
         told = commons(self.engine, common_above, boilerplate)
         return Comparer(words_of(texts[a], scheme), scheme, told).compare(texts[b])
 
@@ -307,7 +284,7 @@ class Store:
         """
         if query is None:
             return self.engine.count()
-        return self.engine.search(self._reader().bound_filter(query), start=0, rows=0).total
+        return count_matching(self.engine, self._reader(), query)
 
     def close(self) -> None:
         """Release what the store holds open."""
@@ -318,8 +295,3 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _given(source: str | Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return the texts given beside a query, by the names that it has for them."""
-    return {SOURCE: source} if isinstance(source, str) else source or {}

@@ -29,9 +29,9 @@ def test_what_is_not_said_is_as_usual(engine: EmbeddedEngine) -> None:
     """
     Percent become the fraction that the search takes, and a document is no source of itself.
     """
-    found = sources_of(engine, TEXT, "whole", None, {})
+    found = sources_of(engine, TEXT, "whole", None)
     assert [each.id for each in found.sources] == ["half"]
-    assert found == sources_of(engine, TEXT, "whole", None, {"recall": 95, "min_words": 8, "most_read": 300})
+    assert found == sources_of(engine, TEXT, "whole", None, recall=95, min_words=8, most_read=300)
     assert found == find_sources(engine, TEXT, Fraction(95, 100), own_id="whole")
 
 
@@ -49,4 +49,4 @@ def test_what_cannot_be_asked(engine: EmbeddedEngine, options: SourcesOptions, m
     It is refused before anything is read.
     """
     with pytest.raises(ParameterError, match=message):
-        sources_of(engine, TEXT, None, None, options)
+        sources_of(engine, TEXT, None, None, **options)

@@ -27,7 +27,7 @@ from whorl.opening import open_store
 from whorl.query.ast import Fingerprint
 from whorl.query.literals import EXACT, write_fingerprint
 from whorl.similar.question import ask
-from whorl.store import SOURCE
+from whorl.similar.sources import SOURCE
 from whorl.wire.plan import plan_lines, promise
 from whorl.wire.similar import similar_values
 from whorl.wire.text import as_json as json_text

@@ -24,9 +24,9 @@ from whorl.cli.render.console import console, progress_bar
 from whorl.cli.render.sources import closing_line, sources_table, totals_line
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.opening import open_store
+from whorl.similar.sources import SOURCE
 from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS, MOST_READ
-from whorl.store import SOURCE
 from whorl.wire.comparison import Read
 from whorl.wire.report import report
 from whorl.wire.sources import common_line, excluded_line, notes, sources_values, write_sources

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
+from typing import TypedDict
 
 from whorl.context import trace
 from whorl.engine.protocol import Engine
@@ -17,16 +18,37 @@ DEFAULT_BATCH = 256
 BATCH_CHARACTERS = 4_000_000
 
 
+class IndexOptions(TypedDict, total=False):
+    """How documents are stored.
+
+    Args:
+        batch: Documents stored at once, at least 1, fewer of long ones, 256 where it is not given; each batch is safe
+            before the next is read.
+        again: Whether to store unchanged ones, too.
+        progress: Called after every batch with what is safe by then.
+        on_refused: Called with a document that the engine cannot store, and why; without it such a document ends the
+            run.
+        on_stored: Called with each document that is stored, once it is safe.
+    """
+
+    batch: int
+    again: bool
+    progress: Callable[[Indexed], None] | None
+    on_refused: Callable[[Document, DocumentError], None] | None
+    on_stored: Callable[[Document], None] | None
+
+
 def index_documents(
     engine: Engine,
     documents: Iterable[Document],
+    *,
     batch: int = DEFAULT_BATCH,
     again: bool = False,
     progress: Callable[[Indexed], None] | None = None,
     on_refused: Callable[[Document, DocumentError], None] | None = None,
     on_stored: Callable[[Document], None] | None = None,
 ) -> Indexed:
-    """Store documents, as `Store.index` says.
+    """Store documents, as `Store.index` and `IndexOptions` say.
 
     Raises:
         ParameterError: A batch of no documents.

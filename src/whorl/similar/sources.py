@@ -13,6 +13,9 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.planning.bind import no_fingerprint
 
+#: What a query calls a text that is given beside it.
+SOURCE = "source"
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -38,11 +41,12 @@ class Sources:
 
     Args:
         engine: Where the documents are.
-        texts: The texts given beside the query, by the names that it has for them; such a name hides a document.
+        texts: The texts given beside the query, by the names that it has for them, or one that it calls `SOURCE`; such
+            a name hides a document.
     """
 
-    def __init__(self, engine: Engine, texts: Mapping[str, str]) -> None:
-        self.engine, self.texts = engine, texts
+    def __init__(self, engine: Engine, texts: str | Mapping[str, str] | None = None) -> None:
+        self.engine, self.texts = engine, {SOURCE: texts} if isinstance(texts, str) else texts or {}
         self._ids: dict[str, str | None] = {}
         self._signatures: dict[str, Signature | None] = {}
         self._in_order: set[str] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Unpack
 
 from whorl.boilerplate import CommonOptions, commons
 from whorl.engine.protocol import Engine
@@ -37,7 +38,17 @@ class SourcesOptions(CommonOptions, total=False):
 
 
 def sources_of(
-    engine: Engine, text: str, own_id: str | None, left_out: BoundPlan | None, options: SourcesOptions
+    engine: Engine,
+    text: str,
+    own_id: str | None,
+    left_out: BoundPlan | None,
+    *,
+    recall: Percent = DEFAULT_RECALL * 100,
+    min_words: int = MIN_WORDS,
+    most_read: int = DEFAULT_READ,
+    without: Collection[Exclusion | str] = (),
+    progress: Callable[[str, int, int], None] | None = None,
+    **common: Unpack[CommonOptions],
 ) -> Attribution:
     """Return the documents that account for a text.
 
@@ -46,26 +57,28 @@ def sources_of(
         text: The text.
         own_id: The id of the document whose text it is; it is no source.
         left_out: Documents that are no sources either.
-        options: How they are looked for.
+        recall: As in `SourcesOptions`; and so on.
+        min_words: Likewise.
+        most_read: Likewise.
+        without: Likewise.
+        progress: Likewise.
+        common: What text is common.
 
     Raises:
         ParameterError: A number is out of its range, or nothing says what is common and to be left out.
     """
-    ignore_common = options.get("ignore_common", False)
-    named = options.get("boilerplate", ())
-    tells_common = commons(engine, options.get("common_above"), named, ignore_common=ignore_common)
     found = find_sources(
         engine,
         text,
-        fraction_of("recall", options.get("recall", DEFAULT_RECALL * 100)),
-        min_words=options.get("min_words", MIN_WORDS),
-        most_read=options.get("most_read", DEFAULT_READ),
+        fraction_of("recall", recall),
+        min_words=min_words,
+        most_read=most_read,
         left_out=None if left_out is None else left_out.root,
         own_id=own_id,
-        commons=tells_common,
-        ignore_common=ignore_common,
-        without={exclusion_named(each) for each in options.get("without", ())},
-        progress=options.get("progress"),
+        commons=commons(engine, **common),
+        ignore_common=common.get("ignore_common", False),
+        without={exclusion_named(each) for each in without},
+        progress=progress,
     )
     warnings = (*(left_out.warnings if left_out else ()), *found.warnings)
     return replace(found, warnings=tuple(dict.fromkeys(warnings)))

@@ -11,7 +11,8 @@ from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
 from whorl.service.routes.router import api_router
 from whorl.similar.question import SimilarWord
-from whorl.store import SOURCE, Store
+from whorl.similar.sources import SOURCE
+from whorl.store import Store
 from whorl.wire.similar import SimilarValues, similar_values
 
 

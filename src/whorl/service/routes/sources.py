@@ -10,9 +10,10 @@ from pydantic import Field
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
 from whorl.service.routes.router import api_router
+from whorl.similar.sources import SOURCE
 from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS
-from whorl.store import SOURCE, Store
+from whorl.store import Store
 from whorl.wire.comparison import Read
 from whorl.wire.report import report
 from whorl.wire.sources import SourcesValues, sources_values
