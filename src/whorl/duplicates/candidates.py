@@ -162,17 +162,20 @@ class _Search:
 
     def run(self, places: Numbers) -> Iterator[Some | Crowd]:
         """Yield the candidates among some documents."""
-        sizes = self._sketches.sizes[places]
-        places = places[np.lexsort((places, sizes))]
+        places = places[np.lexsort((places, self._sketches.sizes[places]))]
         levels = self._round.home_levels(self._sketches, self._sketches.sizes[places])
         for level in np.unique(levels).tolist():
-            is_home = levels == level
-            sizes_here = self._sketches.sizes[places]
-            takes_part = self._round.taking_part(sizes_here, levels, level, int(sizes_here[is_home].min()))
-            if np.count_nonzero(takes_part) > 1:
-                yield from self._compare(places[takes_part], is_home[takes_part], level)
+            yield from self._compare(*self._taking_part(places, levels, level), level)
+
+    def _taking_part(self, places: Numbers, levels: Numbers, level: int) -> tuple[Numbers, _Bools]:
+        """Return which documents are compared at a level, and which of them are at home there."""
+        is_home, sizes = levels == level, self._sketches.sizes[places]
+        takes_part = self._round.taking_part(sizes, levels, level, int(sizes[is_home].min()))
+        return places[takes_part], is_home[takes_part]
 
     def _compare(self, places: Numbers, is_home: _Bools, level: int) -> Iterator[Some | Crowd]:
+        if places.size < 2:
+            return
         members = self._members(places, is_home, level)
         member_bits = max(1, (places.size - 1).bit_length())
         entries = self._rarest(members, self._shared_entries(members, level, member_bits), member_bits)
@@ -195,13 +198,7 @@ class _Search:
         scheme = self._sketches.scheme
         shift = max(0, scheme.bits - level + member_bits - 64)
         parts = min(_MOST_PARTS, -(-int(members.looked.counts.sum()) // AT_ONCE))
-        # The last of the offered hashes: a hash is offered if it is no larger.
-        ends = self._sketches.starts[members.places] + np.maximum(members.looked.offered - 1, 0)
-        last = np.empty(ends.size, np.uint64)
-        for some in self._sketches.walks(ends.size):
-            last[some] = self._sketches.hashes[np.minimum(ends[some], max(0, self._sketches.hashes.size - 1))]
-        last[members.looked.offered <= 0] = 0
-        offers = last >> np.uint64(shift)
+        offers = self._offers(members) >> np.uint64(shift)
         bounds = [np.uint64(scheme.bound(level) * part // parts - 1) for part in range(1, parts + 1)]
         bits = shift, member_bits, level
         if is_fast(int(members.looked.counts.sum())):
@@ -216,6 +213,15 @@ class _Search:
             columns[1].append(each.frequency)
             columns[2].append(each.is_offered)
         return _Entries(*map(_joined, columns, (np.uint64, np.int32, np.bool_)))
+
+    def _offers(self, members: _Members) -> _Hashes:
+        """Return the last of the hashes that each member offers: a hash is offered if it is no larger."""
+        ends = self._sketches.starts[members.places] + np.maximum(members.looked.offered - 1, 0)
+        last = np.empty(ends.size, np.uint64)
+        for some in self._sketches.walks(ends.size):
+            last[some] = self._sketches.hashes[np.minimum(ends[some], max(0, self._sketches.hashes.size - 1))]
+        last[members.looked.offered <= 0] = 0
+        return last
 
     def _rarest(self, members: _Members, entries: _Entries, member_bits: int) -> tuple[_Hashes, _Hashes]:
         """Return the keys that the prefix filter lets through: those of smaller documents, and those of larger ones."""

@@ -106,9 +106,11 @@ class Round:
     def _least_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
         """Return how many hashes documents share with a partner that has a share of their shingles, with the recall."""
         part, whole = share.as_integer_ratio()
-        distinct, which = np.unique(counts, return_inverse=True)
+        distinct = np.flatnonzero(np.bincount(counts, minlength=1))
         good = -(-part * _ENDLESS // whole)
-        drawn = min_should_match_for(_ENDLESS, good, distinct, self.recall)[which]
+        of_counts = np.zeros(distinct.max(initial=0) + 1, np.int64)
+        of_counts[distinct] = min_should_match_for(_ENDLESS, good, distinct, self.recall)
+        drawn = of_counts[counts]
         # Where the sketch is all there is, nothing is left to chance.
         return np.maximum(1, np.where(counts == sizes, -(-part * sizes // whole), drawn))
 
