@@ -107,6 +107,7 @@ def contenders(home: Path) -> list[Contender]:
         peer("gaoya", "punctuation"),
         peer("datasketch"),
         peer("datasketch verified"),
+        peer("daft"),
         peer("text-dedup", "nonword", "text-dedup"),
     ]
 

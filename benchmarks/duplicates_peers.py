@@ -199,6 +199,22 @@ def fast_sketch(corpus: Path, threshold: float) -> Answer:
                 yield numbers[other], numbers[at]
 
 
+def daft(corpus: Path, threshold: float) -> Answer:
+    """Its MinHashes, and documents that have a whole band of them in common, grouped by it: all pairs of a group."""
+    import daft as library
+    from daft import functions
+
+    bands = bands_for(threshold)
+    read = library.read_json(str(corpus)).with_column("number", functions.monotonically_increasing_id())
+    words = functions.normalize(library.col("text"), lowercase=True, white_space=True)
+    hashes = functions.minhash(words, num_hashes=PERMUTATIONS, ngram_size=SHINGLE, seed=42)
+    sketches = read.select("number", functions.chunk(hashes, PERMUTATIONS // bands).alias("band"))
+    each = sketches.with_column("place", library.lit(list(range(bands)))).explode("band", "place")
+    groups = each.groupby("place", "band").agg(library.col("number").list_agg())
+    found = {pair for group in groups.to_pydict()["number"] for pair in combinations(sorted(group), 2)}
+    yield from sorted(found)
+
+
 def text_dedup(corpus: Path, threshold: float) -> Answer:
     """What the command text_dedup.minhash does with its defaults: embed_func, a table for each band, UnionFind.
 
@@ -260,6 +276,7 @@ PEERS: dict[str, tuple[Callable[[Path, float], Answer], str]] = {
     "rensa rho": (rensa_rho, "rensa"),
     "gaoya": (gaoya, "gaoya"),
     "FastSketchLSH": (fast_sketch, "FastSketchLSH"),
+    "daft": (daft, "daft"),
     "text-dedup": (text_dedup, "text-dedup"),
 }
 

@@ -3,6 +3,7 @@
     python benchmarks/duplicates_scaling.py [CORPUS.jsonl] [--documents 10000,100000,1000000] [--rounds 2]
     python benchmarks/duplicates_scaling.py --boilerplate [--documents 1000,10000,100000]
     python benchmarks/duplicates_scaling.py --families [--documents 20000,200000]
+    python benchmarks/duplicates_scaling.py --lines FILE.jsonl [--documents 100000,1000000]
 
 Measured is `whorl duplicates FILE -o clusters.jsonl` at 80 %, with one process on one processor and with one for each;
 the fastest round counts. Documents of 3,000 bytes are made of the corpus (`duplicates_texts.py`: a tenth are
@@ -18,7 +19,11 @@ stays linear.
 --families: texts of 60 and of 300 words that differ in one, one text again and again, and texts of fewer words than a
 shingle has; what a family of near-copies costs.
 
-Results: results/duplicates-scaling.csv, duplicates-boilerplate.csv, duplicates-families.csv (not with --dry-run).
+--lines: the first so many lines of a file, as they are; short texts for instance (`million_texts.py` makes a million).
+With one process, and with one for each processor.
+
+Results: results/duplicates-scaling.csv, duplicates-boilerplate.csv, duplicates-families.csv, duplicates-lines.csv (not
+with --dry-run).
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -50,6 +56,10 @@ FIELDS = (
 )  # fmt: skip
 BOILERPLATE_FIELDS = (
     "kind", "documents", "MB", "wall s", "CPU s", "ms of CPU/document", "peak MB", "clusters", "largest",
+)  # fmt: skip
+
+LINES_FIELDS = (
+    "file", "documents", "MB", "workers", "wall s", "CPU s", "ms of CPU/document", "peak MB", "clusters",
 )  # fmt: skip
 
 _Result = TypeVar("_Result")
@@ -163,6 +173,31 @@ def scaling(corpus: Path, counts: list[int], rounds: int, folder: Path) -> list[
     return rows
 
 
+def first_lines(file: Path, counts: list[int], rounds: int, folder: Path) -> list[dict[str, object]]:
+    """Measure the first so many lines of a file."""
+    rows: list[dict[str, object]] = []
+    several = sorted({1, os.cpu_count() or 1})
+    for count in counts:
+        path = folder / f"{count}.jsonl"
+        with file.open("rb") as lines, path.open("wb") as out:
+            out.writelines(islice(lines, count))
+        took, out_path = fastest(path, folder, rounds, several)
+        for workers, taken in took.items():
+            figures = (
+                file.stem, count, f"{path.stat().st_size / 1e6:.1f}", workers, f"{taken.wall:.2f}", f"{taken.cpu:.2f}",
+                f"{1000 * taken.cpu / count:.3f}", f"{taken.megabytes:.0f}", sum(1 for _ in out_path.open("rb")),
+            )  # fmt: skip
+            rows.append(dict(zip(LINES_FIELDS, figures, strict=True)))
+            print(*figures, sep="\t", flush=True)
+        path.unlink()
+    for workers in several:
+        own = [row for row in rows if row["workers"] == workers]
+        sizes = [float(str(row["documents"])) for row in own]
+        told = [f"{what}: {growth(sizes, [float(str(row[what])) for row in own]):.2f}" for what in ("CPU s", "peak MB")]
+        print(f"exponents, {workers} workers: {', '.join(told)}")
+    return rows
+
+
 def write_alike(kind: str, count: int, path: Path) -> None:
     """Write documents that share boilerplate, or are a family."""
     from duplicates_texts import FAMILIES, boilerplate, near_copies, write
@@ -197,6 +232,7 @@ def main() -> None:
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--boilerplate", action="store_true")
     kinds.add_argument("--families", action="store_true")
+    kinds.add_argument("--lines", type=Path, metavar="FILE", help="JSON lines as they are")
     parser.add_argument("--documents", help="how many, with commas  [10000,100000,1000000; fewer of what is alike]")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=HERE / "data", help="for the documents; 8 GB for a million")
@@ -207,14 +243,18 @@ def main() -> None:
         name, usual = "boilerplate", "1000,10000,100000"
     elif asked.families:
         name, usual = "families", "20000,200000"
+    elif asked.lines:
+        name, usual = "lines", "100000,1000000"
     counts = asked.documents or usual
     sizes = sorted(map(int, counts.split(",")))
     asked.folder.mkdir(parents=True, exist_ok=True)
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors, the best of {asked.rounds} rounds")
-    fields = FIELDS if name == "scaling" else BOILERPLATE_FIELDS
+    fields = {"scaling": FIELDS, "lines": LINES_FIELDS}.get(name, BOILERPLATE_FIELDS)
     print(*fields, sep="\t")
     with tempfile.TemporaryDirectory(dir=asked.folder, prefix="duplicates-") as made:
-        if name != "scaling":
+        if name == "lines":
+            rows = first_lines(asked.lines, sizes, asked.rounds, Path(made))
+        elif name != "scaling":
             from duplicates_texts import BOILERPLATE, FAMILIES
 
             rows = alike(FAMILIES if asked.families else BOILERPLATE, sizes, asked.rounds, Path(made))
