@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from whorl.errors import ParameterError
+from whorl.service.alfresco.facet_request import Range
 from whorl.service.alfresco.ranges import MOST_STEPS, steps
-from whorl.service.alfresco.request import Range
 
 
 def labels(**asked: Any) -> list[str]:

@@ -18,8 +18,9 @@ from whorl.facets import (
 )
 from whorl.prepared import PreparedQuery
 from whorl.query.ast import Bound
+from whorl.service.alfresco.facet_request import MOST_VALUES, FacetField, Interval, IntervalSet, Range, Stats
 from whorl.service.alfresco.ranges import Step, steps
-from whorl.service.alfresco.request import MOST_VALUES, FacetField, Interval, IntervalSet, Range, SearchRequest, Stats
+from whorl.service.alfresco.request import SearchRequest
 
 #: A question, and the tags of the filters that a hit need not pass to be counted by it.
 _Asked: TypeAlias = tuple[Question, Sequence[str]]

@@ -12,7 +12,7 @@ from itertools import pairwise
 from whorl.errors import ParameterError
 from whorl.planning.dates import DateError, read_date, written
 from whorl.query.ast import Bound
-from whorl.service.alfresco.request import Range
+from whorl.service.alfresco.facet_request import Range
 
 #: Steps of one range, at most; each is counted by itself.
 MOST_STEPS = 1000

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from whorl.highlight import Marking
 from whorl.model import Order
 from whorl.planning.fields import ALWAYS_IN_ALFRESCO
 from whorl.planning.options import Conventions
 from whorl.query.ast import Operator
+from whorl.service.alfresco.facet_request import (
+    MOST_FACETS,
+    FacetField,
+    FacetFields,
+    FacetIntervals,
+    FacetQuery,
+    Pivot,
+    Range,
+    Stats,
+)
+from whorl.service.alfresco.parts import Part, Text, Unasked, folded, listed
 
-#: Facets and filters of one request, and values of one field.
-MOST_FACETS, MOST_FILTERS, MOST_VALUES = 100, 100, 10_000
+#: Filters of one request.
+MOST_FILTERS = 100
 _UTC = frozenset({"utc", "gmt", "z", "etc/utc", "etc/gmt", "universal", "zulu", "utc+0", "gmt+0", "gmt0"})
-
-
-class _Part(BaseModel):
-    """A part of a request; what is null is not there, and what is not known is an error."""
-
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_nulls(cls, told: Any) -> Any:
-        return {name: value for name, value in told.items() if value is not None} if isinstance(told, dict) else told
-
-
-def _listed(told: Any) -> Any:
-    return [told] if isinstance(told, dict | str) else told
-
-
-def _folded(told: Any) -> Any:
-    return told.upper() if isinstance(told, str) else told
 
 
 def _afts(language: str) -> str:
@@ -43,28 +34,6 @@ def _afts(language: str) -> str:
     if language.lower() != "afts":
         raise ValueError(f"the language is afts, got {language!r:.40}")
     return "afts"
-
-
-def _unasked(told: Any) -> Any:
-    if told in ([], {}, {"facets": []}):
-        return None
-    raise ValueError("whorl does not do this; leave it out")
-
-
-def _not(told: bool) -> bool:
-    if told:
-        raise ValueError("whorl does not do this; leave it out")
-    return told
-
-
-def _some(limit: int) -> int:
-    if limit == 0:
-        raise ValueError("a limit is 1 or more, or -1 for as many as can be told")
-    return limit
-
-
-def _spelled(told: Any) -> Any:
-    return str(told) if isinstance(told, int | float) and not isinstance(told, bool) else told
 
 
 def _utc(zone: str) -> str:
@@ -82,28 +51,15 @@ def _nodes(locations: list[str]) -> list[str]:
     return locations
 
 
-def _plain(query: str) -> str:
-    if query.lstrip().startswith("{!"):
-        raise ValueError("write the query itself, without parameters of Solr in {! }")
-    return query
-
-
 def _namespace(name: str) -> str:
     if not name.isidentifier():
         raise ValueError(f"a namespace is a prefix such as cm, got {name!r:.40}")
     return name
 
 
-#: A part of Alfresco's that whorl does not do, where an empty one asks for nothing.
-Unasked: TypeAlias = Annotated[Any, BeforeValidator(_unasked)]
-#: Something more that whorl does not do, where false asks for nothing.
-UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_not)]
 SnippetCount: TypeAlias = Annotated[int, Field(ge=1, le=100)]
 FragmentSize: TypeAlias = Annotated[int, Field(ge=0, le=100_000)]
-RangeOther: TypeAlias = Literal["before", "after", "between", "none", "all"]
-RangeInclude: TypeAlias = Literal["lower", "upper", "edge", "outer", "all"]
-Text: TypeAlias = Annotated[str, Field(min_length=1)]
-OperatorName: TypeAlias = Annotated[Literal["AND", "OR"], BeforeValidator(_folded)]
+OperatorName: TypeAlias = Annotated[Literal["AND", "OR"], BeforeValidator(folded)]
 Include: TypeAlias = Literal["allowableOperations", "aspectNames", "isLink", "isLocked", "path", "properties"]
 EntryField: TypeAlias = Literal[
     "id", "name", "nodeType", "isFolder", "isFile", "createdAt", "createdByUser", "modifiedAt", "modifiedByUser",
@@ -112,7 +68,7 @@ EntryField: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-class RequestQuery(_Part):
+class RequestQuery(Part):
     """What is searched for; `userQuery` is what a spell checker would look at."""
 
     query: str
@@ -120,17 +76,17 @@ class RequestQuery(_Part):
     user_query: str | None = None
 
 
-class Paging(_Part):
+class Paging(Part):
     """Which of the hits; numbers may be text."""
 
     max_items: Annotated[int, Field(ge=1, le=10_000)] = 100
     skip_count: Annotated[int, Field(ge=0, le=1_000_000)] = 0
 
 
-class Sort(_Part):
+class Sort(Part):
     """One key to sort by; DOCUMENT is the order of the ids."""
 
-    type: Annotated[Literal["FIELD", "DOCUMENT", "SCORE"], BeforeValidator(_folded)] = "FIELD"
+    type: Annotated[Literal["FIELD", "DOCUMENT", "SCORE"], BeforeValidator(folded)] = "FIELD"
     field: Text | None = None
     ascending: bool = False
 
@@ -153,14 +109,14 @@ class Sort(_Part):
         return Order(None if self.type == "SCORE" else "id", self.ascending)
 
 
-class Template(_Part):
+class Template(Part):
     """A query by name, in which `%field` takes what is searched for."""
 
     name: Text
     template: Text
 
 
-class Defaults(_Part):
+class Defaults(Part):
     """What a query leaves unsaid."""
 
     text_attributes: Annotated[list[Text], Field(max_length=20)] = []
@@ -170,7 +126,7 @@ class Defaults(_Part):
     default_field_name: Text = "TEXT"
 
 
-class FilterQuery(_Part):
+class FilterQuery(Part):
     """One query, or several of which a hit matches any; facets may leave it out by its tags."""
 
     query: str | None = None
@@ -189,131 +145,7 @@ class FilterQuery(_Part):
         return (self.query,) if self.query is not None else tuple(self.queries)
 
 
-class FacetQuery(_Part):
-    """A query whose matches among the hits are counted."""
-
-    query: Annotated[str, AfterValidator(_plain)]
-    label: str = ""
-    group: str | None = None
-
-    @property
-    def name(self) -> str:
-        """What its count is called in the answer."""
-        return self.label or self.query
-
-
-class FacetField(_Part):
-    """A field whose values are counted; `method` and `facetEnumCacheMinDf` are about how, which an engine knows."""
-
-    field: Text
-    label: Text | None = None
-    prefix: str = ""
-    sort: Annotated[Literal["COUNT", "INDEX"], BeforeValidator(_folded)] = "COUNT"
-    method: Annotated[Literal["ENUM", "FC"], BeforeValidator(_folded)] | None = None
-    missing: bool = False
-    limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), AfterValidator(_some)] = 100
-    offset: Annotated[int, Field(ge=0, le=MOST_VALUES)] = 0
-    mincount: Annotated[int, Field(ge=1)] = 1
-    facet_enum_cache_min_df: int | None = None
-    exclude_filters: list[Text] = []
-
-    @property
-    def name(self) -> str:
-        """What its counts are called in the answer."""
-        return self.label or self.field
-
-
-class FacetFields(_Part):
-    """The fields whose values are counted."""
-
-    facets: Annotated[list[FacetField], Field(max_length=MOST_FACETS)] = []
-
-
-class IntervalSet(_Part):
-    """One interval; `*` leaves an end open."""
-
-    label: Text | None = None
-    start: Annotated[str, BeforeValidator(_spelled)]
-    end: Annotated[str, BeforeValidator(_spelled)]
-    start_inclusive: bool = True
-    end_inclusive: bool = True
-
-
-class Interval(_Part):
-    """A field whose values are counted by intervals: its own, or those of all."""
-
-    field: Text
-    label: Text | None = None
-    sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
-
-
-class FacetIntervals(_Part):
-    """Fields whose values are counted by intervals."""
-
-    sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
-    intervals: Annotated[list[Interval], Field(max_length=MOST_FACETS)] = []
-
-    @model_validator(mode="after")
-    def _has_sets(self) -> Self:
-        bare = next((each.field for each in self.intervals if not (each.sets or self.sets)), None)
-        if bare is not None:
-            raise ValueError(f"the interval of {bare!r:.60} has no sets")
-        return self
-
-
-class Range(_Part):
-    """A field whose values are counted by steps from `start` to `end`."""
-
-    field: Text
-    start: Annotated[Text, BeforeValidator(_spelled)]
-    end: Annotated[Text, BeforeValidator(_spelled)]
-    gap: Annotated[Text, BeforeValidator(_spelled)]
-    hardend: bool = False
-    other: Annotated[list[RangeOther], BeforeValidator(_listed)] = []
-    include: Annotated[list[RangeInclude], BeforeValidator(_listed)] = ["lower"]
-    label: Text | None = None
-    exclude_filters: list[Text] = []
-
-
-class Stats(_Part):
-    """A field of numbers whose statistics are told."""
-
-    field: Text
-    label: Text | None = None
-    min: bool = True
-    max: bool = True
-    sum: bool = True
-    count_values: bool = True
-    missing: bool = True
-    mean: bool = True
-    stddev: bool = True
-    sum_of_squares: bool = True
-    distinct_values: UnaskedFlag = False
-    count_distinct: UnaskedFlag = False
-    cardinality: UnaskedFlag = False
-    cardinality_accuracy: float | None = None
-    percentiles: Unasked = None
-    exclude_filters: list[Text] = []
-
-    @property
-    def name(self) -> str:
-        """What they are called in the answer."""
-        return self.label or self.field
-
-
-class Pivot(_Part):
-    """Counts within counts; a key is the label of one of the `facetFields`, the innermost may be one of `stats`."""
-
-    key: Text
-    pivots: Annotated[list[Pivot], Field(max_length=1)] = []
-
-    @property
-    def keys(self) -> list[str]:
-        """Its own key and those within it."""
-        return [self.key, *(key for each in self.pivots for key in each.keys)]
-
-
-class HighlightField(_Part):
+class HighlightField(Part):
     """A field in which words are marked; what it leaves unsaid is said of all."""
 
     field: Text
@@ -324,7 +156,7 @@ class HighlightField(_Part):
     postfix: str | None = None
 
 
-class Highlight(_Part):
+class Highlight(Part):
     """Where the words of the query stand in the hits."""
 
     prefix: str = "<em>"
@@ -337,26 +169,26 @@ class Highlight(_Part):
     fields: Annotated[list[HighlightField], Field(max_length=20)] = []
 
 
-class Spellcheck(_Part):
+class Spellcheck(Part):
     """A text whose words may be misspelt; without one, the user's own query."""
 
     query: Text | None = None
 
 
-class Scope(_Part):
+class Scope(Part):
     """Where is searched: in what is there, not in versions or among what was deleted."""
 
-    locations: Annotated[list[str], BeforeValidator(_listed), AfterValidator(_nodes)] = ["nodes"]
+    locations: Annotated[list[str], BeforeValidator(listed), AfterValidator(_nodes)] = ["nodes"]
 
 
-class Localization(_Part):
+class Localization(Part):
     """Where the client is; words are the same in all languages here, and dates are in UTC."""
 
     timezone: Annotated[str, AfterValidator(_utc)] = "UTC"
     locales: Unasked = None
 
 
-class SearchRequest(_Part):
+class SearchRequest(Part):
     """The body of `POST …/search/versions/1/search`."""
 
     model_config = ConfigDict(
@@ -377,18 +209,18 @@ class SearchRequest(_Part):
     include: list[Include] = []
     include_request: bool = False
     fields: list[EntryField] = []
-    sort: Annotated[list[Sort], BeforeValidator(_listed), Field(max_length=10)] = []
+    sort: Annotated[list[Sort], BeforeValidator(listed), Field(max_length=10)] = []
     templates: Annotated[list[Template], Field(max_length=100)] = []
     defaults: Defaults = Defaults()
     filter_queries: Annotated[list[FilterQuery], Field(max_length=MOST_FILTERS)] = []
     facet_queries: Annotated[list[FacetQuery], Field(max_length=MOST_FACETS)] = []
-    facet_format: Annotated[Literal["V1", "V2"], BeforeValidator(_folded)] = "V1"
+    facet_format: Annotated[Literal["V1", "V2"], BeforeValidator(folded)] = "V1"
     scope: Scope = Scope()
     localization: Localization = Localization()
     facet_fields: FacetFields = FacetFields()
     facet_intervals: FacetIntervals = FacetIntervals()
-    ranges: Annotated[list[Range], BeforeValidator(_listed), Field(max_length=MOST_FACETS)] = []
-    stats: Annotated[list[Stats], BeforeValidator(_listed), Field(max_length=MOST_FACETS)] = []
+    ranges: Annotated[list[Range], BeforeValidator(listed), Field(max_length=MOST_FACETS)] = []
+    stats: Annotated[list[Stats], BeforeValidator(listed), Field(max_length=MOST_FACETS)] = []
     pivots: Annotated[list[Pivot], Field(max_length=MOST_FACETS)] = []
     limits: Unasked = None
     highlight: Highlight | None = None

@@ -1,0 +1,156 @@
+"""What is to be counted among the hits: the parts of a request that Alfresco calls facets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from whorl.service.alfresco.parts import Part, Text, Unasked, UnaskedFlag, folded, listed
+
+#: Facets of one request, and values of one field.
+MOST_FACETS, MOST_VALUES = 100, 10_000
+
+
+def _some(limit: int) -> int:
+    if limit == 0:
+        raise ValueError("a limit is 1 or more, or -1 for as many as can be told")
+    return limit
+
+
+def _spelled(told: Any) -> Any:
+    return str(told) if isinstance(told, int | float) and not isinstance(told, bool) else told
+
+
+def _plain(query: str) -> str:
+    if query.lstrip().startswith("{!"):
+        raise ValueError("write the query itself, without parameters of Solr in {! }")
+    return query
+
+
+RangeOther: TypeAlias = Literal["before", "after", "between", "none", "all"]
+RangeInclude: TypeAlias = Literal["lower", "upper", "edge", "outer", "all"]
+
+
+class FacetQuery(Part):
+    """A query whose matches among the hits are counted."""
+
+    query: Annotated[str, AfterValidator(_plain)]
+    label: str = ""
+    group: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What its count is called in the answer."""
+        return self.label or self.query
+
+
+class FacetField(Part):
+    """A field whose values are counted; `method` and `facetEnumCacheMinDf` are about how, which an engine knows."""
+
+    field: Text
+    label: Text | None = None
+    prefix: str = ""
+    sort: Annotated[Literal["COUNT", "INDEX"], BeforeValidator(folded)] = "COUNT"
+    method: Annotated[Literal["ENUM", "FC"], BeforeValidator(folded)] | None = None
+    missing: bool = False
+    limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), AfterValidator(_some)] = 100
+    offset: Annotated[int, Field(ge=0, le=MOST_VALUES)] = 0
+    mincount: Annotated[int, Field(ge=1)] = 1
+    facet_enum_cache_min_df: int | None = None
+    exclude_filters: list[Text] = []
+
+    @property
+    def name(self) -> str:
+        """What its counts are called in the answer."""
+        return self.label or self.field
+
+
+class FacetFields(Part):
+    """The fields whose values are counted."""
+
+    facets: Annotated[list[FacetField], Field(max_length=MOST_FACETS)] = []
+
+
+class IntervalSet(Part):
+    """One interval; `*` leaves an end open."""
+
+    label: Text | None = None
+    start: Annotated[str, BeforeValidator(_spelled)]
+    end: Annotated[str, BeforeValidator(_spelled)]
+    start_inclusive: bool = True
+    end_inclusive: bool = True
+
+
+class Interval(Part):
+    """A field whose values are counted by intervals: its own, or those of all."""
+
+    field: Text
+    label: Text | None = None
+    sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
+
+
+class FacetIntervals(Part):
+    """Fields whose values are counted by intervals."""
+
+    sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
+    intervals: Annotated[list[Interval], Field(max_length=MOST_FACETS)] = []
+
+    @model_validator(mode="after")
+    def _has_sets(self) -> Self:
+        bare = next((each.field for each in self.intervals if not (each.sets or self.sets)), None)
+        if bare is not None:
+            raise ValueError(f"the interval of {bare!r:.60} has no sets")
+        return self
+
+
+class Range(Part):
+    """A field whose values are counted by steps from `start` to `end`."""
+
+    field: Text
+    start: Annotated[Text, BeforeValidator(_spelled)]
+    end: Annotated[Text, BeforeValidator(_spelled)]
+    gap: Annotated[Text, BeforeValidator(_spelled)]
+    hardend: bool = False
+    other: Annotated[list[RangeOther], BeforeValidator(listed)] = []
+    include: Annotated[list[RangeInclude], BeforeValidator(listed)] = ["lower"]
+    label: Text | None = None
+    exclude_filters: list[Text] = []
+
+
+class Stats(Part):
+    """A field of numbers whose statistics are told."""
+
+    field: Text
+    label: Text | None = None
+    min: bool = True
+    max: bool = True
+    sum: bool = True
+    count_values: bool = True
+    missing: bool = True
+    mean: bool = True
+    stddev: bool = True
+    sum_of_squares: bool = True
+    distinct_values: UnaskedFlag = False
+    count_distinct: UnaskedFlag = False
+    cardinality: UnaskedFlag = False
+    cardinality_accuracy: float | None = None
+    percentiles: Unasked = None
+    exclude_filters: list[Text] = []
+
+    @property
+    def name(self) -> str:
+        """What they are called in the answer."""
+        return self.label or self.field
+
+
+class Pivot(Part):
+    """Counts within counts; a key is the label of one of the `facetFields`, the innermost may be one of `stats`."""
+
+    key: Text
+    pivots: Annotated[list[Pivot], Field(max_length=1)] = []
+
+    @property
+    def keys(self) -> list[str]:
+        """Its own key and those within it."""
+        return [self.key, *(key for each in self.pivots for key in each.keys)]

@@ -1,0 +1,48 @@
+"""What all parts of a request have in common: nothing that is not known, nothing that is null, and Alfresco's names."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+
+class Part(BaseModel):
+    """A part of a request; what is null is not there, and what is not known is an error."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, told: Any) -> Any:
+        return {name: value for name, value in told.items() if value is not None} if isinstance(told, dict) else told
+
+
+def listed(told: Any) -> Any:
+    """Return a list of what may also stand there alone."""
+    return [told] if isinstance(told, dict | str) else told
+
+
+def folded(told: Any) -> Any:
+    """Return a name in the letters that it is known by."""
+    return told.upper() if isinstance(told, str) else told
+
+
+def _unasked(told: Any) -> Any:
+    if told in ([], {}, {"facets": []}):
+        return None
+    raise ValueError("whorl does not do this; leave it out")
+
+
+def _not(told: bool) -> bool:
+    if told:
+        raise ValueError("whorl does not do this; leave it out")
+    return told
+
+
+#: A part of Alfresco's that whorl does not do, where an empty one asks for nothing.
+Unasked: TypeAlias = Annotated[Any, BeforeValidator(_unasked)]
+#: Something more that whorl does not do, where false asks for nothing.
+UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_not)]
+Text: TypeAlias = Annotated[str, Field(min_length=1)]

@@ -1,0 +1,45 @@
+"""Parts of requests: what is null is not there, what is not known is a mistake, and one may stand for a list."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BeforeValidator, Field, ValidationError
+
+from whorl.service.alfresco.parts import Part, Unasked, UnaskedFlag, folded, listed
+
+
+class Example(Part):
+    some_numbers: Annotated[list[int], BeforeValidator(listed)] = Field(default_factory=list)
+    kind: Annotated[str, BeforeValidator(folded)] = "A"
+    limits: Unasked = None
+    is_more: UnaskedFlag = False
+
+
+def test_names_and_defaults() -> None:
+    """
+    Alfresco writes names in one word; null means that a part is not there.
+    """
+    assert Example.model_validate({"someNumbers": None, "kind": None}) == Example()
+    told = Example.model_validate({"someNumbers": [2, 3], "kind": "fc"})
+    assert (told.some_numbers, told.kind) == ([2, 3], "FC")
+
+
+@pytest.mark.parametrize("nothing", [{"limits": []}, {"limits": {}}, {"limits": {"facets": []}}, {"isMore": False}])
+def test_what_asks_for_nothing(nothing: dict[str, Any]) -> None:
+    """
+    It is as if it were not there.
+    """
+    assert Example.model_validate(nothing) == Example()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"), [({"limits": [1]}, "leave it out"), ({"isMore": True}, "leave it out"), ({"other": 1}, "other")]
+)
+def test_what_whorl_does_not_do(wrong: dict[str, Any], named: str) -> None:
+    """
+    It is refused, and nothing is ignored.
+    """
+    with pytest.raises(ValidationError, match=named):
+        Example.model_validate(wrong)
