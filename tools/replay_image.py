@@ -1,7 +1,8 @@
 """Do what the Dockerfile says, without an engine: in a folder and an environment of their own, to its health check.
 
 Where the image has a whole system, this has an environment of the same Python and a folder in place of `/`. As root
-its user is made there (`useradd --prefix`), and the service runs as that user; otherwise as whoever calls.
+its user is made there (`useradd --prefix`), and the service runs as that user if others may run this Python; else as
+whoever calls.
 """
 
 from __future__ import annotations
@@ -57,10 +58,7 @@ class Image:
         """
         match name:
             case "FROM":
-                # Debian's Python makes no pip of its own.
-                subprocess.run([_python(rest), "-m", "venv", "--without-pip", self.place / "usr/local"], check=True)
-                made = [sys.executable, "-m", "pip", "--python", str(self.place / "usr/local/bin/python"), "install"]
-                subprocess.run([*made, "--quiet", "--disable-pip-version-check", "pip"], check=True)
+                subprocess.run([_python(rest), "-m", "venv", self.place / "usr/local"], check=True)
                 self.environment["PATH"] = f"{self.place}/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
             case "WORKDIR":
                 self.work = self._path(rest)
@@ -87,9 +85,13 @@ class Image:
 
     def run(self, command: list[str], more: Mapping[str, str], **options: object) -> subprocess.Popen[bytes]:
         """Start a command as the image's user, in its folder, with its environment and more."""
-        identity = {"user": int(self.user), "group": int(self.user), "extra_groups": []} if _is_root() else {}
+        identity = {"user": int(self.user), "group": int(self.user), "extra_groups": []} if self.has_user() else {}
         environment = {**self.environment, "HOME": str(self.work), **more}
         return subprocess.Popen(command, cwd=self.work, env=environment, **identity, **options)  # type: ignore[call-overload, no-any-return]
+
+    def has_user(self) -> bool:
+        """Whether the image's user can be somebody else than whoever calls."""
+        return _is_root() and _is_for_all(self.place / "usr/local/bin/python")
 
     def _path(self, told: str) -> Path:
         return self.place / told.lstrip("/")
@@ -123,14 +125,12 @@ def _python(image: str) -> str:
     told = re.fullmatch(r"python:(\d+\.\d+)-slim", image)
     if told is None:
         raise ValueError(f"this is no plain image of Python: {image}")
-    name = f"python{told[1]}"
-    there = [each for each in (f"/usr/local/bin/{name}", f"/usr/bin/{name}", shutil.which(name)) if each]
-    return next((each for each in there if _is_for_all(Path(each))), sys.executable)
+    return shutil.which(f"python{told[1]}") or sys.executable
 
 
 def _is_for_all(program: Path) -> bool:
-    """Say whether every user may run a program: one that lies at somebody's home is perhaps theirs alone."""
-    return program.is_file() and all(each.stat().st_mode & 0o001 for each in (program, *program.resolve().parents))
+    """Say whether every user may run a program; one that lies at somebody's home is perhaps theirs alone."""
+    return all(each.stat().st_mode & 0o001 for each in (program.resolve(), *program.resolve().parents))
 
 
 def replay(place: Path) -> None:
@@ -158,7 +158,7 @@ def replay(place: Path) -> None:
             assert service.poll() is None, "the service has ended"
             assert time.monotonic() < until, "the health check fails"
             time.sleep(1)
-        print("healthy")
+        print("healthy", "" if image.has_user() else "(not as the image's user: others may not run this Python)")
     finally:
         service.terminate()
     assert service.wait(_PATIENCE_SECONDS) == 0, "it does not end well"

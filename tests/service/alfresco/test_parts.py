@@ -43,3 +43,12 @@ def test_what_whorl_does_not_do(wrong: dict[str, Any], named: str) -> None:
     """
     with pytest.raises(ValidationError, match=named):
         Example.model_validate(wrong)
+
+
+def test_null_is_described() -> None:
+    """
+    For every part that need not be there.
+    """
+    described = Example.model_json_schema()["properties"]
+    assert described.keys() == {"someNumbers", "kind", "limits", "isMore"}
+    assert all({"type": "null"} in part["anyOf"] for part in described.values())

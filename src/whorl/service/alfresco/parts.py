@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -11,12 +11,34 @@ from pydantic.alias_generators import to_camel
 class Part(BaseModel):
     """A part of a request; what is null is not there, and what is not known is an error."""
 
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        alias_generator=to_camel,
+        frozen=True,
+        json_schema_extra=lambda schema, cls: _complete(schema, cls),
+    )
+    #: A request that a store with the contracts of examples/ answers.
+    example: ClassVar[dict[str, Any] | None] = None
 
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, told: Any) -> Any:
         return {name: value for name, value in told.items() if value is not None} if isinstance(told, dict) else told
+
+
+def _complete(schema: dict[str, Any], cls: type[Part]) -> None:
+    """Say in a schema which parts may be null, and put the example into it."""
+    required = schema.get("required", ())
+    schema["properties"] = {
+        name: part if name in required or _may_be_null(part) else {"anyOf": [part, {"type": "null"}]}
+        for name, part in schema["properties"].items()
+    }
+    if cls.example is not None:
+        schema["examples"] = [cls.example]
+
+
+def _may_be_null(part: dict[str, Any]) -> bool:
+    return {"type": "null"} in part.get("anyOf", ())
 
 
 def listed(told: Any) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from whorl.highlight import Marking
 from whorl.model import Order
@@ -191,18 +191,12 @@ class Localization(Part):
 class SearchRequest(Part):
     """The body of `POST …/search/versions/1/search`."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "query": {"query": "FINGERPRINT:lease_20 AND TYPE:'cm:content'"},
-                    "paging": {"maxItems": 10, "skipCount": 0},
-                    "include": ["properties"],
-                    "facetFields": {"facets": [{"field": "creator", "label": "Creator"}]},
-                }
-            ]
-        }
-    )
+    example: ClassVar[dict[str, Any] | None] = {
+        "query": {"query": "FINGERPRINT:lease_20 AND TYPE:'cm:content'"},
+        "paging": {"maxItems": 10, "skipCount": 0},
+        "include": ["properties"],
+        "facetFields": {"facets": [{"field": "creator", "label": "Creator"}]},
+    }
 
     query: RequestQuery
     paging: Paging = Paging()
