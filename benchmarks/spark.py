@@ -1,10 +1,14 @@
-"""What the search for duplicates on Spark takes of a document: bytes, rows and seconds of a processor, step by step.
+"""What the search for duplicates on Spark takes of a document: bytes and seconds of a processor, step by step.
 
-    python benchmarks/spark.py [FILE] [--documents N]
+    python benchmarks/spark.py [FILE] [--documents N] [--words N] [--template SHARE]
 
 Spark runs here, with two workers. Seconds are those that its processes spent on the processor, so that what else the
 machine does hardly counts; starting Spark, and compiling the loops, is done before on a few documents. Bytes are those
-of Spark's own event log. What comes last is the arithmetic of docs/spark.md for a billion such documents.
+of Spark's own event log. Beside it `whorl duplicates` does the same work in one process, and what is found is compared.
+What comes last is the arithmetic of docs/spark.md for a billion such documents.
+
+--words cuts short texts out of the file (`duplicates_texts.short_texts`). --template puts one text of 400 words in
+front of a share of the documents, which by itself makes none of them duplicates.
 """
 
 from __future__ import annotations
@@ -12,27 +16,34 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tempfile
-from collections import Counter
+import time
+from collections.abc import Iterable
+from functools import reduce
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 
+from duplicates_texts import short_texts
 from whorl.duplicates import ask_pairs
 from whorl.duplicates.gathering import FILES_SCHEME
-from whorl.duplicates.schedule import rounds
-from whorl.duplicates.spark.candidates import hash_rows, join_candidates
+from whorl.duplicates.keep import Keep
+from whorl.duplicates.sketching import Sketching, no_date
+from whorl.duplicates.spark.blocks import gathered
+from whorl.duplicates.spark.candidates import find_candidates
 from whorl.duplicates.spark.components import components
-from whorl.duplicates.spark.documents import gathered, read
-from whorl.duplicates.spark.frames import settled
+from whorl.duplicates.spark.documents import documents_in, parts_of, read
+from whorl.duplicates.spark.job import SETTINGS, run
 from whorl.duplicates.spark.verify import verified_pairs
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data" / "main.jsonl"
-WARM = 300
+WARM, TEMPLATE = 300, 400
 BILLION = 10**9
 #: Assumed: dollars for an hour of one core with 4 GB, of a large cloud, rented for a while.
 CORE_HOUR = 0.04
@@ -57,16 +68,23 @@ def processor_seconds() -> float:
     return sum(ticks[each] for each in ours) / os.sysconf("SC_CLK_TCK")
 
 
+def events(log: Path, kind: str) -> list[dict[str, Any]]:
+    """Return what Spark has written into its event log."""
+    files = (file for file in log.rglob("*") if file.is_file())
+    lines = (line for file in files for line in file.read_text(encoding="utf-8").splitlines())
+    begin = f'{{"Event":"SparkListener{kind}"'
+    return [json.loads(line) for line in lines if line.startswith(begin) and line.endswith("}")]
+
+
 def shuffled(log: Path) -> int:
     """Return the bytes that were written for other tasks so far, as they go over the network: compressed."""
-    total = 0
-    for file in log.rglob("*"):
-        if file.is_file():
-            for line in file.read_text(encoding="utf-8").splitlines():
-                if line.startswith('{"Event":"SparkListenerTaskEnd"') and line.endswith("}"):
-                    metrics = json.loads(line).get("Task Metrics") or {}
-                    total += metrics.get("Shuffle Write Metrics", {}).get("Shuffle Bytes Written", 0)
-    return total
+    told = ((each.get("Task Metrics") or {}).get("Shuffle Write Metrics", {}) for each in events(log, "TaskEnd"))
+    return sum(metrics.get("Shuffle Bytes Written", 0) for metrics in told)
+
+
+def stages(log: Path) -> int:
+    """Return how many stages were carried out so far."""
+    return len(events(log, "StageCompleted"))
 
 
 def session(log: Path) -> SparkSession:
@@ -84,7 +102,7 @@ def session(log: Path) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
     }
     builder = SparkSession.builder.master("local[2]").appName("benchmark")
-    for name, value in settings.items():
+    for name, value in {**SETTINGS, **settings}.items():
         builder = builder.config(name, value)
     made = builder.getOrCreate()
     made.sparkContext.setLogLevel("ERROR")
@@ -97,46 +115,75 @@ class Steps:
 
     def __init__(self, log: Path, documents: int) -> None:
         self._log, self._documents = log, documents
-        self._seconds, self._bytes = processor_seconds(), shuffled(log)
         self.seconds: dict[str, float] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin to measure here."""
+        self._seconds, self._bytes, self._stages = processor_seconds(), shuffled(self._log), stages(self._log)
 
     def end(self, name: str) -> None:
         """End a step, and say what it took."""
-        seconds, sent = processor_seconds(), shuffled(self._log)
-        took = seconds - self._seconds
-        self.seconds[name] = took
-        per_document = (sent - self._bytes) / self._documents
+        # What executors say is written down a moment later.
+        time.sleep(1)
+        took = self.seconds[name] = processor_seconds() - self._seconds
+        per_document = (shuffled(self._log) - self._bytes) / self._documents
         print(
-            f"{name:<13}{took:>8.1f} s  {took / self._documents * 1000:>7.2f} ms, {per_document:>8,.0f} bytes shuffled"
+            f"{name:<13}{took:>8.1f} s  {took / self._documents * 1000:>7.3f} ms, {per_document:>8,.0f} bytes shuffled,"
+            f"{stages(self._log) - self._stages:>4} stages",
+            flush=True,
         )
-        self._seconds, self._bytes = seconds, sent
+        self.begin()
 
 
-def search(texts: DataFrame, steps: Steps | None, told: Counter[str]) -> None:
+def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     """Carry out a search, step by step."""
-    question = ask_pairs("jaccard", 80, 95)
-    given = gathered(texts, DEFAULT_SCHEME, FILES_SCHEME)
-    documents = given.documents
+    texts, question = read(spark, [path]), ask_pairs("jaccard", 80, 95)
+    sketching = Sketching(DEFAULT_SCHEME, FILES_SCHEME, no_date, None, Keep("first"), None)
+    documents = gathered(texts, documents_in, sketching, parts_of(texts))
     if steps:
         steps.end("sketches")
-        row = documents.agg(
-            f.count("*"), f.sum("size"), f.sum(f.length("hashes")), f.max(f.length("hashes"))
-        ).collect()[0]
-        told["compared"], told["shingles"], told["bytes"] = row[0], row[1], row[2]
-        first = rounds(question, row[3] // 5)[0]
-        told["rows"] = hash_rows(documents, FILES_SCHEME, first).count()
-        steps.end("(counting)")
-    met = settled(join_candidates(documents, FILES_SCHEME, question).pairs)
+    met = [each.pairs for each in find_candidates(documents, question)]
     if steps:
         steps.end("candidates")
-        told["candidates"] = met.count()
-    pairs = settled(verified_pairs(met, documents, FILES_SCHEME, question))
+    pairs = documents.kept.settled(verified_pairs(reduce(DataFrame.unionByName, met), documents, question))
+    found = pairs.count()
     if steps:
         steps.end("verification")
-        told["pairs"] = pairs.count()
-    components(pairs).count()
+    components(pairs, documents.kept).count()
     if steps:
         steps.end("components")
+        candidates = [sum(len(row.homes) // 8 for row in each.select("homes").collect()) for each in met]
+        count = documents.documents
+        print(f"{sum(candidates) / count:.2f} candidates, {found / count:.2f} pairs a document; rounds: {len(met)}")
+    documents.kept.release()
+
+
+def whole(spark: SparkSession, path: str, folder: Path, steps: Steps, count: int) -> None:
+    """Do the work of the command on Spark and in one process, and compare what is found."""
+    local = folder / "local.jsonl"
+    whorl = str(Path(sys.executable).parent / "whorl")
+    command = [whorl, "duplicates", path, "--format", "json", "-o", str(local), "--workers", "1"]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    steps.end("one process")
+    began = time.monotonic()
+    run([path], ask_pairs("jaccard", 80, 95), output=str(folder / "spark"), session=spark)
+    took = time.monotonic() - began
+    steps.end("Spark")
+    same = clusters_in([local]) == clusters_in((folder / "spark").glob("*.json"))
+    ratio = steps.seconds["Spark"] / steps.seconds["one process"]
+    print(f"{took:.1f} s by the clock; {ratio:.2f} times the CPU of one process; the same clusters: {same}")
+    hours = steps.seconds["Spark"] / count * BILLION / 3600
+    print(
+        f"{count / steps.seconds['Spark']:,.0f} documents a second of one core; a billion: {hours:,.0f} core-hours, "
+        f"{hours * CORE_HOUR:,.0f} dollars at {CORE_HOUR} an hour"
+    )
+
+
+def clusters_in(files: Iterable[Path]) -> set[frozenset[str]]:
+    """Return the ids of the members of each cluster."""
+    lines = (json.loads(line) for file in files for line in file.open(encoding="utf-8"))
+    return {frozenset(member["id"] for member in row["members"]) for row in lines}
 
 
 def main() -> None:
@@ -144,30 +191,46 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, default=DATA, help="JSON lines with id and text")
     parser.add_argument("--documents", type=int, help="how many of them, spread over the file; all without it")
+    parser.add_argument("--words", type=int, help="cut texts of so many words out of them")
+    parser.add_argument("--template", type=float, default=0, help="share of them that one text is put in front of")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        spark = session(Path(folder))
-        lines = options.file.read_text(encoding="utf-8").splitlines(keepends=True)
-        step = max(1, len(lines) // (options.documents or len(lines)))
-        for name, some in (("warm", lines[:: max(1, len(lines) // WARM)]), ("all", lines[::step])):
-            (Path(folder) / f"{name}.jsonl").write_text("".join(some), encoding="utf-8")
-        search(read(spark, [f"{folder}/warm.jsonl"]), None, Counter())
-        count = len(lines[::step])
-        print(f"{count:,} documents of {options.file.name}; for each of them:")
-        steps, told = Steps(Path(folder), count), Counter[str]()
-        search(read(spark, [f"{folder}/all.jsonl"]), steps, told)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "log").mkdir()
+        spark = session(folder / "log")
+        count = write_texts(options, folder / "all.jsonl")
+        with (folder / "all.jsonl").open(encoding="utf-8") as lines:
+            (folder / "warm.jsonl").write_text("".join(islice(lines, WARM)), encoding="utf-8")
+        search(spark, f"{folder}/warm.jsonl", None)
+        kind = f"texts of {options.words} words of" if options.words else "documents of"
+        print(f"{count:,} {kind} {options.file.name}; for each of them:")
+        steps = Steps(folder / "log", count)
+        search(spark, f"{folder}/all.jsonl", steps)
+        steps.begin()
+        whole(spark, f"{folder}/all.jsonl", folder, steps, count)
         spark.stop()
-    each = {name: told[name] / told["compared"] for name in told}
-    print(
-        f"{each['shingles']:,.0f} shingles, {each['bytes']:,.0f} bytes of sketch, {each['rows']:.1f} hashes looked at"
-    )
-    print(f"{each['candidates']:.2f} candidates, {each['pairs']:.2f} pairs")
-    seconds = sum(took for name, took in steps.seconds.items() if not name.startswith("("))
-    hours = seconds / count * BILLION / 3600
-    print(
-        f"{count / seconds:,.0f} documents a second of one core; a billion: {hours:,.0f} core-hours, "
-        f"{hours * CORE_HOUR:,.0f} dollars at {CORE_HOUR} an hour"
-    )
+
+
+def write_texts(options: argparse.Namespace, path: Path) -> int:
+    """Write what is to be compared as JSON lines, and return how many there are."""
+    texts: Iterable[tuple[str, str]]
+    if options.words:
+        texts = (
+            (f"{at:08}", text) for at, text in enumerate(short_texts(options.file, options.words, options.documents))
+        )
+    else:
+        lines = options.file.read_text(encoding="utf-8").splitlines()
+        step = max(1, len(lines) // (options.documents or len(lines)))
+        rows = map(json.loads, lines[::step])
+        # In the order of the ids, which is all the order there is on Spark.
+        texts = sorted((row["id"], row["text"]) for row in rows)
+    template = " ".join(f"template{at}" for at in range(TEMPLATE))
+    count = 0
+    with path.open("w", encoding="utf-8") as out:
+        for count, (document_id, text) in enumerate(texts, start=1):
+            has_it = count * options.template % 1 < options.template
+            out.write(json.dumps({"id": document_id, "text": f"{template} {text}" if has_it else text}) + "\n")
+    return count
 
 
 if __name__ == "__main__":

@@ -108,16 +108,12 @@ class _Members:
         looked: What is looked at of them.
         is_larger: Whether they are at home at this level, and so may be the larger document of a pair.
         first: The first member that is large enough to be the smaller document of a pair with this one.
-        found_by: How many of the offered hashes are looked at, in the order of the prefix filter.
-        asks: How many hashes are looked at where they are the larger document, 0 for those that never are.
     """
 
     places: Numbers
     looked: Looked
     is_larger: _Bools
     first: Numbers
-    found_by: Numbers
-    asks: Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,8 +185,6 @@ class _Search:
             looked=looked,
             is_larger=is_home,
             first=np.searchsorted(sizes, self._question.smallest_partner(sizes)),
-            found_by=np.where(looked.offered > 0, looked.offered - looked.least_offered + 1, 0),
-            asks=np.where(is_home & (looked.counts > 0), looked.counts - looked.least_shared + 1, 0),
         )
 
     def _shared_entries(self, members: _Members, level: int, member_bits: int) -> _Entries:
@@ -227,9 +221,7 @@ class _Search:
         """Return the keys that the prefix filter lets through: those of smaller documents, and those of larger ones."""
         met = _entries_of_each(entries.keys, members.places.size, member_bits)
         met_offered = _entries_of_each(entries.keys, met.size, member_bits, entries.is_offered)
-        # Hashes that met nothing are the rarest of all, and stand before those that did.
-        found_by = members.found_by - (members.looked.offered - met_offered)
-        asks = np.where(members.is_larger, members.asks - (members.looked.counts - met), 0)
+        found_by, asks = members.looked.prefixes(members.is_larger, met, met_offered)
         if is_fast(entries.keys.size):
             is_found_by, is_asked = _rarest_fast(entries, met, found_by, asks, member_bits)
         else:
@@ -426,17 +418,31 @@ class _Meeting:
         return _Entries(keys[there].copy(), frequencies[there].copy(), offered[there].copy())
 
 
-def _rarest(entries: _Entries, found_by: Numbers, asks: Numbers, member_bits: int) -> tuple[_Bools, _Bools]:
-    """Return of which entries members are found, and of which they ask: the first by frequency, equal ones by hash."""
-    owners = _owners(entries.keys, member_bits)
+def rarest(
+    owners: Numbers, frequency: npt.NDArray[Any], is_offered: _Bools, found_by: Numbers, asks: Numbers
+) -> tuple[_Bools, _Bools]:
+    """Return of which entries members are found, and of which they ask: the first by frequency, equal ones by hash.
+
+    Args:
+        owners: Whose each entry is; those of a member in the order of their hashes. Array of shape (entries,).
+        frequency: How many members have its hash.
+        is_offered: Whether the member is found by it as the smaller document.
+        found_by: By how many of the offered entries each member is found; array of shape (members,).
+        asks: Of how many entries each asks.
+    """
     is_found_by, is_asked = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
-    which = np.flatnonzero((found_by[owners] > 0) & entries.is_offered | (asks[owners] > 0))
-    # Entries ascend, so that equal ones stay in the order of their hashes.
-    which = which[np.lexsort((entries.frequency[which], owners[which]))]
-    ranked, is_offered = owners[which], entries.is_offered[which]
-    is_found_by[which] = is_offered & (_ranks(ranked, is_offered) < found_by[ranked])
+    which = np.flatnonzero((found_by[owners] > 0) & is_offered | (asks[owners] > 0))
+    # Equal ones stay in the order of their hashes.
+    which = which[np.lexsort((frequency[which], owners[which]))]
+    ranked, offered = owners[which], is_offered[which]
+    is_found_by[which] = offered & (_ranks(ranked, offered) < found_by[ranked])
     is_asked[which] = _ranks(ranked, np.ones(which.size, np.bool_)) < asks[ranked]
     return is_found_by, is_asked
+
+
+def _rarest(entries: _Entries, found_by: Numbers, asks: Numbers, member_bits: int) -> tuple[_Bools, _Bools]:
+    """Return what `rarest` does, of ascending entries."""
+    return rarest(_owners(entries.keys, member_bits), entries.frequency, entries.is_offered, found_by, asks)
 
 
 def _rarest_fast(

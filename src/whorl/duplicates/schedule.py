@@ -52,6 +52,23 @@ class Looked(NamedTuple):
         """
         return np.where(is_larger, self.counts, self.offered)
 
+    def prefixes(self, is_larger: npt.NDArray[np.bool_], met: Numbers, met_offered: Numbers) -> tuple[Numbers, Numbers]:
+        """Return how many hashes that others have, too, the prefix filter lets through of each document.
+
+        Hashes that nobody else has are the rarest of all, and stand before these.
+
+        Args:
+            is_larger: Which documents may be the larger one of a pair.
+            met: How many of the hashes that are looked at others have.
+            met_offered: How many of those that are offered.
+
+        Returns:
+            Of those that are offered, by which a document is found as the smaller one; and of all, by which it looks
+            for smaller ones. None or fewer are none.
+        """
+        found_by = np.where(self.offered > 0, met_offered - self.least_offered + 1, 0)
+        return found_by, np.where(is_larger & (self.counts > 0), met - self.least_shared + 1, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Round:

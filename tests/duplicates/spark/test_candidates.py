@@ -1,9 +1,10 @@
-"""Candidates found by joins: those of one process, candidate by candidate."""
+"""Candidates found part by part: those of one process, candidate by candidate."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,8 +64,8 @@ def test_candidates_are_those_of_one_process(
     Candidate by candidate, and crowd by crowd, also where hashes make too many pairs and are put off round by round;
     and what is verified of them, counted or estimated from sketches, number by number.
     """
-    from whorl.duplicates.spark.candidates import join_candidates
-    from whorl.duplicates.spark.frames import packed
+    from tests.duplicates.spark.blocked import blocked
+    from whorl.duplicates.spark.candidates import find_candidates as candidates_by_parts
     from whorl.duplicates.spark.verify import verified_pairs
 
     sets = alike_sets(random.Random(2))
@@ -90,22 +91,28 @@ def test_candidates_are_those_of_one_process(
     assert (len(pairs) < unlimited) == (most < 20_000)
     assert bool(groups) == crowds
 
-    packed_sketches = [(key, sketch.size, bytearray(packed(sketch.hashes, SMALL))) for key, sketch in made.items()]
-    frame = spark.createDataFrame(packed_sketches, "key long, size long, hashes binary").repartition(partitions)
-    found = join_candidates(frame, SMALL, asked, crowds=crowds, most=most)
-    rows = [tuple(row) for row in found.pairs.collect()]
-    assert len(rows) == len(set(rows))
-    assert set(rows) == pairs
-    told: defaultdict[tuple[int, ...], set[int]] = defaultdict(set)
-    for row in found.crowds.collect() if found.crowds is not None else []:
-        told[row["round"], row["level"], row["token"]].add(row["key"])
-    assert Counter(map(frozenset, told.values())) == groups
+    documents = blocked(spark, made, SMALL, partitions)
+    told: Counter[frozenset[int]] = Counter()
+    rows: set[tuple[int, int]] = set()
+    kept = []
+    for met in candidates_by_parts(documents, asked, crowds=crowds, most=most):
+        for row in met.pairs.collect():
+            sides = (np.frombuffer(raw, np.int64).tolist() for raw in (row.travellers, row.homes))
+            rows |= {(min(each), max(each)) for each in zip(*sides, strict=True)}
+        kept.append(met.pairs)
+        by_crowd: defaultdict[str, set[int]] = defaultdict(set)
+        for row in met.crowds.collect() if met.crowds is not None else []:
+            by_crowd[row.crowd].add(row.key)
+        told += Counter(map(frozenset, by_crowd.values()))
+    assert rows == pairs
+    assert told == groups
 
     a, b = (np.searchsorted(keys, side) for side in np.array(sorted(pairs)).T)
     expected = verified(sketches, a, b, asked)
     assert 0 < np.count_nonzero(expected.is_exact) < len(expected) < len(pairs)
     numbers_of = (expected.sizes_a, expected.sizes_b, expected.shared, expected.low, expected.high)
     ids = np.array(keys)
-    assert {tuple(row) for row in verified_pairs(found.pairs, frame, SMALL, asked).collect()} == set(
+    candidates = reduce(lambda one, other: one.unionByName(other), kept)
+    assert {tuple(row) for row in verified_pairs(candidates, documents, asked).collect()} == set(
         zip(*(column.tolist() for column in (ids[expected.a], ids[expected.b], *numbers_of)), strict=True)
     )

@@ -6,6 +6,8 @@ import random
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.duplicates.spark.spark_runtime import QUIET
 
 if TYPE_CHECKING:
@@ -23,11 +25,14 @@ def united(links: list[tuple[int, int]]) -> dict[int, int]:
     return {node: min(group) for node, group in groups.items()}
 
 
-def test_components_are_those_of_plain_sets(spark: SparkSession) -> None:
+@pytest.mark.parametrize("most", [1_000_000, 10])
+def test_components_are_those_of_plain_sets(spark: SparkSession, most: int) -> None:
     """
-    A chain of 400 nodes in no order, stars, trees, cliques and random links, of negative numbers too.
+    A chain of 400 nodes in no order, stars, trees, cliques and random links, of negative numbers too; put together in
+    one worker, and by stars.
     """
     from whorl.duplicates.spark.components import components
+    from whorl.duplicates.spark.frames import Kept
 
     chance = random.Random(9)
     chain = [chance.getrandbits(64) - (1 << 63) for _ in range(400)]
@@ -38,7 +43,7 @@ def test_components_are_those_of_plain_sets(spark: SparkSession) -> None:
     # A link of a node with itself alone makes no group.
     links = [(a, b) for a, b in links if a != b]
     frame = spark.createDataFrame(links, "a long, b long").repartition(5)
-    rows = components(frame).collect()
+    rows = components(frame, Kept(), most).collect()
     assert len(rows) == len({row.key for row in rows})
     assert {row.key: row.root for row in rows} == united(links)
 
@@ -48,5 +53,6 @@ def test_no_links(spark: SparkSession) -> None:
     Without links, or with such of a node to itself, nothing hangs together.
     """
     from whorl.duplicates.spark.components import components
+    from whorl.duplicates.spark.frames import Kept
 
-    assert components(spark.createDataFrame([(1, 1)], "a long, b long")).isEmpty()
+    assert components(spark.createDataFrame([(1, 1)], "a long, b long"), Kept()).isEmpty()

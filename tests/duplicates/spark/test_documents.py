@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.duplicates.spark.blocked import SKETCHING, members_in
 from tests.duplicates.spark.spark_runtime import QUIET
-from whorl.duplicates.archive import sketch_key
-from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.scheme import Scheme
+from whorl.model import Document
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pa = pytest.importorskip("pyarrow")
 pytestmark = QUIET
 
 
@@ -23,9 +23,8 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
     """
     Parquet, JSON lines and text files of the same documents give the same sketches, and so does the local reader.
     """
-    from whorl.duplicates.gathering import FILES_SCHEME
-    from whorl.duplicates.spark.documents import Columns, gathered, read
-    from whorl.fingerprint.batch import hashed
+    from whorl.duplicates.spark.blocks import gathered
+    from whorl.duplicates.spark.documents import Columns, documents_in, parts_of, read
 
     texts = {
         "plain.txt": "The quick brown fox jumps over the lazy dog, again and again.",
@@ -47,17 +46,14 @@ def test_every_kind_of_file_gives_the_same_documents(spark: SparkSession, tmp_pa
     (tmp_path / "some.jsonl").write_text("\n\n".join(lines), encoding="utf-8")
 
     def told(path: Path, columns: Columns = Columns()) -> set[Any]:  # noqa: B008 - frozen
-        from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME
-
-        given = gathered(read(spark, [str(path)], None, columns), DEFAULT_SCHEME, FILES_SCHEME)
+        frame = read(spark, [str(path)], None, columns)
+        given = gathered(frame, documents_in, SKETCHING, parts_of(frame))
         assert given.unfit.isEmpty()
-        return {tuple(row) for row in given.members.collect()}
+        return members_in(pa.Table.from_batches(given.blocks.toArrow().to_batches()))
 
-    expected = {
-        (document_id, name, sketch.size, sketch_key(sketch))
-        for (document_id, _, name), each in zip(rows, hashed([text for _, text, _ in rows]), strict=True)
-        for sketch in [each.sketch(FILES_SCHEME)]
-    }
+    documents = [Document(document_id, text, name) for document_id, text, name in rows]
+    ((_, made),) = SKETCHING.sketched([documents])
+    expected = set(zip(made.ids, made.names, made.sizes.tolist(), made.keys.tolist(), strict=True))
     assert told(tmp_path / "files") == expected
     assert told(tmp_path / "some.jsonl") == expected
     assert told(tmp_path / "some.parquet", Columns("key", "body", "title")) == expected
@@ -84,37 +80,3 @@ def test_names_tell_what_is_read(path: str, kind: str) -> None:
     from whorl.duplicates.spark.documents import _kind_of
 
     assert _kind_of(path) == kind
-
-
-def test_rows_become_sketches_or_problems() -> None:
-    """
-    Each row of each batch comes out once, in the columns that Spark is told of: its sketch, or what is wrong with it.
-    """
-    pytest.importorskip("pyspark")
-    pa = pytest.importorskip("pyarrow")
-    from whorl.duplicates.gathering import FILES_SCHEME
-    from whorl.duplicates.spark.documents import _sketched
-    from whorl.duplicates.spark.frames import packed
-
-    text = "one two three four five six"
-    rows = [
-        {"id": "a", "name": "A", "text": text, "content": None},
-        {"id": None, "name": None, "text": text, "content": None},
-        {"id": "wide.txt", "name": None, "text": None, "content": text.encode("utf-16")},
-        {"id": "no text", "name": None, "text": None, "content": None},
-        {"id": "bad\tid", "name": None, "text": text, "content": None},
-        {"id": "short", "name": "", "text": "too short", "content": None},
-    ]
-    kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
-    batches = [pa.RecordBatch.from_pylist(some, pa.schema(kinds)) for some in (rows[:3], [], rows[3:])]
-    told = [row for batch in _sketched(iter(batches), Scheme(), FILES_SCHEME) for row in batch.to_pylist()]
-    sketch, short = text_sketch(text, Scheme(), FILES_SCHEME), text_sketch("", Scheme(), FILES_SCHEME)
-    kept = {"size": 2, "key": sketch_key(sketch), "hashes": packed(sketch.hashes, FILES_SCHEME), "problem": None}
-    by_id = {row.pop("id"): row for row in told}
-    assert len(told) == len(by_id) == 6
-    assert by_id["a"] == {"name": "A", **kept}
-    assert by_id["wide.txt"] == {"name": "", **kept}
-    assert by_id["short"] == {"name": "", "size": 0, "key": sketch_key(short), "hashes": b"", "problem": None}
-    for document_id, told_problem in ((None, "has an id and a text"), ("no text", "has both"), ("bad\tid", "control")):
-        assert told_problem in str(by_id[document_id]["problem"])
-        assert by_id[document_id]["key"] is None

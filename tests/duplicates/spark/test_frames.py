@@ -1,8 +1,8 @@
-"""Columns of batches, packed and unpacked without a Spark."""
+"""Numbers on their way to parts, as bytes."""
 
 from __future__ import annotations
 
-import random
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -10,42 +10,61 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.duplicates.spark.spark_runtime import QUIET
-from tests.plain import sketch_of
-from whorl.fingerprint.sketch.sketch import SketchScheme
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytest.importorskip("pyspark")
-pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow")
 pytestmark = QUIET
 
 
-@given(
-    st.lists(st.integers(0, 200), max_size=6),
-    st.sampled_from([32, 40, 41, 63, 64]),
-    st.integers(0, 2**32),
-    st.integers(0, 2),
-)
-def test_sketches_of_a_batch(sizes: list[int], bits: int, seed: int, skipped: int) -> None:
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=40), st.integers(1, 8))
+def test_hashes_are_as_narrow_as_their_bits(numbers: list[int], width: int) -> None:
     """
-    Every sketch comes back, in as many whole bytes a hash as its bits take; a part of a batch is one, too.
+    Every hash comes back, the lowest byte first.
     """
-    from whorl.duplicates.spark.frames import packed, sketches_in
+    from whorl.duplicates.spark.frames import narrowed, widened
 
-    chance = random.Random(seed)
-    scheme = SketchScheme(k=64, floor_level=1, cap=128, lookup_k=64, bits=bits)
-    made = [sketch_of(np.array([chance.getrandbits(64) for _ in range(size)], np.uint64), scheme) for size in sizes]
-    raw = [packed(sketch.hashes, scheme) for sketch in made]
-    assert [len(each) for each in raw] == [-(-bits // 8) * sketch.hashes.size for sketch in made]
-    whole_sizes, hashes = pa.array([sketch.size for sketch in made], pa.int64()), pa.array(raw, pa.binary())
-    found = sketches_in(whole_sizes.slice(skipped), hashes.slice(skipped), scheme)
-    assert [found.sketch(place) for place in range(len(found))] == made[skipped:]
+    hashes = np.array([number >> (64 - 8 * width) for number in numbers], np.uint64)
+    narrow = narrowed(hashes, 8 * width - 3 if width > 4 else 8 * width)
+    assert narrow.tobytes() == b"".join(number.to_bytes(width, "little") for number in hashes.tolist())
+    assert widened(narrow).tolist() == hashes.tolist()
 
 
-def test_bytes_by_hand() -> None:
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2**40), st.integers(-5, 5)), max_size=60))
+def test_columns_reach_their_parts(rows: list[tuple[int, int, int]]) -> None:
     """
-    The lowest byte first; 27 bits are four of them, 40 five.
+    Each part gets one row, with the numbers that go there, in the order in which they were.
     """
-    from whorl.duplicates.spark.frames import packed
+    from whorl.duplicates.spark.frames import divided, joined, repeated
 
-    assert packed(np.array([1, 0x0C030201], np.uint64), SketchScheme()) == bytes([1, 0, 0, 0, 1, 2, 3, 12])
-    longer = packed(np.array([1, 0x0504030201], np.uint64), SketchScheme(bits=40))
-    assert longer == bytes([1, 0, 0, 0, 0, 1, 2, 3, 4, 5])
+    parts = np.array([part for part, _, _ in rows], np.int32)
+    columns: dict[str, Any] = {
+        "hashes": np.array([number for _, number, _ in rows], np.uint64),
+        "small": np.array([number for _, _, number in rows], np.int8),
+    }
+    made = divided(parts, columns, source=7)
+    assert made["part"].to_pylist() == sorted({part for part, _, _ in rows})
+    for at in range(made.num_rows):
+        one = made.slice(at, 1)
+        hashes, small = joined([one], "hashes small", "u8 i1")
+        own = [row for row in rows if row[0] == one["part"][0].as_py()]
+        assert list(zip(hashes.tolist(), small.tolist(), strict=True)) == [row[1:] for row in own]
+        assert repeated([one], "source", "small", 1).tolist() == [7] * len(own)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 200])
+def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
+    """
+    Spark's own partitioning by hash sends the first part to the first partition, and so on.
+    """
+    from pyspark.sql import functions as f
+
+    from whorl.duplicates.spark.frames import Parts, sent
+
+    parts = Parts.so_many(count)
+    assert len(set(parts.names.tolist())) == len(parts) == count
+    frame = spark.createDataFrame([(name,) for name in parts.names.tolist()], "part int")
+    rows = sent(frame, parts).select("part", f.spark_partition_id().alias("at")).collect()
+    assert {row.part: row.at for row in rows} == {name: at for at, name in enumerate(parts.names.tolist())}

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 #: Sketches of few hashes, so that a few hundred documents stand at many levels.
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
+#: That a search for pairs and clusters takes, where no hash makes too many pairs.
+MOST_STAGES = 40
 
 pytestmark = QUIET
 
@@ -45,6 +47,14 @@ def framed(spark: SparkSession, documents: list[Document], partitions: int) -> D
     random.Random(partitions).shuffle(rows)
     frame = spark.createDataFrame(rows, "id string, text string, name string")
     return documents_of(frame.repartition(partitions))
+
+
+def stages_of(spark: SparkSession, group: str) -> int:
+    """Return how many stages jobs have carried out; of those that were there already no task is done."""
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return sum(stage is not None and stage.numCompletedTasks > 0 for stage in stages)
 
 
 def clusters_of(rows: list[Any]) -> dict[str, dict[str, tuple[object, ...]]]:
@@ -89,12 +99,15 @@ def test_pairs_and_clusters_are_those_of_one_process(
             }
             for is_complete in (False, True)
         )
+    group = f"{metric} {percent} {partitions}"
+    spark.sparkContext.setJobGroup(group, "counted")
     found = SparkDuplicates(framed(spark, documents, partitions), asked)
     rows = found.pairs().collect()
     assert len(rows) == len(pairs) > 20
     assert {(row[0], row[1]): tuple(row[2:]) for row in rows} == pairs
     assert found.counts() == (len(documents), sum(len(each.text.split()) < 5 for each in documents))
     assert clusters_of(found.clusters().collect()) == clusters
+    assert stages_of(spark, group) <= MOST_STAGES
     if partitions == 3:
         assert clusters_of(found.clusters(complete=True).collect()) == complete
 

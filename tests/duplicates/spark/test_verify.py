@@ -1,9 +1,10 @@
-"""Candidates compared batch by batch, as all at once; without a Spark."""
+"""Candidates compared block by block, as all at once; without a Spark."""
 
 from __future__ import annotations
 
 import random
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,39 +23,49 @@ pytestmark = QUIET
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), st.integers(1, 7), st.booleans())
-def test_batches_are_compared_as_the_whole(seed: int, rows: int, is_measured: bool) -> None:
+def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: bool) -> None:
     """
-    However pairs are cut into batches, and in whatever order they come, with a document of several pairs there once
-    for each of them.
+    However documents are divided over blocks, whichever of two travels, and however often a pair is told of.
     """
-    from whorl.duplicates.spark.frames import packed
-    from whorl.duplicates.spark.verify import _batches
+    from whorl.duplicates.spark.blocks import SKETCHES, Block, sketch_row
+    from whorl.duplicates.spark.frames import Parts, arrow_schema, divided
+    from whorl.duplicates.spark.verify import _at_home, _measured, _travelling, _verified
 
     chance = random.Random(seed)
     sets = [each for each in families(chance, 3, 400) if each]
-    sketches = sketches_of(sets, SMALL)
-    made = [sketches.sketch(place) for place in range(len(sets))]
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
+    sketches = sketches_of(sets, SMALL)
     both = [(a, b) for b in range(len(sets)) for a in range(b)]
     asked = question("jaccard", 30)
-    compare = measured if is_measured else partial(verified, question=asked)
     a, b = np.array(both, np.int64).reshape(-1, 2).T
-    whole = compare(sketches, a, b)
+    whole = measured(sketches, a, b) if is_measured else verified(sketches, a, b, asked)
     columns = (keys[whole.a], keys[whole.b], whole.sizes_a, whole.sizes_b, whole.shared, whole.low, whole.high)
     expected = sorted(zip(*(column.tolist() for column in columns), strict=True))
 
+    parts = Parts.so_many(count)
+    everything = Block(keys, sketches)
+    blocks = {
+        part: pa.Table.from_batches(
+            [sketch_row(part, everything, np.flatnonzero(parts.of(keys) == part), arrow_schema(SKETCHES))]
+        )
+        for part in parts.names.tolist()
+    }
     chance.shuffle(both)
-    given_rows = [
-        {
-            "a": int(keys[a]),
-            "b": int(keys[b]),
-            "size_a": made[a].size,
-            "size_b": made[b].size,
-            "hashes_a": packed(made[a].hashes, SMALL),
-            "hashes_b": packed(made[b].hashes, SMALL),
-        }
-        for a, b in both
+    turned = both if is_measured else [each if chance.random() < 0.5 else each[::-1] for each in both]
+    travellers, homes = keys[np.array(turned + turned[:5], np.int64).reshape(-1, 2).T]
+    pairs = divided(parts.of(travellers), {"travellers": travellers, "homes": homes})
+    sent: dict[int, list[Any]] = {part: [] for part in blocks}
+    for row in pairs.to_pylist():
+        own = pa.Table.from_pylist([row], pairs.schema)
+        for batch in _travelling(blocks[row["part"]], own, SMALL, parts):
+            for at in range(batch.num_rows):
+                sent[batch["part"][at].as_py()].append(batch.slice(at, 1))
+    compare = _measured if is_measured else partial(_verified, question=asked)
+    found = [
+        tuple(row.values())
+        for part, came in sent.items()
+        if came
+        for batch in _at_home(blocks[part], pa.Table.from_batches(came), SMALL, compare)
+        for row in batch.to_pylist()
     ]
-    batches = (pa.RecordBatch.from_pylist(given_rows[at : at + rows]) for at in range(0, len(given_rows), rows))
-    found = [row for batch in _batches(batches, SMALL, compare) for row in batch.to_pylist()]
-    assert sorted(tuple(row.values()) for row in found) == expected
+    assert sorted(found) == expected

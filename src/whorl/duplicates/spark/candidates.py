@@ -1,240 +1,149 @@
-"""Pairs that may be alike: the search of `whorl.duplicates.candidates`, word for word, as joins and counts.
+"""Pairs that may be alike: the search of `whorl.duplicates.candidates`, word for word, as numbers sent between parts.
 
-A round gives each document a row for each hash that is looked at (`level`, `token`, `key`); counts by hash say how
-rare it is; of a document's hashes that met others all but the most frequent are joined with those of other
-documents. The prefix filter of a document that must share m hashes leaves out the m - 1 most frequent: that is a row
-number from the most frequent one on, and needs no other count.
+A round takes four steps. Each block counts the hashes that are looked at of its documents, and sends each hash with
+its count to the hash's part. There the counts of all blocks are added up, and the hashes that several documents have
+go back. Each block then knows how rare the hashes of its documents are, and sends on those that the prefix filter
+lets through. At the hash's part, its documents stand in a line by size and key, in which each larger one meets those
+before it that are large enough.
 
-No hash, however many documents have it, makes more than `most` pairs in a join. What is counted by hash is counted
-where the rows are, before they are sent; which hashes make too many is known from running counts, without a pair
-being made; these are put off to the next round. What is left in the last one, documents that are all alike, comes as
-crowds, or is joined in parts that no worker has two of.
+What is sent in the first two steps is a number for each hash of a block, however many documents have it. How many
+pairs a hash makes is known from places in the line, without a pair being made: of those that make too many the
+documents are put off to the next round, or come as crowds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-from pyspark.storagelevel import StorageLevel
 
+from whorl.arrays import run_starts
+from whorl.duplicates.candidates import rarest
 from whorl.duplicates.question import PairQuestion
-from whorl.duplicates.schedule import MOST_PAIRS, Round, rounds
-from whorl.duplicates.sketches import Sketches
-from whorl.duplicates.spark.frames import Batches, settled, sketches_in, stepped, whole_numbers
+from whorl.duplicates.schedule import MOST_PAIRS, Looked, Round, rounds
+from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.spark.blocks import SKETCHES, Block, Gathered, some_of
+from whorl.duplicates.spark.frames import (
+    Batches,
+    Parts,
+    addressed,
+    arrow_schema,
+    batch_of,
+    divided,
+    joined,
+    met,
+    narrowed,
+    repeated,
+    sent,
+    stepped,
+    widened,
+)
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: A hash that is looked at of a document, at a level.
-_ENTRIES = (
-    "level int, token long, key long, size long, least_size long, is_larger boolean, is_offered boolean, "
-    "least_shared int, least_offered int, can_tell_more boolean"
-)
-_HASH = ["level", "token"]
-#: The smallest key there is.
-_NO_KEY = -(1 << 63)
+_COUNTS = "part int, source long, levels binary, tokens binary, counts binary, told binary"
+_FREQUENCIES = "part int, levels binary, tokens binary, frequencies binary"
+_RAREST = "part int, levels binary, tokens binary, keys binary, sizes binary, told binary"
+#: Of pairs: keys of the smaller documents, whose sketches travel, and of those they are compared with. Of crowds:
+#: which, and, as homes, the keys of its documents.
+_MET = "part int, kind long, crowd string, travellers binary, homes binary"
+_MET_NAMES = [part.split()[0] for part in _MET.split(", ")]
+_PAIRS, _CROWD, _OPEN_CROWD = 0, 1, 2
+#: What is said of a hash on its way.
+_IS_OFFERED, _IS_LARGER = 1, 2
+_IS_FOUND, _IS_ASKED, _CAN_TELL_MORE = 1, 2, 4
+#: Where a level stands beside a hash, and a hash's number beside a size.
+_LEVEL_SHIFT, _SIZE_BITS = 58, 32
+#: Odd, so that no bit is lost: the golden ratio's.
+_SCATTERED = np.uint64(0x9E3779B97F4A7C15)
+#: Pairs that are made at once.
+_AT_ONCE = 1 << 20
+
+_Bools: TypeAlias = npt.NDArray[np.bool_]
+#: Takes crowds that more hashes could tell apart, in columns crowd and key; returns those that they have to, in a
+#: column crowd.
+Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """What a search gives.
+class Met:
+    """What a round gives.
 
     Args:
-        pairs: Columns a and b, keys of documents, a the smaller key; none twice.
-        crowds: Columns round, level, token and key: documents of one hash any two of which are candidates; None
-            where they come as pairs.
+        pairs: Columns part (that of the travellers), travellers and homes: keys of documents whose sketches travel, and
+            of those they are to be compared with.
+        crowds: Columns crowd and key: documents of one hash any two of which are candidates; None where there are none.
     """
 
     pairs: DataFrame
     crowds: DataFrame | None
 
 
-def join_candidates(
-    documents: DataFrame, scheme: SketchScheme, question: PairQuestion, *, crowds: bool = False, most: int = MOST_PAIRS
-) -> Candidates:
-    """Return the pairs that may be above a threshold.
+def find_candidates(
+    documents: Gathered,
+    question: PairQuestion,
+    *,
+    decide: Decide | None = None,
+    crowds: bool = False,
+    pivots: int = 0,
+    most: int = MOST_PAIRS,
+) -> Iterator[Met]:
+    """Yield the pairs that may be above a threshold, round by round; a few come more than once.
 
     Args:
-        documents: Columns key (long, none twice), size (long, above 0) and hashes (as `frames.packed` returns them).
-        scheme: What the sketches depend on.
+        documents: What is compared.
         question: What is to be found.
+        decide: Called after the round was given, before more hashes of its crowds are looked at; None if they always
+            are.
         crowds: As in `whorl.duplicates.candidates.find_candidates`.
+        pivots: Documents of each crowd whose pairs with all others come with the pairs.
         most: As there.
     """
-    width = -(-scheme.bits // 8)
-    largest = documents.agg((f.max(f.length("hashes")) / width).cast("long")).collect()[0][0]
-    pairs, alike = [], []
-    rest = documents
-    for number, one in enumerate(rounds(question, largest or 1)):
-        search = _Search(rest, scheme, one, most, gives_crowds=crowds)
-        pairs.append(settled(search.pairs()))
-        if search.crowds is not None:
-            alike.append(search.crowds.select(f.lit(number).alias("round"), *_HASH, "key"))
-        if search.put_off is None:
-            break
-        rest = documents.join(search.put_off, "key", "left_semi")
-    together = reduce(DataFrame.unionByName, pairs)
-    return Candidates(
-        together.distinct() if len(pairs) > 1 else together,
-        reduce(DataFrame.unionByName, alike) if alike else None,
-    )
-
-
-class _Search:
-    """One round.
-
-    Attributes:
-        put_off: Keys of the documents that need another round, or None where none does.
-        crowds: Columns level, token and key of those that come as crowds, or None.
-    """
-
-    def __init__(
-        self, documents: DataFrame, scheme: SketchScheme, one: Round, most: int, *, gives_crowds: bool
-    ) -> None:
-        self.put_off: DataFrame | None = None
-        self.crowds: DataFrame | None = None
-        self._most = most
-        self._crowded: DataFrame | None = None
-        entries = hash_rows(documents, scheme, one).persist(StorageLevel.DISK_ONLY)
-        self._rarest = settled(_prefixes(entries))
-        entries.unpersist()
-        totals = self._rarest.groupBy(_HASH).agg(_sum("is_found").alias("found"), _sum("is_asked").alias("asked"))
-        # More pairs than all with all a hash cannot make.
-        frequent = settled(totals.where(f.col("found") * f.col("asked") > most).select(_HASH))
-        if not frequent.isEmpty():
-            self._part_crowds(_in_line(self._rarest.join(frequent, _HASH)), one, gives_crowds=gives_crowds)
-
-    def _part_crowds(self, line: DataFrame, one: Round, *, gives_crowds: bool) -> None:
-        """Find the hashes that make too many pairs, and what is to become of their documents."""
-        crowded = (
-            line.groupBy(_HASH)
-            .agg(
-                f.sum("met").alias("pairs"),
-                _sum("is_found").alias("found"),
-                f.min(f.when(f.col("meets"), f.col("least_size"))).alias("smallest"),
-                f.max(f.when(f.col("meets"), f.struct("size", "key"))).alias("last"),
-            )
-            .where(f.col("pairs") > self._most)
+    blocks, scheme, parts = documents.blocks, documents.scheme, documents.parts
+    for number, one in enumerate(rounds(question, documents.largest or 1)):
+        looking = _Looking(scheme, parts, one, _smallest_at_home(blocks, scheme, one))
+        counted = sent(stepped(blocks, looking.counts, _COUNTS), parts)
+        frequencies = stepped(counted, partial(_frequencies, scheme=scheme), _FREQUENCIES)
+        rarest_hashes = sent(met(blocks, frequencies, looking.prefixes, _RAREST, parts), parts)
+        line = _Line(scheme, parts, one, number, gives_crowds=crowds, pivots=pivots, most=most)
+        found = documents.kept.settled(stepped(rarest_hashes, line.met, _MET))
+        kinds = {row["kind"] for row in found.select("kind").distinct().collect()}
+        pairs = found.where(f.col("kind") == _PAIRS).select("part", "travellers", "homes")
+        yield Met(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
+        if _OPEN_CROWD not in kinds:
+            return
+        put_off = _told(found, _OPEN_CROWD)
+        if decide is not None:
+            put_off = put_off.join(decide(put_off), "crowd", "left_semi")
+        wanted = addressed(put_off.select("key").distinct(), parts, part_of="key", key="key")
+        blocks = documents.kept.settled(
+            sent(met(documents.blocks, wanted, partial(some_of, scheme=scheme), SKETCHES, parts), parts)
         )
-        # All between the first document that can be met and the last one that meets any.
-        is_between = "is_found and size >= smallest and struct(size, key) < last"
-        members = settled(
-            line.join(crowded, _HASH)
-            .where(f.col("meets") | f.expr(is_between))
-            .select(*_HASH, "pairs", "found", "key", "can_tell_more")
-            .distinct()
-        )
-        can_tell = f.lit(False) if one.is_last else f.max("can_tell_more")
-        self._crowded = settled(
-            members.groupBy(*_HASH, "pairs", "found")
-            .agg(can_tell.alias("is_put_off"))
-            .withColumn("is_aside", f.col("is_put_off") | f.lit(gives_crowds))
-        )
-        put_off = settled(
-            members.join(self._crowded.where("is_put_off").select(_HASH), _HASH, "left_semi").select("key").distinct()
-        )
-        self.put_off = None if put_off.isEmpty() else put_off
-        if gives_crowds:
-            together = self._crowded.where("not is_put_off").select(_HASH)
-            self.crowds = members.join(together, _HASH, "left_semi").select(*_HASH, "key")
-
-    def pairs(self) -> DataFrame:
-        """Return the candidates that are neither put off nor in crowds."""
-        rows, on = self._rarest, list(_HASH)
-        asked, found = rows.where("is_asked"), rows.where("is_found")
-        if self._crowded is not None:
-            # What makes many pairs all the same is joined in parts: each has some of the larger documents, and all of
-            # the smaller ones, of which there are not to be more than of pairs.
-            on.append("part")
-            parts = f.ceil(f.col("pairs") / f.greatest("found", f.lit(self._most))).cast("int")
-            divided = self._crowded.select(*_HASH, "is_aside", parts.alias("parts"))
-            asked, found = (
-                side.join(divided, _HASH, "left")
-                .where(~f.coalesce("is_aside", f.lit(False)))
-                .withColumn("parts", f.coalesce("parts", f.lit(1)))
-                for side in (asked, found)
-            )
-            asked = asked.withColumn("part", f.pmod("key", "parts").cast("int"))
-            found = found.withColumn("part", f.explode(f.sequence(f.lit(0), f.col("parts") - 1)))
-        asked = asked.select(*on, f.col("key").alias("larger"), f.col("size").alias("most"), "least_size")
-        found = found.select(*on, f.col("key").alias("smaller"), f.col("size").alias("own"))
-        met = found.join(asked, on).where("own >= least_size and (own < most or own = most and smaller < larger)")
-        return met.select(
-            f.least("smaller", "larger").alias("a"), f.greatest("smaller", "larger").alias("b")
-        ).distinct()
+        if blocks.isEmpty():
+            return
 
 
-def hash_rows(documents: DataFrame, scheme: SketchScheme, one: Round) -> DataFrame:
-    """Return a row for each hash that is looked at of each document, at each level that it takes part in."""
-    smallest = _smallest_at_home(documents, scheme, one)
-    return stepped(documents, partial(_entries, scheme=scheme, one=one, smallest=smallest), _ENTRIES)
+def _told(found: DataFrame, kind: int) -> DataFrame:
+    """Return the crowds of a kind, documents one by one: columns crowd and key."""
+    return stepped(found.where(f.col("kind") == kind), _one_by_one, "crowd string, key long")
 
 
-def _prefixes(entries: DataFrame) -> DataFrame:
-    """Return the rows that the prefix filter lets through."""
-    # One of them has to offer the hash, and another one to be at home at the level, or there is no pair.
-    meeting = (
-        entries.groupBy(_HASH)
-        .agg(f.count("*").alias("frequency"), f.max("is_offered").alias("offers"), f.max("is_larger").alias("asks"))
-        .where((f.col("frequency") > 1) & f.col("offers") & f.col("asks"))
-        .drop("offers", "asks")
-    )
-    # From the most frequent hash on.
-    order = Window.partitionBy("level", "key").orderBy(f.desc("frequency"), f.desc("token"))
-    offered = _sum("is_offered").over(order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    rarest = (
-        entries.join(meeting, _HASH)
-        .withColumn("is_asked", f.col("is_larger") & (f.row_number().over(order) >= f.col("least_shared")))
-        .withColumn("is_found", f.col("is_offered") & (offered >= f.col("least_offered")))
-        .where(f.col("is_asked") | f.col("is_found"))
-    )
-    return rarest.select(*_HASH, "key", "size", "least_size", "can_tell_more", "is_asked", "is_found")
+def _one_by_one(batches: Batches) -> Batches:
+    for batch in batches:
+        for crowd, raw in zip(batch["crowd"].to_pylist(), batch["homes"].to_pylist(), strict=True):
+            keys = pa.array(np.frombuffer(raw, np.int64))
+            yield pa.RecordBatch.from_pydict({"crowd": pa.array([crowd] * len(keys), pa.string()), "key": keys})
 
 
-def _sum(column: str) -> Column:
-    """Return how often a condition holds."""
-    return f.sum(f.col(column).cast("long"))
-
-
-def _in_line(rows: DataFrame) -> DataFrame:
-    """Put the documents of each hash in a line, by size and key, and count along it.
-
-    One that is asked meets those found before it, less those that are too small for it: two places in the line.
-
-    Returns:
-        Rows for each of these places and for each document that is found, with two more columns: met, whose sum is how
-        many pairs a hash makes, and meets, whether this is a document that is asked, and meets any.
-    """
-    places = [
-        # Where two are at one place, the first of these comes first.
-        _place("is_asked", 0, f.col("least_size"), f.lit(_NO_KEY), sign=-1),
-        _place("is_asked", 1, f.col("size"), f.col("key"), sign=1),
-        _place("is_found", 2, f.col("size"), f.col("key"), sign=0),
-    ]
-    kept = [*_HASH, "key", "size", "least_size", "can_tell_more"]
-    line = rows.select(*kept, f.explode(f.array_compact(f.array(*places))).alias("at")).select(*kept, "at.*")
-    order = Window.partitionBy(_HASH).orderBy("at_size", "at_key", "kind")
-    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    line = line.withColumn("is_found", f.col("kind") == 2)
-    nearest = f.max(f.when(f.col("is_found"), f.col("size"))).over(so_far)
-    return line.withColumn("met", _sum("is_found").over(so_far) * f.col("sign")).withColumn(
-        "meets", (f.col("kind") == 1) & f.coalesce(nearest >= f.col("least_size"), f.lit(False))
-    )
-
-
-def _place(condition: str, kind: int, size: Column, key: Column, *, sign: int) -> Column:
-    """Return a place in the line, null where the condition does not hold."""
-    parts = {"at_size": size, "at_key": key, "kind": f.lit(kind), "sign": f.lit(sign)}
-    return f.when(f.col(condition), f.struct(*(part.alias(name) for name, part in parts.items())))
-
-
-def _smallest_at_home(documents: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
+def _smallest_at_home(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
     """Return the levels at which documents are at home, each with the size of the smallest of them."""
-    levels = stepped(documents.select("size"), partial(_homes, scheme=scheme, one=one), "level int, size long")
+    levels = stepped(blocks.select("sizes"), partial(_homes, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
     # There are no more levels than bits in a size.
     return dict(sorted((row["level"], row["size"]) for row in smallest))
@@ -242,41 +151,266 @@ def _smallest_at_home(documents: DataFrame, scheme: SketchScheme, one: Round) ->
 
 def _homes(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
     for batch in batches:
-        sizes = whole_numbers(batch["size"])
+        (sizes,) = joined([batch], "sizes", "i8")
         nothing = np.zeros_like(sizes)
-        sketches = Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64))
-        yield _batch({"level": one.home_levels(sketches, sizes).astype(np.int32), "size": sizes})
+        levels = one.home_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
+        order = np.lexsort((sizes, levels))
+        order = order[run_starts(levels[order])]
+        yield batch_of({"level": levels[order].astype(np.int32), "size": sizes[order]})
 
 
-def _entries(batches: Batches, scheme: SketchScheme, one: Round, smallest: Mapping[int, int]) -> Batches:
-    """Yield a row for each hash that is looked at, level by level."""
-    for batch in batches:
-        sketches, keys = sketches_in(batch["size"], batch["hashes"], scheme), whole_numbers(batch["key"])
-        smallest_partners = one.question.smallest_partner(sketches.sizes)
+class _Entries(NamedTuple):
+    """Hashes that are looked at at one level, those of a document together and ascending.
+
+    Attributes:
+        places: Documents that are compared at this level, places in their block.
+        looked: What is looked at of these.
+        is_larger: Which of these may be the larger one of a pair.
+        tokens: Their hashes; uint64 array of shape (entries,).
+        owners: Whose they are, by the place among `places`.
+        is_offered: Whether the document is found by it as the smaller one.
+    """
+
+    places: Numbers
+    looked: Looked
+    is_larger: _Bools
+    tokens: npt.NDArray[np.uint64]
+    owners: Numbers
+    is_offered: _Bools
+
+
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """What a round looks at in each block.
+
+    Args:
+        scheme: What the sketches depend on.
+        parts: Of the blocks, and of the hashes.
+        one: The round.
+        smallest: The size of the smallest document that is at home at each level.
+    """
+
+    scheme: SketchScheme
+    parts: Parts
+    one: Round
+    smallest: Mapping[int, int]
+
+    def counts(self, batches: Batches) -> Batches:
+        """Yield the hashes of each block, each with the number of documents that it is looked at of."""
+        by_source: dict[int, list[pa.RecordBatch]] = {}
+        for batch in batches:
+            for at, part in enumerate(batch["part"].to_pylist()):
+                by_source.setdefault(part, []).append(batch.slice(at, 1))
+        for source, rows in by_source.items():
+            block = Block.of(rows, self.scheme)
+            columns: list[tuple[npt.NDArray[Any], ...]] = []
+            for level, entries in self._levels(block):
+                order = np.argsort(entries.tokens)
+                tokens = entries.tokens[order]
+                starts = run_starts(tokens)
+                if not starts.size:
+                    continue
+                told = _any(entries.is_offered[order], starts) * _IS_OFFERED
+                told |= _any(entries.is_larger[entries.owners[order]], starts) * _IS_LARGER
+                counts = np.diff(np.append(starts, tokens.size))
+                columns.append((np.full(starts.size, level, np.uint8), tokens[starts], counts, told.astype(np.uint8)))
+            if columns:
+                levels, tokens, counts, told = (np.concatenate(several) for several in zip(*columns, strict=True))
+                sent_columns = {"levels": levels, "tokens": self._narrowed(tokens), "counts": counts, "told": told}
+                yield divided(self.parts.of(_mixed(levels, tokens)), sent_columns, source=source)
+
+    def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
+        """Yield the hashes of a block that the prefix filter lets through."""
+        levels, narrow, frequency = joined(frequencies, "levels tokens frequencies", f"u1 {_kind(self.scheme)} i8")
+        if not levels.size:
+            return
+        tokens = widened(narrow)
+        whole = Block.of(block, self.scheme)
+        columns: list[tuple[npt.NDArray[Any], ...]] = []
+        for level, entries in self._levels(whole):
+            here = np.flatnonzero(levels == level)
+            here = here[np.argsort(tokens[here])]
+            if not here.size:
+                continue
+            at = np.minimum(np.searchsorted(tokens[here], entries.tokens), here.size - 1)
+            is_met = tokens[here[at]] == entries.tokens
+            owners, is_offered = entries.owners[is_met], entries.is_offered[is_met]
+            counts = np.bincount(owners, minlength=entries.places.size)
+            offered = np.bincount(owners[is_offered], minlength=entries.places.size)
+            prefixes = entries.looked.prefixes(entries.is_larger, counts, offered)
+            is_found, is_asked = rarest(owners, frequency[here[at[is_met]]], is_offered, *prefixes)
+            can_tell_more = self.one.can_tell_more(whole.sketches, entries.places, entries.looked)[owners]
+            told = is_found * _IS_FOUND | is_asked * _IS_ASKED | can_tell_more * _CAN_TELL_MORE
+            through = is_found | is_asked
+            of = entries.places[owners[through]]
+            own = entries.tokens[is_met][through]
+            columns.append(
+                (
+                    np.full(of.size, level, np.uint8), own, whole.keys[of], whole.sketches.sizes[of],
+                    told[through].astype(np.uint8),
+                )
+            )  # fmt: skip
+        if columns:
+            of_levels, hashes, keys, sizes, told = (np.concatenate(several) for several in zip(*columns, strict=True))
+            rows = {"levels": of_levels, "tokens": self._narrowed(hashes), "keys": keys, "sizes": sizes, "told": told}
+            yield divided(self.parts.of(_mixed(of_levels, hashes)), rows)
+
+    def _levels(self, block: Block) -> Iterator[tuple[int, _Entries]]:
+        """Yield what is looked at of the documents of a block, level by level."""
+        sketches, one = block.sketches, self.one
         homes = one.home_levels(sketches, sketches.sizes)
-        for level, size in smallest.items():
+        for level, size in self.smallest.items():
             places = np.flatnonzero(one.taking_part(sketches.sizes, homes, level, size))
             looked = one.looked(sketches, places, level)
             is_larger = homes[places] == level
             counts = looked.counted(is_larger)
             tokens, owners = sketches.gathered(places, np.zeros_like(counts), counts)
             ranks = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
-            of = places[owners]
-            yield _batch(
-                {
-                    "level": np.full(owners.size, level, np.int32),
-                    "token": tokens.view(np.int64),
-                    "key": keys[of],
-                    "size": sketches.sizes[of],
-                    "least_size": smallest_partners[of],
-                    "is_larger": is_larger[owners],
-                    "is_offered": ranks < looked.offered[owners],
-                    "least_shared": looked.least_shared[owners].astype(np.int32),
-                    "least_offered": looked.least_offered[owners].astype(np.int32),
-                    "can_tell_more": one.can_tell_more(sketches, places, looked)[owners],
-                }
-            )
+            yield level, _Entries(places, looked, is_larger, tokens, owners, ranks < looked.offered[owners])
+
+    def _narrowed(self, tokens: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+        return narrowed(tokens, self.scheme.bits)
 
 
-def _batch(columns: Mapping[str, np.ndarray]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})
+def _frequencies(batches: Batches, scheme: SketchScheme) -> Batches:
+    """Yield, to the blocks that have them, the hashes of a part that documents may meet by, and how many have each."""
+    rows = list(batches)
+    kind = _kind(scheme)
+    levels, narrow, counts, told = joined(rows, "levels tokens counts told", f"u1 {kind} i8 u1")
+    if not levels.size:
+        return
+    sources, tokens = repeated(rows, "source", "levels", 1), widened(narrow)
+    order = np.lexsort((tokens, levels)) if scheme.bits > _LEVEL_SHIFT else np.argsort(_together(levels, tokens))
+    levels, tokens, told = levels[order], tokens[order], told[order]
+    starts = _group_starts(levels, tokens)
+    several = np.add.reduceat(counts[order], starts)
+    # One of them has to offer the hash, and another one to be at home at the level, or there is no pair.
+    meets = (several > 1) & (np.bitwise_or.reduceat(told, starts) == _IS_OFFERED | _IS_LARGER)
+    lengths = np.diff(np.append(starts, order.size))
+    kept = np.repeat(meets, lengths)
+    columns = {
+        "levels": levels[kept],
+        "tokens": narrow[order][kept],
+        "frequencies": np.repeat(several, lengths)[kept],
+    }
+    yield divided(sources[order][kept].astype(np.int32), columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Documents of each hash of a part in a line by size and key, in which they meet.
+
+    Args:
+        scheme: What the sketches depend on.
+        parts: Of the blocks.
+        one: The round.
+        number: Which one that is.
+        gives_crowds: Whether documents of which any two are candidates come together, and not as pairs.
+        pivots: Documents of each crowd whose pairs with all others come all the same.
+        most: Pairs that a hash may make.
+    """
+
+    scheme: SketchScheme
+    parts: Parts
+    one: Round
+    number: int
+    gives_crowds: bool
+    pivots: int
+    most: int
+
+    def met(self, batches: Batches) -> Batches:
+        """Yield who meets whom, as rows of _MET."""
+        names, types = "levels tokens keys sizes told", f"u1 {_kind(self.scheme)} i8 i8 u1"
+        levels, narrow, keys, sizes, told = joined(batches, names, types)
+        if not levels.size:
+            return
+        tokens = widened(narrow)
+        order = np.lexsort((keys, sizes, tokens, levels))
+        levels, tokens, told = levels[order], tokens[order], told[order]
+        keys, sizes = keys[order], sizes[order]
+        groups = np.zeros(order.size, np.int64)
+        groups[_group_starts(levels, tokens)[1:]] = 1
+        groups = np.cumsum(groups)
+        is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
+        # A document that has a hash twice does not meet itself.
+        first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
+        found = np.flatnonzero(told & _IS_FOUND)
+        asked = np.flatnonzero(told & _IS_ASKED)
+        before = np.searchsorted(found, first)
+        least = self.one.question.smallest_partner(sizes[asked])
+        places = (groups[found] << np.int64(_SIZE_BITS)) + sizes[found]
+        low = np.searchsorted(places, (groups[asked] << np.int64(_SIZE_BITS)) + least)
+        counts = np.maximum(0, before[asked] - low)
+        is_left = counts > 0
+        for at in self._crowded(groups[asked], counts):
+            there = found[low[at].min() : (low[at] + counts[at]).max()]
+            together = np.unique(np.concatenate([asked[at], there]))
+            crowd = np.unique(keys[together])
+            is_open = not self.one.is_last and bool((told[together] & _CAN_TELL_MORE).any())
+            if not (is_open or self.gives_crowds):
+                continue
+            is_left[at] = False
+            name = f"{self.number}/{levels[at_first := together[0]]}/{tokens[at_first]}"
+            values = {"part": -1, "kind": _OPEN_CROWD if is_open else _CROWD, "crowd": name, "homes": crowd.tobytes()}
+            yield pa.RecordBatch.from_pylist([values], arrow_schema(_MET))
+            if self.pivots:
+                yield from self._with_pivots(crowd)
+        left = np.flatnonzero(is_left)
+        ends = np.cumsum(counts[left])
+        cuts = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1] if ends.size else 0, _AT_ONCE))
+        for some in np.split(left, np.unique(cuts)):
+            which = np.repeat(some, counts[some])
+            within = np.arange(which.size) - np.repeat(np.cumsum(counts[some]) - counts[some], counts[some])
+            yield self._pairs(keys[found[low[which] + within]], keys[asked[which]])
+
+    def _crowded(self, groups: Numbers, counts: Numbers) -> list[Numbers]:
+        """Return those that ask, of each hash that makes too many pairs."""
+        if not groups.size:
+            return []
+        starts = run_starts(groups)
+        ends = np.append(starts[1:], groups.size)
+        crowds = np.flatnonzero(np.add.reduceat(counts, starts) > self.most)
+        return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in crowds.tolist()]
+
+    def _with_pivots(self, crowd: Numbers) -> Batches:
+        # Crowds that are nearly the same have nearly the same pivots, so that their pairs are the same, too.
+        pivots = crowd[np.argsort(crowd.view(np.uint64) * _SCATTERED)[: self.pivots]]
+        for pivot in pivots.tolist():
+            yield self._pairs(np.full(crowd.size, pivot, np.int64), crowd)
+
+    def _pairs(self, travellers: Numbers, homes: Numbers) -> pa.RecordBatch:
+        apart = travellers != homes
+        travellers, homes = travellers[apart], homes[apart]
+        made = divided(self.parts.of(travellers), {"travellers": travellers, "homes": homes}, kind=_PAIRS)
+        return (
+            made.append_column("crowd", pa.nulls(made.num_rows, pa.string()))
+            .select(_MET_NAMES)
+            .cast(arrow_schema(_MET))
+        )
+
+
+def _any(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:
+    """Return for each run whether something holds anywhere in it, 1 or 0."""
+    return np.logical_or.reduceat(holds, starts).astype(np.int64)
+
+
+def _together(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return level and hash in one number."""
+    return (levels.astype(np.uint64) << np.uint64(_LEVEL_SHIFT)) | tokens
+
+
+def _mixed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return numbers that tell the part of a hash at a level."""
+    return tokens + levels.astype(np.uint64) * _SCATTERED
+
+
+def _group_starts(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> Numbers:
+    """Return where each hash begins among hashes in order."""
+    is_first = np.ones(levels.size, np.bool_)
+    is_first[1:] = (levels[1:] != levels[:-1]) | (tokens[1:] != tokens[:-1])
+    return np.flatnonzero(is_first)
+
+
+def _kind(scheme: SketchScheme) -> str:
+    """Return how numpy names the type of a narrow hash."""
+    return f"V{-(-scheme.bits // 8)}"

@@ -1,33 +1,29 @@
-"""Texts read by Spark, and their sketches."""
+"""Texts read by Spark, and the documents that they are."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.storagelevel import StorageLevel
 
-from whorl.duplicates.archive import sketch_key
-from whorl.duplicates.spark.frames import AT_ONCE, BYTES_AT_ONCE, Batches, packed, settled, stepped
+from whorl.duplicates.spark.frames import Parts
 from whorl.errors import DocumentError, ParameterError
-from whorl.fingerprint.batch import hashed
-from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.ingest.files import file_text
 from whorl.model import Document
+from whorl.model import documents_of as documents_of_columns
 
 #: What is read, and the endings of names that tell.
 KINDS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
 #: Endings of files that Spark unpacks by itself.
 _PACKED = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
-_SAMPLES = "id string, name string, size long, key long, hashes binary, problem string"
+#: Columns of documents; others are properties.
+_COLUMNS = ("id", "name", "text", "content")
 _BROKEN = "whorl_broken_line"
 
 
@@ -44,23 +40,6 @@ class Columns:
     id: str = "id"
     text: str = "text"
     name: str = "name"
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """Documents and their sketches.
-
-    Args:
-        members: Columns id, name, size and key, every id once; documents of one key are equal.
-        documents: Columns key, size and hashes, every key once, without documents that have no shingles.
-        unfit: Columns id and problem of rows that are no documents.
-        repeated: Ids that came more than once; of each the largest document counts.
-    """
-
-    members: DataFrame
-    documents: DataFrame
-    unfit: DataFrame
-    repeated: int
 
 
 def read(
@@ -135,78 +114,46 @@ def _files(session: SparkSession, paths: Sequence[str]) -> DataFrame:
     )
 
 
-def gathered(documents: DataFrame, scheme: Scheme, sketches: SketchScheme) -> Gathered:
-    """Return the sketches of documents.
+def parts_of(frame: DataFrame) -> Parts:
+    """Return how documents are to be divided: as many parts as they are read in, or the session has.
+
+    That is spark.sql.shuffle.partitions, if somebody has set it.
+    """
+    context = frame.sparkSession.sparkContext
+    wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
+    return Parts.so_many(max(frame.rdd.getNumPartitions(), context.defaultParallelism, int(wanted or 1)))
+
+
+def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:
+    """Return the documents of rows, and note what is wrong with those that are none.
 
     Args:
-        documents: As `read` returns them.
-        scheme: What words and shingles are.
-        sketches: How much of each is kept.
+        batch: Columns as `read` returns them.
+        note: Takes an id, or None, and what is wrong.
     """
-    step = partial(_sketched, scheme=scheme, sketches=sketches)
-    # Kept on disk until it is divided into what is said of documents, and what they are compared by.
-    rows = stepped(documents, step, _SAMPLES).persist(StorageLevel.DISK_ONLY)
-    fit = rows.where(f.col("problem").isNull())
-    by_id = settled(
-        fit.groupBy("id").agg(
-            f.max(f.struct("size", "key", f.coalesce("name", f.lit("")).alias("name"))).alias("one"),
-            f.count("*").alias("times"),
-        )
-    )
-    members = by_id.select("id", "one.name", "one.size", "one.key")
-    kept = members.where("size > 0").select("key").distinct()
-    sketches_of = fit.select("key", "size", "hashes").where("size > 0").join(kept, "key", "left_semi")
-    unfit = settled(rows.where(f.col("problem").isNotNull()).select("id", "problem"))
-    settled_sketches = settled(sketches_of.dropDuplicates(["key"]))
-    rows.unpersist()
-    return Gathered(members, settled_sketches, unfit, by_id.where("times > 1").count())
+    columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
+    ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]
+    own = {name: values for name, values in columns.items() if name not in _COLUMNS}
+    properties = [
+        {name: value for name, value in zip(own, values, strict=True) if value is not None and value == value}
+        for values in zip(*own.values(), strict=True)
+    ]
+    if None not in ids and (made := documents_of_columns(ids, texts, names, properties)) is not None:
+        return made
+    documents = []
+    for at, (document_id, text, name, content) in enumerate(zip(ids, texts, names, columns["content"], strict=True)):
+        try:
+            documents.append(_document(document_id, name, text, content, properties[at] if properties else {}))
+        except DocumentError as error:
+            note(document_id, str(error))
+    return documents
 
 
-def _sketched(batches: Batches, scheme: Scheme, sketches: SketchScheme) -> Batches:
-    """Yield the sketches of documents, or what is wrong with them."""
-    waiting: deque[Document] = deque()
-    rows: list[tuple[Any, ...]] = []
-    size = 0
-
-    def texts() -> Iterator[str]:
-        for each in _rows(batches):
-            try:
-                document = _document(*each)
-            except DocumentError as error:
-                rows.append((each[0], None, None, None, None, str(error)))
-                continue
-            waiting.append(document)
-            yield document.text
-
-    for each in hashed(texts(), scheme, workers=1):
-        document = waiting.popleft()
-        sketch = each.sketch(sketches)
-        key, kept = sketch_key(sketch), packed(sketch.hashes, sketches)
-        rows.append((document.id, document.name, sketch.size, key, kept, None))
-        size += len(kept)
-        if len(rows) >= AT_ONCE or size > BYTES_AT_ONCE:
-            yield _batch(rows)
-            rows.clear()
-            size = 0
-    yield _batch(rows)
-
-
-def _rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
-    for batch in batches:
-        yield from zip(*(batch[name].to_pylist() for name in ("id", "name", "text", "content")), strict=True)
-
-
-def _document(document_id: str | None, name: str | None, text: str | None, content: bytes | None) -> Document:
+def _document(
+    document_id: str | None, name: str, text: str | None, content: bytes | None, properties: Mapping[str, Any]
+) -> Document:
     if content is not None and document_id is not None:
         text = file_text(content, PurePath(document_id))
     if document_id is None or text is None:
         raise DocumentError("a document has an id and a text, and a line of JSON is an object that has both")
-    return Document(document_id, text, name or "")
-
-
-def _batch(rows: Iterable[tuple[Any, ...]]) -> pa.RecordBatch:
-    types = {"string": pa.string(), "long": pa.int64(), "binary": pa.binary()}
-    schema = pa.schema([(part.split()[0], types[part.split()[1]]) for part in _SAMPLES.split(", ")])
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return Document(document_id, text, name, properties)

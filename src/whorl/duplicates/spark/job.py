@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
 #: Rows that are no documents of which a reason is told.
 _TOLD = 10
-_SETTINGS = {
+SETTINGS = {
     # Tasks of a job get as even as can be, and a partition that is far larger than others is divided.
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.skewJoin.enabled": "true",
+    "spark.python.daemon.module": "whorl.duplicates.spark.daemon",
 }
 
 
@@ -109,6 +110,7 @@ def run(
         documents, too_short = found.counts()
         unfit = found.unfit.count()
         problems = tuple(f"{row.id}: {row.problem}" for row in found.unfit.limit(_TOLD).collect())
+        found.release()
         return Summary(documents, too_short, found.repeated, unfit, problems, written)
 
 
@@ -116,7 +118,7 @@ def _session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("whorl duplicates")
-    for name, value in _SETTINGS.items():
+    for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     if (session.sparkContext.master or "").startswith("local"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
+
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -9,20 +11,34 @@ from pyspark.sql import functions as f
 
 from whorl.duplicates.clusters import complete_labels
 from whorl.duplicates.gathering import FILES_SCHEME
+from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS
-from whorl.duplicates.spark.candidates import join_candidates
+from whorl.duplicates.sketching import Sketching, no_date
+from whorl.duplicates.spark.blocks import Block, Members, gathered, sizes_of
+from whorl.duplicates.spark.candidates import find_candidates
 from whorl.duplicates.spark.components import components
-from whorl.duplicates.spark.documents import gathered
-from whorl.duplicates.spark.frames import settled, whole_numbers
-from whorl.duplicates.spark.verify import measured_pairs, verified_pairs
+from whorl.duplicates.spark.documents import documents_in, parts_of
+from whorl.duplicates.spark.frames import (
+    Batches,
+    addressed,
+    arrow_schema,
+    batch_of,
+    joined,
+    met,
+    stepped,
+    whole_numbers,
+)
+from whorl.duplicates.spark.verify import PAIRS, measured_pairs, verified_pairs
 from whorl.duplicates.verify import Pairs
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: Documents of a crowd that all others are compared with before what is left is paired.
+#: Documents of a crowd that all others are compared with before what is left is paired; and those of it that may be
+#: left for all pairs of them to be looked at.
 _PIVOTS = 16
-_CROWD = ["round", "level", "token"]
+_PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
+_MEMBERS = "id string, name string, size long, key long, root long, worth double, stays boolean"
 
 
 class SparkDuplicates:
@@ -48,32 +64,44 @@ class SparkDuplicates:
         sketches: SketchScheme = FILES_SCHEME,
         most: int = MOST_PAIRS,
     ) -> None:
-        self._question, self._sketches = question, sketches
-        self._gathered = gathered(documents, scheme, sketches)
-        self._members = self._gathered.members.where("size > 0").drop("size")
-        self._documents = self._gathered.documents
-        met = join_candidates(self._documents, sketches, question, crowds=links_suffice, most=most)
-        pairs = self._verified(met.pairs)
-        if met.crowds is not None:
-            pairs = pairs.unionByName(self._links(met.crowds))
-        self._pairs = settled(pairs)
+        self._question = question
+        sketching = Sketching(scheme, sketches, no_date, None, Keep("first"), None)
+        self._documents = gathered(documents, documents_in, sketching, parts_of(documents))
+        self._found: list[DataFrame] = []
+        for met_here in find_candidates(
+            self._documents,
+            question,
+            decide=self._link if links_suffice else None,
+            crowds=links_suffice,
+            pivots=_PIVOTS if links_suffice else 0,
+            most=most,
+        ):
+            self._verify(met_here.pairs)
+            if met_here.crowds is not None:
+                self._link(met_here.crowds, is_open=False)
+        self._pairs = reduce(DataFrame.unionByName, self._found)
+        if len(self._found) > 1:
+            self._pairs = self._kept(self._pairs.dropDuplicates(["a", "b"]))
+
+    def release(self) -> None:
+        """Let go of what is kept on the executors' disks; what is asked for after that is worked out anew."""
+        self._documents.kept.release()
 
     # What was read.
 
     def counts(self) -> tuple[int, int]:
         """Return how many documents there are, and how many of them are too short to be compared."""
-        row = self._gathered.members.agg(f.count("*"), f.count_if(f.col("size") == 0)).collect()[0]
-        return row[0], row[1]
+        return self._documents.documents, self._documents.too_short
 
     @property
     def unfit(self) -> DataFrame:
         """Rows that are no documents: columns id and problem."""
-        return self._gathered.unfit
+        return self._documents.unfit
 
     @property
     def repeated(self) -> int:
         """How many ids came more than once; of each the document of most shingles counts."""
-        return self._gathered.repeated
+        return self._documents.repeated
 
     # What was found.
 
@@ -84,13 +112,13 @@ class SparkDuplicates:
             Columns a and b (ids, a the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all
             shingles were compared), a_name and b_name.
         """
-        several = self._members.groupBy("key").count().where(f.col("count") > 1)
-        own = several.select(f.col("key").alias("a"), f.col("key").alias("b"))
-        everything = self._pairs.unionByName(measured_pairs(own, self._documents, self._sketches))
-        one = self._members.select(f.col("key").alias("a"), f.col("id").alias("one"), f.col("name").alias("one_name"))
-        other = self._members.select(
-            f.col("key").alias("b"), f.col("id").alias("other"), f.col("name").alias("other_name")
-        )
+        paired = self._pairs.select(f.explode(f.array("a", "b")).alias("key")).distinct()
+        members = self._kept(self._members(paired.withColumn("root", f.col("key"))))
+        several = members.groupBy("key").count().where(f.col("count") > 1)
+        own = several.select(f.col("key").alias("traveller"), f.col("key").alias("home"))
+        everything = self._pairs.unionByName(measured_pairs(self._to_travel(own), self._documents))
+        one = members.select(f.col("key").alias("a"), f.col("id").alias("one"), f.col("name").alias("one_name"))
+        other = members.select(f.col("key").alias("b"), f.col("id").alias("other"), f.col("name").alias("other_name"))
         rows = everything.join(one, "a").join(other, "b").where("a <> b or one < other")
         is_turned = f.col("other") < f.col("one")
         jaccard, a_in_b, b_in_a, exact = _shares()
@@ -116,20 +144,19 @@ class SparkDuplicates:
             it is the document of that smallest id), and of what it shares with that one, which is A, jaccard, a_in_b,
             b_in_a and exact.
         """
-        roots = components(self._pairs)
+        members = self._kept(self._members(components(self._pairs, self._documents.kept)))
         if complete:
-            roots = self._complete(roots)
-        members = self._gathered.members.where("size > 0").join(roots, "key", "left")
-        members = members.withColumn("root", f.coalesce("root", "key"))
+            members = members.drop("root").join(self._complete(members), "key", "left")
+            members = members.withColumn("root", f.coalesce("root", "key"))
         groups = (
             members.groupBy("root")
             .agg(f.count("*").alias("documents"), f.min(f.struct("id", "key")).alias("first"))
             .where("documents > 1")
             .select("root", "documents", f.col("first.id").alias("cluster"), f.col("first.key").alias("first"))
         )
-        rows = settled(members.join(groups, "root"))
-        compared = rows.select(f.col("first").alias("a"), f.col("key").alias("b")).distinct()
-        shares = measured_pairs(compared, self._documents, self._sketches)
+        rows = members.join(groups, "root")
+        compared = rows.select(f.col("first").alias("traveller"), f.col("key").alias("home")).distinct()
+        shares = measured_pairs(self._to_travel(compared), self._documents)
         shares = shares.select(f.col("a").alias("first"), f.col("b").alias("key"), *_shares())
         return rows.join(shares, ["first", "key"]).select(
             *("cluster", "documents", "id", "name", f.col("size").alias("shingles")),
@@ -137,42 +164,68 @@ class SparkDuplicates:
             *("jaccard", "a_in_b", "b_in_a", (f.col("exact") | (f.col("first") == f.col("key"))).alias("exact")),
         )
 
-    def _verified(self, pairs: DataFrame) -> DataFrame:
-        return verified_pairs(pairs, self._documents, self._sketches, self._question)
+    def _members(self, roots: DataFrame) -> DataFrame:
+        """Return documents of some roots, and those of which there are several equal ones: columns of _MEMBERS.
 
-    def _links(self, crowds: DataFrame) -> DataFrame:
-        """Return pairs of crowds, as many as hold their connected components together.
-
-        All of a crowd are compared with a few of it. Those that this does not link to most of the crowd are compared
-        with all of it: then no pair is left out whose documents do not hang together already.
+        Args:
+            roots: Columns key and root; a document that is in none is its own.
         """
-        crowds = settled(crowds)
-        pivots = crowds.groupBy(*_CROWD, f.pmod("key", f.lit(_PIVOTS))).agg(f.min("key").alias("other"))
-        links = settled(self._verified(_together(crowds, pivots.select(*_CROWD, "other"))))
-        placed = crowds.join(components(links), "key", "left").withColumn("root", f.coalesce("root", "key"))
-        counts = placed.groupBy(*_CROWD, "root").count()
-        largest = counts.groupBy(_CROWD).agg(f.max(f.struct("count", "root")).alias("most"))
-        outside = placed.join(largest, _CROWD).where(f.col("root") != f.col("most.root"))
-        outside = settled(outside.select(*_CROWD, f.col("key").alias("other")))
-        if outside.isEmpty():
-            return links
-        return links.unionByName(self._verified(_together(crowds, outside))).dropDuplicates(["a", "b"])
+        documents = self._documents
+        rows = addressed(roots, documents.parts, part_of="key", key="key", root="root")
+        step = partial(_members_of, scheme=documents.scheme)
+        return met(documents.blocks, rows, step, _MEMBERS, documents.parts)
 
-    def _complete(self, roots: DataFrame) -> DataFrame:
-        """Return roots anew, those of groups in which any two documents are a pair."""
-        firsts = self._members.groupBy("key").agg(f.min("id").alias("id"))
-        pairs = (
-            self._pairs.join(roots.select(f.col("key").alias("a"), "root"), "a")
-            .join(firsts.select(f.col("key").alias("a"), f.col("id").alias("id_a")), "a")
-            .join(firsts.select(f.col("key").alias("b"), f.col("id").alias("id_b")), "b")
+    def _to_travel(self, pairs: DataFrame) -> DataFrame:
+        """Return pairs of keys, in columns traveller and home, as `measured_pairs` takes them."""
+        parts = self._documents.parts
+        return addressed(pairs, parts, part_of="traveller", traveller="traveller", home="home")
+
+    def _kept(self, frame: DataFrame) -> DataFrame:
+        return self._documents.kept.settled(frame)
+
+    def _verify(self, candidates: DataFrame) -> None:
+        self._found.append(self._kept(verified_pairs(candidates, self._documents, self._question)))
+
+    def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
+        """Find links of crowds, as many as hold their connected components together, where these are near-copies.
+
+        All of a crowd have been compared with a few of it, the pivots. Those that this does not link to most of the
+        crowd are compared with all of it, if they are few, or no more can be told of them: then no pair is left out
+        whose documents do not hang together already.
+
+        Args:
+            crowds: Columns crowd and key.
+            is_open: Whether more hashes could tell their documents apart.
+
+        Returns:
+            The crowds of which more hashes have to be looked at, in a column crowd.
+        """
+        crowds = self._kept(crowds)
+        known = components(reduce(DataFrame.unionByName, self._found), self._documents.kept)
+        placed = self._kept(crowds.join(known, "key", "left").withColumn("root", f.coalesce("root", "key")))
+        counts = placed.groupBy("crowd", "root").count().groupBy("crowd")
+        most = self._kept(
+            counts.agg(f.max(f.struct("count", "root")).alias("most"), f.sum("count").alias("all")).select(
+                "crowd", f.col("most.root").alias("most"), (f.col("all") - f.col("most.count")).alias("outside")
+            )
         )
-        return pairs.groupBy("root").applyInArrow(_complete_groups, "key long, root long")
+        decided = most.where(f.col("outside") <= _PIVOTS) if is_open else most
+        outside = placed.join(decided, "crowd").where(f.col("root") != f.col("most"))
+        together = crowds.join(outside.select("crowd", f.col("key").alias("traveller")), "crowd")
+        left = together.where(f.col("key") != f.col("traveller")).select("traveller", f.col("key").alias("home"))
+        self._verify(self._to_travel(left.distinct()))
+        return most.where(f.col("outside") > _PIVOTS).select("crowd")
 
-
-def _together(crowds: DataFrame, others: DataFrame) -> DataFrame:
-    """Return the pairs of others with all that are in the same crowd."""
-    met = crowds.join(others, _CROWD).where(f.col("key") != f.col("other"))
-    return met.select(f.least("key", "other").alias("a"), f.greatest("key", "other").alias("b")).distinct()
+    def _complete(self, members: DataFrame) -> DataFrame:
+        """Return the root of each key of members anew: groups in which any two documents are a pair."""
+        firsts = members.groupBy("key").agg(f.min("id").alias("id"), f.first("root").alias("root"))
+        pairs = (
+            self._pairs.join(firsts.select(f.col("key").alias("a"), f.col("id").alias("id_a"), "root"), "a")
+            .join(firsts.select(f.col("key").alias("b"), f.col("id").alias("id_b")), "b")
+            .select("root", *_PAIR_NAMES, "id_a", "id_b")
+        )
+        # Whole components in each partition.
+        return stepped(pairs.repartition(len(self._documents.parts), "root"), _complete_groups, "key long, root long")
 
 
 def _shares() -> tuple[Column, ...]:
@@ -184,14 +237,35 @@ def _shares() -> tuple[Column, ...]:
     return (*(share.alias(name) for name, share in zip(shares, rounded, strict=True)), is_exact)
 
 
-def _complete_groups(pairs: pa.Table) -> pa.Table:
-    """Return the complete groups of one connected component, documents in the order of their ids."""
-    keys = np.concatenate([whole_numbers(pairs[side].combine_chunks()) for side in ("a", "b")])
+def _members_of(block: pa.Table, roots: pa.Table, scheme: SketchScheme) -> Batches:
+    """Yield rows of _MEMBERS."""
+    members, _ = Members.of(block)
+    keys, of_keys = joined(roots, "keys roots", "i8 i8")
+    sizes = sizes_of(members.keys, Block.of(block, scheme))
+    order = np.argsort(keys)
+    at = order[np.minimum(np.searchsorted(keys[order], members.keys), keys.size - 1)] if keys.size else None
+    roots_of = members.keys if at is None else np.where(keys[at] == members.keys, of_keys[at], members.keys)
+    is_told = np.zeros(sizes.size, np.bool_) if at is None else keys[at] == members.keys
+    _, which, times = np.unique(members.keys, return_inverse=True, return_counts=True)
+    chosen = np.flatnonzero((sizes > 0) & (is_told | (times[which] > 1)))
+    if chosen.size:
+        some = members.only(chosen)
+        columns = (some.ids, some.names, sizes[chosen], some.keys, roots_of[chosen], some.worths, some.stays)
+        yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(_MEMBERS).names])
+
+
+def _complete_groups(batches: Batches) -> Batches:
+    """Yield the complete groups of some connected components, documents in the order of their ids."""
+    rows = list(batches)
+    if not any(batch.num_rows for batch in rows):
+        return
+    pairs = pa.Table.from_batches(rows).combine_chunks()
+    keys = np.concatenate([whole_numbers(pairs[side]) for side in ("a", "b")])
     ids = np.array([each for side in ("id_a", "id_b") for each in pairs[side].to_pylist()], dtype=object)
     _, at, places = np.unique(ids, return_index=True, return_inverse=True)
     a, b = np.split(places, 2)
-    numbers = [whole_numbers(pairs[name].combine_chunks()) for name in ("size_a", "size_b", "shared", "low", "high")]
+    numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
     # By the places of the ids from here on.
     alone = np.arange(at.size)
     labels = complete_labels(at.size, Pairs(a, b, *numbers).at(alone))
-    return pa.table({"key": pa.array(keys[at]), "root": pa.array(keys[at][labels])})
+    yield batch_of({"key": keys[at], "root": keys[at][labels]})

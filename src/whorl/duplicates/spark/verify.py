@@ -1,66 +1,134 @@
-"""Candidates verified, and documents compared, by the functions of `whorl.duplicates.verify`, batch by batch."""
+"""Candidates verified, and documents compared, by the functions of `whorl.duplicates.verify`, thousands at a time.
+
+Of two documents of different blocks one travels: its block sends its sketch to the other's, once for all that are
+compared with it there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
+from whorl.arrays import chunks
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.spark.frames import Batches, sketches_in, stepped, whole_numbers
+from whorl.duplicates.spark.blocks import SKETCHES, Block, Gathered, sketch_row
+from whorl.duplicates.spark.frames import Batches, Parts, arrow_schema, batch_of, joined, met
 from whorl.duplicates.verify import Pairs, measured, verified
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-_PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
-_Compare = Callable[[Sketches, Numbers, Numbers], Pairs]
+PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
+_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
+_TRAVELLING = f"{SKETCHES}, whose binary, homes binary"
+#: Hashes that travel in one row, and bytes of sketches that are compared at once.
+_HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
+
+#: Takes sketches, the places of travellers and of those they are compared with, and the keys of all.
+_Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 
-def verified_pairs(
-    candidates: DataFrame, documents: DataFrame, scheme: SketchScheme, question: PairQuestion
-) -> DataFrame:
+def verified_pairs(candidates: DataFrame, documents: Gathered, question: PairQuestion) -> DataFrame:
     """Return the candidates that are pairs indeed.
 
     Args:
-        candidates: Columns a and b, keys of documents, a the smaller one.
-        documents: As in `candidates.join_candidates`.
-        scheme: What the sketches depend on.
+        candidates: Columns part, travellers and homes, as `candidates.Met` has them.
+        documents: What is compared.
         question: What is to be found.
 
     Returns:
-        Columns a, b, size_a, size_b, shared, low and high, as those of `whorl.duplicates.verify.Pairs`.
+        Columns a, b, size_a, size_b, shared, low and high, as those of `whorl.duplicates.verify.Pairs`, a the smaller
+        key.
     """
-    return _compared(candidates, documents, scheme, partial(verified, question=question))
+    return _compared(candidates, documents, partial(_verified, question=question))
 
 
-def measured_pairs(pairs: DataFrame, documents: DataFrame, scheme: SketchScheme) -> DataFrame:
-    """Return what documents share, alike or not; columns as those of `verified_pairs`."""
-    return _compared(pairs, documents, scheme, measured)
+def measured_pairs(pairs: DataFrame, documents: Gathered) -> DataFrame:
+    """Return what documents share, alike or not; columns as those of `verified_pairs`, a the one that travelled."""
+    return _compared(pairs, documents, _measured)
 
 
-def _compared(pairs: DataFrame, documents: DataFrame, scheme: SketchScheme, compare: _Compare) -> DataFrame:
-    firsts = documents.select(f.col("key").alias("a"), f.col("size").alias("size_a"), f.col("hashes").alias("hashes_a"))
-    seconds = documents.select(
-        f.col("key").alias("b"), f.col("size").alias("size_b"), f.col("hashes").alias("hashes_b")
+def _verified(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers, question: PairQuestion) -> Pairs:
+    return verified(sketches, a, b, question).at(keys)
+
+
+def _measured(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pairs:
+    found = measured(sketches, a, b)
+    return replace(found, a=keys[found.a], b=keys[found.b])
+
+
+def _compared(pairs: DataFrame, documents: Gathered, compare: _Compare) -> DataFrame:
+    scheme, parts, blocks = documents.scheme, documents.parts, documents.blocks
+    travelling = met(blocks, pairs, partial(_travelling, scheme=scheme, parts=parts), _TRAVELLING, parts)
+    return met(blocks, travelling, partial(_at_home, scheme=scheme, compare=compare), PAIRS, parts)
+
+
+def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Parts) -> Batches:
+    """Yield the sketches of documents of a block for the blocks of those that they are compared with."""
+    travellers, homes = joined(pairs, "travellers homes", "i8 i8")
+    if not travellers.size:
+        return
+    whole, schema = Block.of(block, scheme), arrow_schema(_TRAVELLING)
+    order = np.lexsort((homes, travellers, parts.of(homes)))
+    travellers, homes = travellers[order], homes[order]
+    is_new = np.ones(order.size, np.bool_)
+    is_new[1:] = (travellers[1:] != travellers[:-1]) | (homes[1:] != homes[:-1])
+    travellers, homes = travellers[is_new], homes[is_new]
+    of_parts, places = parts.of(homes), whole.places(travellers)
+    cuts = np.flatnonzero(np.diff(of_parts)) + 1
+    for own, own_homes in zip(np.split(places, cuts), np.split(homes, cuts), strict=True):
+        part = int(parts.of(own_homes[:1])[0])
+        distinct, whose = np.unique(own, return_inverse=True)
+        # By key, as places are.
+        heavy = np.cumsum(whole.sketches.counts[distinct]) // _HASHES_AT_ONCE
+        for portion in np.unique(heavy).tolist():
+            some = np.flatnonzero(heavy == portion)
+            is_here = (whose >= some[0]) & (whose <= some[-1])
+            columns = {"whose": whose[is_here] - some[0], "homes": own_homes[is_here]}
+            values = {name: pa.array([column.astype(np.int64).tobytes()]) for name, column in columns.items()}
+            row = sketch_row(part, whole, distinct[some], arrow_schema(SKETCHES))
+            yield pa.RecordBatch.from_arrays([*row.columns, *values.values()], schema=schema)
+
+
+def _at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme, compare: _Compare) -> Batches:
+    """Yield what documents of a block share with those that came."""
+    if not travelling.num_rows:
+        return
+    whole = Block.of(block, scheme)
+    rows = (batch.slice(at, 1) for batch in travelling.to_batches() for at in range(batch.num_rows))
+    for some in chunks(rows, lambda row: len(row["hashes"][0].as_buffer()), _BYTES_AT_ONCE):
+        yield _told(whole, some, scheme, compare)
+
+
+def _told(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
+    whose, homes = joined(rows, "whose homes", "i8 i8")
+    (keys,) = joined(rows, "keys", "i8")
+    # Places of the travellers among those of all rows, each of which a row has once.
+    rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
+    pairs_of = [len(row["homes"][0].as_buffer()) // 8 for row in rows]
+    whose = whose + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
+    came = Block.of(rows, scheme)
+    distinct, at = np.unique(homes, return_inverse=True)
+    places = whole.places(distinct)
+    counts = whole.sketches.counts[places]
+    hashes, _ = whole.sketches.gathered(places, np.zeros_like(counts), counts)
+    # Places in the order of the keys, as where all documents are in one process: an estimate is not the same both ways.
+    everything = np.concatenate([came.keys, distinct])
+    order = np.argsort(everything, kind="stable")
+    place_of = np.empty(order.size, np.int64)
+    place_of[order] = np.arange(order.size)
+    sketches = Sketches(
+        scheme,
+        np.concatenate([came.sketches.sizes, whole.sketches.sizes[places]])[order],
+        np.concatenate([came.sketches.starts, np.cumsum(counts) - counts + came.sketches.hashes.size])[order],
+        np.concatenate([came.sketches.counts, counts])[order],
+        np.concatenate([came.sketches.hashes, hashes]),
     )
-    both = pairs.select("a", "b").join(seconds, "b").join(firsts, "a")
-    return stepped(both, partial(_batches, scheme=scheme, compare=compare), _PAIRS)
-
-
-def _batches(batches: Batches, scheme: SketchScheme, compare: _Compare) -> Batches:
-    for batch in batches:
-        keys_a, keys_b = whole_numbers(batch["a"]), whole_numbers(batch["b"])
-        # A document that is the first of several pairs is there once: so they are compared in one go.
-        _, at, which = np.unique(keys_a, return_index=True, return_inverse=True)
-        once = pa.array(at)
-        sizes = pa.concat_arrays([batch["size_a"].take(once), batch["size_b"]])
-        hashes = pa.concat_arrays([batch["hashes_a"].take(once), batch["hashes_b"]])
-        found = compare(sketches_in(sizes, hashes, scheme), which, at.size + np.arange(keys_b.size))
-        rows = found.b - at.size
-        columns = (keys_a[rows], keys_b[rows], found.sizes_a, found.sizes_b, found.shared, found.low, found.high)
-        names = [part.split()[0] for part in _PAIRS.split(", ")]
-        yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=names)
+    travellers, at_home = place_of[came.places(keys[whose])], place_of[at + came.keys.size]
+    found = compare(sketches, travellers, at_home, everything[order])
+    columns = (found.a, found.b, found.sizes_a, found.sizes_b, found.shared, found.low, found.high)
+    return batch_of(dict(zip(_NAMES, columns, strict=True)))

@@ -1,0 +1,97 @@
+"""What executors need, in one archive: whorl and the libraries that it uses there, without PySpark, which they have.
+
+    python -m whorl.duplicates.spark.pack environment.tar.gz
+
+It holds what is installed here, so the machines of the cluster have to be of this kind and have this Python.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tarfile
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+import click
+
+import whorl
+from whorl.errors import ParameterError
+
+#: What the spark extra names, and what every Spark brings itself.
+_EXTRA, _THERE = ("pandas", "pyarrow"), frozenset({"pyspark", "py4j"})
+#: Folders that are for those who develop or test a library, and endings of files that no program reads.
+_FOLDERS = frozenset({"__pycache__", "bin", "include", "src", "test", "tests"})
+_SUFFIXES = frozenset({".a", ".c", ".h", ".hpp", ".js", ".map", ".md", ".pxd", ".pyc", ".pyi", ".pyx"})
+#: Parts of pyarrow that nothing here calls: other machines' services, another language's plans.
+_UNUSED = re.compile(r"pyarrow/(lib(arrow_|parquet_)?)?_?(flight|gandiva|s3|s3fs|azurefs|gcsfs|orc)\b")
+
+
+def packed_files() -> Iterator[tuple[Path, str]]:
+    """Yield the files of the archive, each with its path there.
+
+    Raises:
+        ParameterError: A library is missing.
+    """
+    package = Path(whorl.__file__).parent
+    for file in sorted(package.rglob("*")):
+        if file.is_file() and file.suffix not in _SUFFIXES and "__pycache__" not in file.parts:
+            yield file, (package.name / file.relative_to(package)).as_posix()
+    for one in _needed():
+        for path in one.files or ():
+            unused = path.parts[0] == ".." or _FOLDERS & set(path.parts[:-1]) or path.suffix in _SUFFIXES
+            where = Path(str(one.locate_file(path)))
+            if not unused and not _UNUSED.match(path.as_posix()) and where.is_file():
+                yield where, path.as_posix()
+
+
+def pack(target: Path) -> int:
+    """Write the archive, and return its bytes.
+
+    Raises:
+        ParameterError: A library is missing.
+    """
+    with tarfile.open(target, "w:gz", compresslevel=6) as archive:
+        for file, name in packed_files():
+            # A link to a file would be one to nothing there.
+            archive.add(file.resolve(), name, recursive=False)
+    return target.stat().st_size
+
+
+def _needed() -> list[Distribution]:
+    """Return the libraries that whorl needs, and those that these need."""
+    found: dict[str, Distribution] = {}
+    wanted = ["whorl", *_EXTRA]
+    while wanted:
+        name = wanted.pop()
+        if name in found or name in _THERE:
+            continue
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError:
+            # Of those that are for other systems or versions none is installed.
+            if name in _EXTRA:
+                raise ParameterError(f"{name} is missing: pip install 'whorl[spark]'") from None
+            continue
+        required = [each for each in found[name].requires or () if "extra ==" not in each]
+        names = (re.split(r"[^A-Za-z0-9._-]", each, maxsplit=1)[0] for each in required)
+        wanted += [re.sub("[-_.]+", "-", each).lower() for each in names]
+    del found["whorl"]
+    return [found[name] for name in sorted(found)]
+
+
+@click.command()
+@click.argument("target", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.tar.gz")
+def main(target: Path) -> None:
+    """Pack what executors need into FILE.tar.gz, for spark-submit --archives FILE.tar.gz#environment."""
+    try:
+        size = pack(target)
+    except (ParameterError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    click.echo(f"{target}: {size / 1e6:,.0f} MB, for Python {python} on {sys.platform}")
+
+
+if __name__ == "__main__":
+    main()

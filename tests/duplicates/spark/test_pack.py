@@ -1,0 +1,45 @@
+"""What executors are sent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pyspark = pytest.importorskip("pyspark")
+pytest.importorskip("pyarrow")
+
+
+@pytest.mark.process
+def test_what_is_packed_is_enough(tmp_path: Path) -> None:
+    """
+    Beside PySpark nothing else is needed to read texts and compare them, with the compiled loops; PySpark itself, which
+    is most of an environment, stays out.
+    """
+    from whorl.duplicates.spark.pack import packed_files
+
+    size = 0
+    for file, name in packed_files():
+        assert not name.startswith(("pyspark", "py4j", "..", "/"))
+        target = tmp_path / "there" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.symlink_to(file)
+        size += file.stat().st_size
+    # What comes out compressed is a quarter of that.
+    assert 100_000_000 < size < 500_000_000
+    (tmp_path / "spark").mkdir()
+    for name in ("pyspark", "py4j"):
+        (tmp_path / "spark" / name).symlink_to(Path(pyspark.__file__).parents[1] / name)
+    program = (
+        f"import sys; sys.path[:0] = [{str(tmp_path / 'there')!r}, {str(tmp_path / 'spark')!r}]\n"
+        "import pyspark.worker, pyarrow.compute, pandas, numba\n"
+        "from whorl.duplicates.spark import blocks, daemon, documents, search\n"
+        "from whorl.fingerprint.batch import text_hashes\n"
+        "from whorl.fingerprint.scheme import Scheme\n"
+        "assert text_hashes('one two three four five six', Scheme()).size == 2\n"
+        "assert not [each for each in sys.modules.values() if 'site-packages' in (getattr(each, '__file__', 0) or '')]"
+    )
+    # -S: nothing that is installed here is found, -I: nor what the environment names.
+    subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, cwd=tmp_path)
