@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.errors import ParameterError
-from whorl.listing import BY_ID, behind
+from whorl.listing import behind
 
 IDS = sorted(
     [
@@ -43,7 +43,7 @@ def test_behind_any_id(store: Store) -> None:
     What stands in an id is no syntax, and the order is that of code points.
     """
     for at, each in enumerate(IDS):
-        hits = store.search("*", filters=[behind(each)], order=[BY_ID], rows=100).hits
+        hits = store.search("*", filters=[behind(each)], rows=100).hits
         assert [hit.id for hit in hits] == IDS[at + 1 :]
 
 

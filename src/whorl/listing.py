@@ -1,4 +1,7 @@
-"""Documents in the order of their ids: those behind one, and all that a query matches, a portion at a time."""
+"""Documents in the order of their ids: those behind one, and all that a query matches, a portion at a time.
+
+Nothing is sorted for it: what filters choose has one score, and of one score the smaller id comes first.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,12 @@ from collections.abc import Iterator
 from whorl.context import require_time
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
-from whorl.model import Hit, Order
+from whorl.model import Hit
 from whorl.planning.build import Bool, BoundPlan
 from whorl.prepared import QueryReader
 from whorl.query import ast
 from whorl.query.unparse import unparse
 
-#: What a list of documents is sorted by.
-BY_ID = Order("id", is_ascending=True)
 #: Documents of a portion.
 _AT_ONCE = 1_000
 
@@ -55,9 +56,9 @@ def matching(engine: Engine, reader: QueryReader, query: str) -> Iterator[tuple[
         reader: Reads the query.
         query: In the query language; its FINGERPRINTs name documents of the store.
     """
-    asked, order = reader.bound_filter(query), [reader.sortable(BY_ID)]
+    asked = reader.bound_filter(query)
     plan = asked
-    while some := engine.search(plan, start=0, rows=_AT_ONCE, order=order).hits:
+    while some := engine.search(plan, start=0, rows=_AT_ONCE).hits:
         yield some
         require_time()
         plan = BoundPlan(Bool(must=(asked.root, reader.bound_filter(behind(some[-1].id)).root)))

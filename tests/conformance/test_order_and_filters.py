@@ -9,7 +9,7 @@ import pytest
 
 from whorl import Document, Store
 from whorl.errors import ParameterError, QueryError
-from whorl.listing import BY_ID, behind
+from whorl.listing import behind
 from whorl.model import Order
 from whorl.planning.options import Conventions
 from whorl.query.ast import Operator
@@ -53,7 +53,7 @@ def test_behind_an_id(store: Store, collection: list[Document]) -> None:
     """
     known = sorted(each.id for each in collection)
     for at in (known[0], known[len(known) // 2], known[-1], "f", 'A b:("', "\u65e5"):
-        assert ids(store, "*", filters=[behind(at)], order=[BY_ID]) == [each for each in known if each > at]
+        assert ids(store, "*", filters=[behind(at)]) == [each for each in known if each > at]
 
 
 def test_several_keys(store: Store, collection: list[Document]) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from whorl import Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.model import Document
+from whorl.engine.embedded.records import Records
+from whorl.model import Document, Order
 
 COUNT = 30
 TEXT = " ".join(f"word{number}" for number in range(60))
@@ -66,6 +67,24 @@ def test_a_page_of_equals_is_in_the_order_of_ids(
     assert [hit.id for hit in page.hits] == [f"copy {number:02}" for number in halves[start : start + rows]]
     assert [hit.name for hit in page.hits] == [f"name {number}" for number in halves[start : start + rows]]
     assert sum("head" in each for each in read) <= 1
+
+
+def test_an_order_of_ids_reads_no_values(engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Of all documents that match; the names are read of those on the page.
+    """
+    asked, heads = list[str](), Records.heads
+
+    def counted(records: Records, ids: Iterable[str]) -> dict[str, tuple[Document, str]]:
+        asked.extend(some := list(ids))
+        return heads(records, some)
+
+    monkeypatch.setattr(Records, "heads", counted)
+    page = Store(engine).search("*", rows=2, order=[Order("id")])
+    assert [(hit.id, hit.name) for hit in page.hits] == [("copy 29", "name 29"), ("copy 28", "name 28")]
+    assert (page.total, asked) == (COUNT + 1, [])
+    Store(engine).search("*", rows=2, order=[Order("name")])
+    assert len(asked) == COUNT + 1
 
 
 def test_a_reference_and_its_sketch(engine: EmbeddedEngine) -> None:

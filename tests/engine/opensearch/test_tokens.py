@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from tests.engine.opensearch.foreign import FINGERPRINT, TEXTS, filled
 from tests.engine.opensearch.test_client import between
@@ -22,6 +23,7 @@ from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.signature import sign
 from whorl.model import Order
 from whorl.planning.clauses import Kind
+from whorl.service.app import create_app
 
 BACKWARDS = Order("id", False, ((Kind.KEYWORD, "id"),))
 BY_NAME = Order("name", True, ((Kind.KEYWORD, "name"),))
@@ -165,6 +167,10 @@ def test_a_cluster_that_sorts_nothing_by_id(foreign: IndexClient) -> None:
         for ask in (lambda: store.search("*", order=[BACKWARDS]), lambda: store.search("*", start=10_000)):
             with pytest.raises(SchemaError):
                 ask()
+        with TestClient(create_app(store)) as service:
+            told = service.get("/api/v1/documents", params={"rows": 3}).json()
+        assert [each["id"] for each in told["documents"]] == sorted(each["id"] for each in told["documents"])
+        assert (len(told["documents"]), told["total"]) == (3, store.count())
         client = IndexClient(url)
         assert "no-id-order" in {finding.code for finding in check(client, SourceNames())}
         client.close()

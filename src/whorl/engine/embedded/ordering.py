@@ -31,11 +31,20 @@ def sort_hits(
     return hits
 
 
+def goes_by_value(key: Order) -> bool:
+    """Tell whether a key of an order needs documents: neither scores nor ids do."""
+    return key.field is not None and not _is_id(key)
+
+
+def _is_id(key: Order) -> bool:
+    return key.places == ((Kind.KEYWORD, "id"),)
+
+
 def _reader(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
     """Return what gives the value of a hit to sort by, None where it has none."""
     if key.field is None:
         return lambda hit: hit[1]
-    if key.places == ((Kind.KEYWORD, "id"),):
+    if _is_id(key):
         return lambda hit: hit[0]
     best = min if key.is_ascending else max
 

@@ -12,7 +12,7 @@ from whorl.engine.embedded.contents import Contents
 from whorl.engine.embedded.counting import best, count, is_countable
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
-from whorl.engine.embedded.ordering import sort_hits
+from whorl.engine.embedded.ordering import goes_by_value, sort_hits
 from whorl.engine.embedded.queries import translate
 from whorl.engine.embedded.records import Records
 from whorl.engine.embedded.schema import SCHEMA
@@ -55,10 +55,10 @@ class Search:
         if order:
             # All of them: the index knows none of values.
             total, found, warnings = self._ids(plan)
-            heads = self._records.heads([each for each, _ in found])
+            heads = self._records.heads([each for each, _ in found] if any(map(goes_by_value, order)) else [])
             known = {each: document for each, (document, _) in heads.items()}
             found = sort_hits(found, known, order)[start : start + rows]
-            names = {each: known[each].name for each, _ in found if each in known}
+            names = self._records.names([each for each, _ in found])
         elif is_countable(plan.root):
             total, counted = self._counted(plan, start, rows, lambda numbers: self._records.named("number", numbers))
             return Page(total, tuple(Hit(each.id, each.name, score) for each, score in counted), plan.warnings)

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
-from whorl.listing import BY_ID, behind
+from whorl.listing import behind
 from whorl.model import MAX_ID_LENGTH, PropertyValue
 from whorl.query import ast
 from whorl.query.ast import Joker, Wildcard
@@ -144,7 +144,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         wanted = _named(named, fields)
         filters = [] if wanted is None else [wanted]
         further = filters if after is None else [*filters, behind(after)]
-        page = store.search("*", filters=further, start=start, rows=rows, order=[BY_ID])
+        page = store.search("*", filters=further, start=start, rows=rows)
         ids = [hit.id for hit in page.hits]
         stored, sizes = store.documents(ids), store.engine.sizes(ids) if store.engine.sketch_scheme else {}
         return {
