@@ -86,6 +86,11 @@ FAULTS: dict[str, tuple[bytes, type[EngineError], str]] = {
         EngineResponseError,
         r"answers 500: java.lang.NullPointerException at x$",
     ),
+    "500-log": (
+        http("500 Server Error", json.dumps({"error": {"msg": 'no incref() because "lookupLog" is null'}})),
+        EngineUnavailableError,
+        "is still reading its log again",
+    ),
     "500-html": (http("500 Server Error", PAGE, "text/html"), EngineResponseError, "500: Welcome to the proxy$"),
     "500-list": (http("500 Server Error", "[]"), EngineResponseError, r"answers 500: \[\]$"),
     "500-other-json": (http("500 Server Error", '{"error": "x"}'), EngineResponseError, "answers 500: "),

@@ -319,6 +319,12 @@ def _response_error(url: str, response: requests.Response) -> EngineError:
             status=status,
             detail=detail,
         )
+    if "lookupLog" in detail:
+        # Solr fails so (9.9) where a document is changed that it has not read again yet.
+        return EngineUnavailableError(
+            f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute",
+            is_passing=True,
+        )
     if status in (429, 502, 503, 504):
         # The first and the last but one from Solr, the others from a proxy that has lost it.
         return EngineUnavailableError(f"Solr at {url} cannot answer now ({status}): {detail}", is_passing=True)
