@@ -56,11 +56,28 @@ def test_a_file_is_in_its_place_once_it_is_whole(folder: Path) -> None:
         assert file.read_text(encoding="utf-8") == "before"
     assert file.read_text(encoding="utf-8") == "after"
     assert [path.name for path in folder.iterdir()] == ["out.txt"]
-    for wrong in (folder, Path(), folder / "nosuch" / "out.txt"):
+    for wrong in (folder, Path(), folder / "nosuch" / "out.txt", file / "out.txt"):
         with pytest.raises(ParameterError, match=r"is a folder; name a file|cannot be written"):
             require_writable(wrong)
-    with pytest.raises(ParameterError, match="cannot be written"), written_file(folder / "nosuch" / "out.txt"):
-        pass
+    for wrong in (folder / "nosuch" / "out.txt", file / "out.txt"):
+        with pytest.raises(ParameterError, match="cannot be written"), written_file(wrong):
+            pass
+
+
+def test_a_link_leads_to_what_is_written(folder: Path) -> None:
+    """
+    It stays a link, also to a file that there is not yet; what is not complete stands beside the file.
+    """
+    (folder / "elsewhere").mkdir()
+    file, link = folder / "elsewhere" / "out.txt", folder / "link.txt"
+    link.symlink_to(file)
+    for text in ("first", "second"):
+        require_writable(link)
+        with written_file(link) as out:
+            out.write(text)
+        assert link.is_symlink()
+        assert file.read_text(encoding="utf-8") == text
+    assert sorted(path.name for path in folder.rglob("*")) == ["elsewhere", "link.txt", "out.txt"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -142,12 +142,14 @@ def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO
         with partial.open("wb") if is_binary else partial.open("w", encoding="utf-8", newline="\n") as out:
             yield out
         if is_file:
-            partial.replace(output)
+            # What is a link stays one.
+            partial.replace(os.path.realpath(output))
     except OSError as error:
         raise ParameterError(f"{output} cannot be written: {error.strerror or error}") from error
     finally:
         if is_file:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink()
 
 
 def _is_one(target: Path, other: str) -> bool:
@@ -159,4 +161,5 @@ def _is_one(target: Path, other: str) -> bool:
 
 def _partial(target: Path) -> Path:
     # Two processes may write to one file at the same time: the one that ends last counts.
-    return target.with_name(f"{target.name}.{os.getpid()}.part")
+    place = Path(os.path.realpath(target))
+    return place.with_name(f"{place.name}.{os.getpid()}.part")
