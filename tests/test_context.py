@@ -70,7 +70,7 @@ def test_cancelled_work_ends_in_its_threads() -> None:
         started.wait(60)
         request.cancel()
         thread.join()
-    assert "nobody waits for it" in str(ended[0])
+    assert "nobody is waiting for it" in str(ended[0])
 
 
 def test_what_is_noted_is_the_requests() -> None:

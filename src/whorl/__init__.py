@@ -1,25 +1,25 @@
-"""Find the documents that share content with a document. docs/python.md shows all of this at work.
+"""Find the documents that share content with a document. docs/python.md shows how to use all of this.
 
 A store:
 
 open_store      a Solr collection by URL, or a folder on disk, as a Store
 Store           index, search, similar, sources, compare, explain, delete, signature
 Settings        what variables and whorl.toml say; FieldNames, what a Solr collection calls its fields
-Conventions     how queries are read where they do not say it: Operator, QueryLimits
-PreparedQuery   a query that is read once as a Reading says, to search, count, measure and explain; PreparedSimilar
-                likewise of a similar search
+Conventions     how to read what queries leave open: Operator, QueryLimits
+PreparedQuery   a query that is read once, as its Reading says, to search, count, measure and explain; PreparedSimilar
+                does the same for a similar search
 Explanation     what a query does
 
-What goes in and comes out:
+Inputs and results:
 
-Document        a text under an id, with a name and properties; Stored, what is stored of it; Indexed, how many were, as
-                IndexOptions say
-Hit, Page       what a search gives back, sorted by Order, which knows the Kind of a field's values
-Found, Similar  what a search for similar documents gives back, found as SimilarOptions say; SketchPlan, Branch,
+Document        a text with an id, a name and properties; Stored, what is stored of it; Indexed, how many were stored,
+                with IndexOptions
+Hit, Page       the results of a search, sorted by Order, which knows the Kind of a field's values
+Found, Similar  the results of a search for similar documents with SimilarOptions; SketchPlan, Branch,
                 RestPlan and MinHashPlan, how it searched
-Attribution     the documents that account for a text, each a TextSource, found with a Promise as
-                SourcesOptions say; CommonOptions, what text is common
-Measured        what a hit shares with a query's source; Snippet, where the query's words stand in it
+Attribution     the documents that account for a text, each a TextSource, found with a Promise and
+                SourcesOptions; CommonOptions, which text is common
+Measured        what a hit shares with a query's source; Snippet, where the query's words are in it
 Comparison      two texts compared exactly, with each Passage that both have, the Size of both, and
                 the Rest without what is Common
 Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
@@ -28,19 +28,19 @@ Sketch          what calibrated search compares, under a SketchScheme
 
 Duplicates:
 
-duplicates_in, duplicates_among   those of a store, or of documents that are in none, as Duplicates
-ask_pairs       the question; ask_common, what is taken for common
-superfluous     the members of clusters that could go; Keep, which one stays
-Pair, Cluster, Member             what is found; Version, a member in the order of versions, with what is its Own,
+duplicates_in, duplicates_among   the duplicates in a store, or among documents without a store, as Duplicates
+ask_pairs       the question; ask_common, which text is common
+superfluous     the members of clusters that could be deleted; Keep, which one stays
+Pair, Cluster, Member             the results; Version, a member in the order of versions, with its Own text,
                 in words with_words
-write_ids       clusters written into a store, and how many were Marked
+write_ids       writes clusters into a store; Marked, how many documents
 RepeatSearch    what new documents repeat, as Repeats
 
 Without a store:
 
 compare         two texts compared exactly
 parse, unparse  the query language, text to tree and back
-simhash         a text as one 64-bit code of which near-duplicates differ in few bits; simhashes of many texts
+simhash         a text as one 64-bit code; codes of near-duplicates differ in few bits; simhashes, of many texts
 
 Errors: WhorlError is the base of all. QueryError (QuerySyntaxError, UnsupportedQueryError, FieldError with
 UnknownFieldError) has a Span; ParameterError (UnknownDocumentError, CodeRangeError, CodeTypeError), DocumentError,

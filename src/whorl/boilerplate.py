@@ -164,7 +164,7 @@ def commons(
             ignored, and nothing says what that is.
     """
     if ignore_common and common_above is None and not boilerplate:
-        raise ParameterError("ignore_common leaves out what is common; say what is, by common_above or boilerplate")
+        raise ParameterError("ignore_common needs common_above or boilerplate to say which text is common")
     named = named_commons(boilerplate, engine.scheme)
     if common_above is None:
         return named if boilerplate else None
@@ -203,7 +203,7 @@ def common_limit(above: str, documents: int) -> int:
     """
     found = _LINE.fullmatch(above.strip())
     if not found or (found[1] and not 0 < Fraction(found[1]) <= 100) or (found[2] and int(found[2]) < 1):
-        raise ParameterError(f"what is common is told by a number of documents (50) or a share (1%), got {above!r}")
+        raise ParameterError(f"common text is set by a number of documents (50) or a share (1%), got {above!r}")
     if found[2]:
         return int(found[2])
     return max(LEAST_DOCUMENTS, int(Fraction(found[1]) / 100 * documents))

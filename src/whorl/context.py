@@ -116,7 +116,7 @@ def require_time() -> None:
     if request is None:
         return
     if request.cancelled.is_set():
-        raise StoppedError("this was cancelled, or nobody waits for it any more")
+        raise StoppedError("this was cancelled, or nobody is waiting for it any more")
     if request.end is not None and time.monotonic() >= request.end:
         raise StoppedError("the time for this is up; ask for less, or allow more (request_timeout)")
 

@@ -33,21 +33,21 @@ def open_store(
     """Open a store by name.
 
     Args:
-        store: An http(s) URL of a Solr core or collection; one of an index of OpenSearch or Elasticsearch, which begins
-            with `opensearch+` or `elasticsearch+` (of a plain one with a name alone behind the host, who answers there
-            is asked); or the path of a folder, which is made when it is not there. None means the configured one:
-            WHORL_STORE, whorl.toml, or a folder in the user's data directory.
-        settings: Field names, time limits and credentials; read from the environment where None.
-        create: Whether to make a folder that is not there; without it, that is an error.
-        passages: Whether the store is to find passages with certainty from now on. A folder that did not so far is
-            indexed anew, an index that is not there is made for it; other ones must have been set up for it.
-        without_minhash: Whether a folder is to keep no MINHASH tokens from now on: a fifth less room, for those who
-            never ask FINGERPRINT. One that has them is rid of them.
+        store: The http(s) URL of a Solr core or collection; the URL of an index of OpenSearch or Elasticsearch, which
+            begins with `opensearch+` or `elasticsearch+` (if a plain URL has only a name after the host, the server is
+            asked what it is); or the path of a folder, which is created if it does not exist. None means the
+            configured store: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
+        settings: Field names, time limits and credentials; None reads them from the environment.
+        create: Whether to create a folder that does not exist; if False, that is an error.
+        passages: Whether the store finds passages with certainty from now on. A folder that did not do so is indexed
+            again, and an index that does not exist is created with it; others must have been set up for it.
+        without_minhash: Whether a folder keeps no MINHASH tokens from now on: a fifth less space, if you never use
+            FINGERPRINT. Existing tokens are removed.
 
     Raises:
-        ParameterError: The URL is not one of a core, collection or index; or it is, and is to be without MINHASH.
+        ParameterError: The URL is not that of a core, collection or index; or `without_minhash` is given for a server.
         SchemaError: The collection or index has no field for passages.
-        StoreError: The folder cannot be used, or is not there.
+        StoreError: The folder cannot be used, or does not exist.
     """
     settings = settings or Settings.load()
     name = str(store) if store is not None else settings.store
@@ -58,7 +58,7 @@ def open_store(
         )
     if without_minhash and "://" in name:
         raise ParameterError(
-            f"only a folder is told so with its documents, and {name} is none; a Solr collection is set up so by "
+            f"without_minhash is for a folder, and {name} is not one; set up a Solr collection with "
             "'whorl solr init --without-minhash'"
         )
     if _is_of_a_cluster(name, settings):
@@ -97,7 +97,7 @@ def open_store(
 
 
 def _is_of_a_cluster(name: str, settings: Settings) -> bool:
-    """Ask whether OpenSearch or Elasticsearch answers at a plain URL; one that nobody answers at can be no other's."""
+    """Ask whether OpenSearch or Elasticsearch answers at a plain URL; assume so if nobody answers."""
     if not _MAYBE_INDEX.fullmatch(name):
         return False
     try:

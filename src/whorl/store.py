@@ -1,4 +1,4 @@
-"""A store of documents and the questions one asks it: the surface that Python users and the command line share."""
+"""A store of documents and what you can ask it: the interface that Python users and the command line share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from whorl.sources.result import Attribution
 
 
 class Store:
-    """Documents behind an engine: put them in, ask for those that share content, take them out.
+    """Documents behind an engine: add them, find those that share content, delete them.
 
     Use `open_store` to get one. A store is a context manager that closes its engine.
 
@@ -51,11 +51,11 @@ class Store:
         self._limits, self._max_rows = limits, max_rows
 
     def index(self, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
-        """Store documents, replacing those of the same id and leaving alone those that are there unchanged.
+        """Store documents, replacing those with the same id and skipping those that have not changed.
 
         Args:
             documents: Any number, read as they are needed.
-            options: How they are stored.
+            options: How to store them.
 
         Returns:
             What was done; everything in it is searchable.
@@ -77,14 +77,14 @@ class Store:
 
         Args:
             query: In the query language, see docs/afts.md.
-            source: A text that need not be in the store, which the query calls `FINGERPRINT:source`; or several by
-                the names that the query has for them. Such a name hides a document of the same id.
+            source: A text that need not be in the store, which the query calls `FINGERPRINT:source`; or several, by
+                the names that the query uses for them. Such a name hides a document with the same id.
             calibrated: What FINGERPRINT means: the tokens and bands that Alfresco and Solr count, or the documents
-                that `similar` finds, by their percentage; an overlap that is not given is then 20, a probability 95.
+                that `similar` finds, by their percentage; the overlap is then 20 by default, the probability 95.
             metric: What the overlap of a calibrated FINGERPRINT is a share of, as in `similar`.
-            conventions: What the query and the filters leave unsaid.
-            filters: Queries that choose and score nothing, or one; of several in one, any is to match.
-            common: What is common and, in a calibrated FINGERPRINT, may be ignored.
+            conventions: How to read what the query and the filters leave open.
+            filters: Queries that select without scoring, or one; if one of them is a group, any in it may match.
+            common: Which text is common and, in a calibrated FINGERPRINT, may be ignored.
 
         Raises:
             QueryError: The query cannot be run; the message shows the place.
@@ -113,11 +113,11 @@ class Store:
 
         Args:
             query: In the query language, see docs/afts.md.
-            start: Hits to leave out before the page, 0 to 1,000,000.
+            start: Hits to skip before the page, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
             with_shared: Also count the tokens that each hit shares with the source, if the query has just one.
-            collapsed: Whether of each cluster that `whorl duplicates --write-ids` wrote the best hit comes alone.
-            order: What the hits are sorted by, instead of their scores.
+            collapsed: Whether to return only the best hit of each cluster that `whorl duplicates --write-ids` wrote.
+            order: What to sort the hits by, instead of their scores.
             reading: The other arguments of `prepare`.
 
         Raises:
@@ -128,7 +128,7 @@ class Store:
         return prepared.search(start=start, rows=rows, order=order, with_shared=with_shared, collapsed=collapsed)
 
     def explain(self, query: str, *, start: int = 0, rows: int = 10, **reading: Unpack[Reading]) -> Explanation:
-        """Return what `search` does with the same arguments; nothing is searched."""
+        """Return what `search` would do with the same arguments, without searching."""
         return self.prepare(query, **reading).explain(start=start, rows=rows)
 
     def prepare_similar(
@@ -142,18 +142,18 @@ class Store:
         only: str | None = None,
         **common: Unpack[CommonOptions],
     ) -> PreparedSimilar:
-        """Make a calibrated search ready once, to search with it or to explain it.
+        """Prepare a calibrated search once, to search with it or to explain it.
 
         Args:
-            reference: A document of the store; it is not among its own hits. Or the name of the text given beside.
+            reference: A document of the store, which is not among its own hits; or the name of the text in `source`.
             source: A text that need not be in the store.
             metric: What the threshold is a share of: "jaccard" (of both together), "a_in_b" (how much of the source is
                 in the hit) or "b_in_a" (how much of the hit is in the source).
-            threshold: In percent, above 0, at most 100; up to 1 a fraction, as in FINGERPRINT.
-            recall: How many of a hundred documents just at the threshold are to be found; as a threshold is given.
-            only: A query in the query language: others than these are no hits.
-            common: What is common: what hits share without it is told as well, from their texts. Where it is ignored,
-                that alone counts for threshold, order and number of hits.
+            threshold: A percentage above 0, at most 100; a number up to 1 is a fraction, as in FINGERPRINT.
+            recall: How many of a hundred documents just at the threshold to find; given like a threshold.
+            only: A query in the query language: only documents that it matches are hits.
+            common: Which text is common: the shares without it are returned too, counted on the hits' texts. If it is
+                ignored, only these shares count for the threshold, order and number of hits.
 
         Raises:
             UnknownDocumentError: The store has no such document.
@@ -175,7 +175,7 @@ class Store:
         rows: int = 10,
         **options: Unpack[SimilarOptions],
     ) -> Similar:
-        """Return one page of the documents that share content with a source: found as asked, verified and measured.
+        """Return one page of the documents that share content with a source, verified and measured.
 
         Args are those of `prepare_similar`, and of the `search` of what it returns.
         """
@@ -189,15 +189,15 @@ class Store:
         except_for: str | None = None,
         **options: Unpack[SourcesOptions],
     ) -> Attribution:
-        """Return the documents that account for a text: the fewest that cover the most of it, with their passages.
+        """Return the documents that account for a text: a small set that covers most of it, with their passages.
 
         Candidates are found with a recall that the answer states; everything else is exact, counted on whole texts.
 
         Args:
-            reference: A document of the store, which is no source of its own. Or the name of the text given beside.
+            reference: A document of the store, which is not its own source; or the name of the text in `source`.
             source: A text that need not be in the store.
-            except_for: A query in the query language: the documents that it matches are no sources.
-            options: How they are looked for.
+            except_for: A query in the query language: the documents that it matches are not sources.
+            options: How to look for the sources.
 
         Raises:
             UnknownDocumentError: The store has no such document.
@@ -213,28 +213,28 @@ class Store:
         return QueryReader(self.engine, self.names, replace(conventions, limits=self._limits), self._max_rows)
 
     def delete(self, ids: Collection[str]) -> int:
-        """Forget documents; return how many of the ids there were."""
+        """Delete documents; return how many of the ids existed."""
         return self.engine.delete([ids] if isinstance(ids, str) else ids)
 
     def delete_matching(self, query: str, *, everything: bool = False) -> int:
-        """Forget the documents that a query matches; return how many these were.
+        """Delete the documents that a query matches; return how many there were.
 
         Args:
             query: In the query language; its FINGERPRINTs name documents of the store.
-            everything: Whether it may match all documents there are.
+            everything: Whether the query may match all documents.
 
         Raises:
             QueryError: The query cannot be run; the message shows the place.
-            ParameterError: It matches all documents, and nobody said that these are meant.
+            ParameterError: It matches all documents, and `everything` is not set.
         """
         return delete_matching(self.engine, self._reader(), query, everything=everything)
 
     def signature(self, reference: str) -> Signature | None:
-        """Return the signature of the document that a reference names, or None when there is none."""
+        """Return the signature of the document that a reference names, or None if there is none."""
         return Sources(self.engine).signatures({reference: True}).get(reference)
 
     def text(self, reference: str) -> str | None:
-        """Return the stored text of the document that a reference names, or None when there is none."""
+        """Return the stored text of the document that a reference names, or None if there is none."""
         return stored_texts(self.engine, [reference]).get(reference)
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
@@ -258,10 +258,10 @@ class Store:
         """Compare two documents exactly, by all of their shingles under the store's scheme.
 
         Args:
-            a: A reference to a document, or the name of a text given beside.
+            a: A reference to a document, or the name of a text in `source`.
             b: Likewise.
             source: A text that need not be in the store, called `source`, or several by name, as in `search`.
-            common_above: As in `CommonOptions`: where anything is common, the shares of the rest are told as well.
+            common_above: As in `CommonOptions`: if any text is common, the shares of the rest are returned too.
             boilerplate: Likewise.
 
         Raises:
@@ -273,11 +273,11 @@ class Store:
         return Comparer(words_of(texts[a], scheme), scheme, told).compare(texts[b])
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return what is stored of documents beside their texts, by id, of those that there are."""
+        """Return everything stored of documents except their texts, by id, for those that exist."""
         return self.engine.documents(ids)
 
     def count(self, query: str | None = None) -> int:
-        """Return how many documents the store holds; or how many of them a query matches.
+        """Return how many documents the store holds, or how many of them a query matches.
 
         Raises:
             QueryError: The query cannot be run; the message shows the place.

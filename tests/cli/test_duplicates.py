@@ -693,7 +693,7 @@ def test_what_is_common_is_ignored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--common-above", "many"], "told by a number of documents"),
+        (["--common-above", "many"], "set by a number of documents"),
         (["--ignore-common", "--engine", "spark", "-o", "out"], "--ignore-common is for --engine local"),
     ],
 )

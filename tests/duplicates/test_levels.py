@@ -119,7 +119,7 @@ def test_lines_and_what_does_not_go_with_them(tmp_path: Path) -> None:
     a = (tmp_path / "a.txt").as_posix()
     assert told.stdout.splitlines()[1].startswith(f"{a}#1,{a}#3,1.0")
     for more in (("--annotated", str(tmp_path / "out")), ("--versions",)):
-        assert "is about documents; leave it or --level line away" in run(a, "--level", "line", *more).output
+        assert "is for documents; leave it out, or --level line" in run(a, "--level", "line", *more).output
     assert "--level is for PATHs" in run("--level", "line").output
     (tmp_path / "b.html").write_text(f"<p>{FOOTER}</p>")
     refused = run(tmp_path, "--level", "line", "--filtered", tmp_path / "out")

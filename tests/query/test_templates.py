@@ -51,8 +51,8 @@ def test_a_template_stands_where_its_use_stands() -> None:
 
 
 REFUSED = [
-    ({"a": "%b", "b": "%a"}, ParameterError, "templates go in a circle: a -> b -> a"),
-    ({"a": "%(a cm:name)"}, ParameterError, "templates go in a circle: a -> a"),
+    ({"a": "%b", "b": "%a"}, ParameterError, "templates refer to each other in a circle: a -> b -> a"),
+    ({"a": "%(a cm:name)"}, ParameterError, "templates refer to each other in a circle: a -> a"),
     ({"a": "%b", "A": "%c"}, ParameterError, "two templates have the same name, case aside: A, a"),
     ({"a": "%("}, QuerySyntaxError, "a template is %field or %(field field)"),
     ({"a": "%(b", "c": "%d"}, QuerySyntaxError, "a template is %field"),

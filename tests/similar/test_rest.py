@@ -74,7 +74,7 @@ def test_what_cannot_be_known(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
     commons = named_commons([], scheme)
     unknown = rests(store.engine, Source("gone", "gone"), ["one"], commons)
     assert unknown.by_id == {}
-    assert unknown.warnings == ("'gone' has no stored text, so nothing is known without what is common",)
+    assert unknown.warnings == ("'gone' has no stored text, so its common text cannot be left out",)
     source = Source("one", "one")
     some = rests(store.engine, source, ["two", "gone"], commons)
     assert list(some.by_id) == ["two"]

@@ -228,14 +228,14 @@ def duplicates(
     gc.freeze()
     gc.set_threshold(100_000, 50, 50)
     if paths and store is not None:
-        raise ParameterError("name PATHs or a --store, not both")
+        raise ParameterError("give PATHs or a --store, not both")
     if only_new and state is None:
-        raise ParameterError("--new says what is new beside what a --state FOLDER holds; name one")
+        raise ParameterError("--new needs a --state FOLDER to compare with; give one")
     keep = None if keep_named is None else Keep.named(keep_named)
     if keep is None and delete_list is not None:
         raise ParameterError("--delete-list lists what is not kept; say which is, with --keep first for instance")
     if versions and not wants_clusters:
-        raise ParameterError("--versions is about clusters; leave --pairs away")
+        raise ParameterError("--versions shows clusters; leave out --pairs")
     if keep is not None and keep in (Keep("newest"), Keep("oldest")):
         keep = Keep(keep.by, date_column or "")
     elif date_column is not None and not versions:
@@ -255,9 +255,9 @@ def duplicates(
         if value is not None and not paths:
             raise ParameterError(f"{option} is for PATHs; name some")
     if write_ids and (paths or only_new):
-        raise ParameterError("--write-ids writes into a store; name no PATHs, and leave --new away")
+        raise ParameterError("--write-ids writes into a store; leave out PATHs and --new")
     if reference and not paths:
-        raise ParameterError("--reference is what PATHs are compared with; name these")
+        raise ParameterError("--reference is compared with PATHs; give some")
     if reference and state is not None:
         raise ParameterError(
             "--reference keeps no state; with --state FOLDER run SET as PATHs first, then the others with --new"
@@ -265,20 +265,20 @@ def duplicates(
     if pieces is not None:
         for option, value in {"--annotated": annotated, "--versions": versions or None}.items():
             if value is not None:
-                raise ParameterError(f"{option} is about documents; leave it or --level {level} away")
+                raise ParameterError(f"{option} is for documents; leave it out, or --level {level}")
     if words is not None and level != "passage":
-        raise ParameterError("--words is how many a passage has; ask for --level passage")
+        raise ParameterError("--words sets the length of passages; add --level passage")
     if level == "passage":
         from whorl.cli.duplicates_passages import require_of_passages, write_passages
 
         require_of_passages(keep, state, common_above, boilerplate_files, shingle, characters=characters)
     if complete and not wants_clusters:
-        raise ParameterError("--complete is about clusters; leave --pairs away")
+        raise ParameterError("--complete makes clusters; leave out --pairs")
     question = ask_pairs(metric, threshold, recall)
     boilerplate = tuple(boilerplate_texts(boilerplate_files, [*paths, *reference]))
     common = ask_common(common_above, boilerplate, ignore_common=ignore_common)
     if within and boilerplate:
-        raise ParameterError("--boilerplate is of no part of a collection; leave it or --within-column out")
+        raise ParameterError("--boilerplate does not work with --within-column; leave out one of the two")
     columns = Columns(text_column or "text", id_column)
     scheme = Scheme(CHARACTERS, shingle or 9) if characters else Scheme(shingle_size=shingle or 5)
     if engine == "spark":

@@ -100,7 +100,7 @@ def sources(
     All of these are counted on whole texts. The last line gives the recall with which documents were found.
     """  # noqa: D301 - click wants the control character
     if as_json and as_csv:
-        raise ParameterError("--json and --csv are two forms of one answer; leave one of the two out")
+        raise ParameterError("--json and --csv exclude each other; leave one of the two out")
     report_file = None if html is None else Path(html)
     if report_file is not None:
         require_writable(report_file, [named, *boilerplate_files])

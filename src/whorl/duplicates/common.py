@@ -48,7 +48,7 @@ class CommonQuestion:
 
     def __post_init__(self) -> None:
         if self.above is None and not self.boilerplate:
-            raise ParameterError("name what is common: a number or share of documents, or boilerplate")
+            raise ParameterError("say which text is common: a number or share of documents, or boilerplate")
         if self.above is not None:
             common_limit(self.above, 0)
 

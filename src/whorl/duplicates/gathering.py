@@ -95,7 +95,9 @@ def duplicates_among(
             beside parts within which documents are compared.
     """
     if within and common and common.boilerplate:
-        raise ParameterError("boilerplate is of no part of a collection; compare all documents, or leave it out")
+        raise ParameterError(
+            "boilerplate does not work within a part of a collection; compare all documents, or leave it out"
+        )
     if folder is not None and reference:
         raise ParameterError("a reference keeps no state: put it into the folder by a run of its own")
 

@@ -33,7 +33,7 @@ def resolved(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]
                 done[last] = _put_in(last, trees[last], done, largest)
             elif wanted[0] in path:
                 circle = [*path[path.index(wanted[0]) :], wanted[0]]
-                raise ParameterError(f"templates go in a circle: {' -> '.join(circle)}")
+                raise ParameterError(f"templates refer to each other in a circle: {' -> '.join(circle)}")
             else:
                 path.append(wanted[0])
     return done

@@ -153,20 +153,20 @@ class Settings:
 
     store: str = setting(
         STORE, "store", Text("the URL of a Solr collection or of an index, or a folder"), "",
-        "the store where none is named", told="a folder of your own", made=_default_store,
+        "the store to use if none is given", told="a folder of your own", made=_default_store,
     )  # fmt: skip
     fields: FieldNames = setting(
         STORE, "fields", Fields(), FieldNames(), "what a collection calls its fields ([more](solr.md))",
         told="whorl's own names",
     )  # fmt: skip
     names: Mapping[str, str] = setting(
-        STORE, "names", Names(), {}, "what fields that queries name are called in the store ([more](afts.md))",
+        STORE, "names", Names(), {}, "maps field names used in queries to field names in the store ([more](afts.md))",
         told="", made=dict,
     )  # fmt: skip
 
     passages: bool = setting(
         STORE, "passages", Flag(), False,
-        "whether a folder that is written to finds every passage of 20 words, as with `whorl index --passages` "
+        "whether stores on disk find every passage of 20 words, as with `whorl index --passages` "
         "([more](sources.md))",
     )  # fmt: skip
 
@@ -177,24 +177,24 @@ class Settings:
         SOLR, "connect_timeout", Seconds(), 5.0, "how long it may take to connect to Solr or a cluster"
     )
     solr_auth: tuple[str, str] | None = setting(
-        SOLR, "solr_auth", Login(), None, "for Solr's basic authentication, where the URL holds no user",
+        SOLR, "solr_auth", Login(), None, "for Solr's basic authentication, if the URL has no user",
         is_secret=True,
     )  # fmt: skip
     solr_ca: Path | None = setting(
         SOLR, "solr_ca", File(), None,
-        "certificates (PEM) of the authorities that may vouch for Solr, instead of those that everybody trusts",
+        "certificates (PEM) of the authorities to trust for Solr, instead of the usual ones",
     )  # fmt: skip
     solr_verify: bool = setting(
         SOLR, "solr_verify", Flag(), True,
-        "whether Solr's certificate is checked; without, anybody between whorl and Solr can read and change everything",
+        "whether Solr's certificate is checked; if not, anybody between whorl and Solr can read and change everything",
     )  # fmt: skip
     solr_retries: int = setting(
         SOLR, "solr_retries", Whole(0, 10), 2,
-        "how often a request is repeated that the server refused, lost or answered with 429, 502, 503 or 504; one that "
-        "took too long is not",
+        "how often a request is repeated if the server refused or lost it, or answered with 429, 502, 503 or 504; "
+        "requests that took too long are not repeated",
     )  # fmt: skip
     solr_connections: int = setting(
-        SOLR, "solr_connections", Whole(1, 1_000), 64, "connections to Solr or a cluster that are kept open, at most"
+        SOLR, "solr_connections", Whole(1, 1_000), 64, "how many connections to Solr or a cluster are kept open"
     )
     solr_cache: Path = setting(
         SOLR, "solr_cache", Folder(), None, "where the jars of a local Solr are kept",
@@ -203,19 +203,19 @@ class Settings:
 
     opensearch_auth: tuple[str, str] | None = setting(
         OPENSEARCH, "opensearch_auth", Login(), None,
-        "for the cluster's basic authentication, where the URL holds no user", is_secret=True,
+        "for the cluster's basic authentication, if the URL has no user", is_secret=True,
     )  # fmt: skip
     opensearch_api_key: str | None = setting(
         OPENSEARCH, "opensearch_api_key", Text("an API key"), None,
-        "sent as `Authorization: ApiKey KEY` in the place of a user and a password", is_secret=True,
+        "sent as `Authorization: ApiKey KEY` instead of a user and a password", is_secret=True,
     )  # fmt: skip
     opensearch_ca: Path | None = setting(
         OPENSEARCH, "opensearch_ca", File(), None,
-        "certificates (PEM) of the authorities that may vouch for the cluster, instead of those that everybody trusts",
+        "certificates (PEM) of the authorities to trust for the cluster, instead of the usual ones",
     )  # fmt: skip
     opensearch_verify: bool = setting(
         OPENSEARCH, "opensearch_verify", Flag(), True,
-        "whether the cluster's certificate is checked; without, anybody between can read and change everything",
+        "whether the cluster's certificate is checked; if not, anybody in between can read and change everything",
     )  # fmt: skip
     opensearch_cache: Path = setting(
         OPENSEARCH, "opensearch_cache", Folder(), None, "where the jars of a local OpenSearch are kept",
@@ -224,64 +224,65 @@ class Settings:
 
     max_file_bytes: int = setting(
         FILES, "max_file_bytes", Whole(1_000_000, 1_000_000_000), Limits().file_bytes,
-        "bytes of a file, except of JSON lines; a larger one is reported and not read",
+        "bytes in a file, except JSON lines; a larger file is reported and not read",
     )  # fmt: skip
     max_file_text: int = setting(
         FILES, "max_file_text", Whole(1, 1_000_000_000), Limits().text_characters,
-        "characters of the text of a file that is not plain text; of more, none is read",
+        "characters of text in a file that is not plain text; a file with more is not read",
     )  # fmt: skip
     file_timeout_seconds: float = setting(
         FILES, "file_timeout", Seconds(), Limits().seconds, "how long reading a file that is not plain text may take"
     )
     file_memory_bytes: int = setting(
         FILES, "file_memory_bytes", Whole(200_000_000, 64_000_000_000), Limits().memory_bytes,
-        "memory of a process that reads such files; no DOCX, PPTX or XLSX may unpack to more ([more](files.md))",
+        "memory of a process that reads such files; a DOCX, PPTX or XLSX must not unpack to more ([more](files.md))",
     )  # fmt: skip
 
     listen: tuple[str, int] = setting(
-        SERVICE, "listen", Address(), ("127.0.0.1", 8000), "where `whorl serve` listens; port 0 takes a free one"
+        SERVICE, "listen", Address(), ("127.0.0.1", 8000), "where `whorl serve` listens; port 0 means any free port"
     )
     api_keys: tuple[str, ...] = setting(
-        SERVICE, "api_key", Texts("a key"), (), "taken as `Authorization: Bearer KEY`; two at once let one be replaced",
+        SERVICE, "api_key", Texts("a key"), (),
+        "accepted as `Authorization: Bearer KEY`; give two at once to replace one",
         is_secret=True,
     )  # fmt: skip
     user: str | None = setting(
         SERVICE, "user", Text("a name without a colon, together with a password"), None,
-        "whom the service takes by basic authentication and gives tickets to ([Alfresco's clients](alfresco.md))",
+        "the user for basic authentication and for tickets ([Alfresco's clients](alfresco.md))",
     )  # fmt: skip
     password: str | None = setting(
-        SERVICE, "password", Text("a password, together with a user"), None, "with which password", is_secret=True
+        SERVICE, "password", Text("a password, together with a user"), None, "that user's password", is_secret=True
     )
     is_open: bool = setting(
-        SERVICE, "open", Flag(), False, "listen to other machines although nobody is asked who they are"
+        SERVICE, "open", Flag(), False, "accept requests from other machines without a key or password"
     )
     is_read_only: bool = setting(
-        SERVICE, "read_only", Flag(), False, "refuse whatever would store or delete documents, also on the page"
+        SERVICE, "read_only", Flag(), False, "refuse to store or delete documents, also on the page"
     )
     allowed_hosts: tuple[str, ...] = setting(
         SERVICE, "allowed_hosts", Texts("a host name"), (),
-        "names that an open service may be called by, beside localhost, its addresses and the host it listens on, and "
-        "hosts whose pages may ask any service; `*` for any name",
+        "host names that an open service answers to, besides localhost, its addresses and the host it listens on; "
+        "pages of these hosts may use any service; `*` for any name",
     )  # fmt: skip
     allowed_origins: tuple[str, ...] = setting(
         SERVICE, "allowed_origins", Texts("an origin such as https://app.example.org"), (),
-        "origins whose pages may ask the service from a browser and read its answers (CORS)",
+        "origins whose pages may use the service from a browser (CORS)",
     )  # fmt: skip
     shutdown_timeout_seconds: float = setting(
         SERVICE, "shutdown_timeout", Seconds(), 30.0,
-        "how long the service goes on with what it has accepted when it is told to stop",
+        "how long the service may take to finish accepted requests when it is told to stop",
     )  # fmt: skip
 
     max_search_bytes: int = setting(
-        REQUEST, "max_search_bytes", Whole(1, 1_000_000_000), 1_000_000, "bytes of an Alfresco search; more is 413"
+        REQUEST, "max_search_bytes", Whole(1, 1_000_000_000), 1_000_000, "bytes in an Alfresco search; more is 413"
     )
     max_text_bytes: int = setting(
         REQUEST, "max_text_bytes", Whole(1, 1_000_000_000), 64_000_000,
-        "bytes of any other body, such as a text that others are to be found for; more is 413",
+        "bytes in any other body, such as a text to find similar documents for; more is 413",
     )  # fmt: skip
     max_line_bytes: int = setting(
         REQUEST, "max_line_bytes", Whole(1, 1_000_000_000), 64_000_000,
-        "bytes of one document that is sent to be stored; a longer one is refused alone, and there may be any number",
+        "bytes in one document that is sent to be stored; only a longer one is refused, and there may be any number",
     )  # fmt: skip
     max_query_length: int = setting(
         REQUEST, "max_query_length", Whole(1, MAX_LENGTH), DEFAULT_LENGTH, "characters of a query; more is 400"
@@ -298,16 +299,16 @@ class Settings:
     )
     request_timeout_seconds: float = setting(
         REQUEST, "request_timeout", Seconds(), 60.0,
-        "how long a request may wait and take once its body is there; longer is 503. The body itself may take as long, "
-        "then 408. Documents on their way in only wait that long, for each part",
+        "how long a request may wait and run once its body has arrived; longer is 503. The body may take as long "
+        "again, then 408. For documents being sent, this only limits the wait for each part",
     )  # fmt: skip
     body_timeout_seconds: float = setting(
         REQUEST,
         "body_timeout",
         Seconds(),
         30.0,
-        "how long a client may be silent in the middle of a body, and how much later than at 1,000 bytes a second it "
-        "may come; then 408",
+        "how long a client may be silent in the middle of a body, and how far the body may fall behind 1,000 bytes a "
+        "second; then 408",
     )
 
     max_concurrent: int = setting(
@@ -318,12 +319,12 @@ class Settings:
         "max_uploads",
         Whole(1, 1_000),
         8,
-        "requests whose documents are stored at the same time; others wait, but not for those that are being sent",
+        "requests whose documents are stored at the same time; others wait, but not for those still being sent",
     )
     max_waiting: int = setting(TOGETHER, "max_waiting", Whole(0, 100_000), 256, "requests that wait; more get 503")
     max_per_client: int = setting(
         TOGETHER, "max_per_client", Whole(1, 100_000), 128,
-        "requests of one key or user, or of one address where nobody is asked, at the same time; more get 429",
+        "requests at the same time from one key or user, or from one address if the service is open; more get 429",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -58,7 +58,7 @@ class RestSearch:
             )
         text = text_of(engine, source)
         if text is None:
-            raise ParameterError(f"{source.name!r} has no stored text, so nothing is known without what is common")
+            raise ParameterError(f"{source.name!r} has no stored text, so its common text cannot be left out")
         self.engine, self.source, self.question = engine, source, question
         self._text, self._commons = text, commons
         words = words_of(text, engine.scheme)

@@ -40,7 +40,7 @@ def rests(engine: Engine, source: Source, ids: Sequence[str], commons: Commons) 
     """
     own = text_of(engine, source)
     if own is None:
-        return Rests({}, (f"{source.name!r} has no stored text, so nothing is known without what is common",))
+        return Rests({}, (f"{source.name!r} has no stored text, so its common text cannot be left out",))
     found: dict[str, Rest] = {}
     for document_id, comparison in comparisons(engine, own, ids, commons):
         assert comparison.rest is not None

@@ -85,7 +85,7 @@ def test_an_empty_store_is_filled_and_cleaned(browser: Browser, own_store: Store
         expect(page.locator("#state")).to_have_text("3 documents")
         # Another text of the same name takes no document's place.
         page.locator("#add-files").set_input_files({"name": "a.txt", "mimeType": "", "buffer": b"another text"})
-        expect(page.locator("#adding-problems")).to_contain_text("a.txt: a document of this name is there already")
+        expect(page.locator("#adding-problems")).to_contain_text("a.txt: there is already a document of this name")
         assert own_store.text("a.txt") == LEASE
         # Nor that of one which comes with it.
         twice = [FilePayload(name="e.txt", mimeType="", buffer=each) for each in (b"one text", b"another text")]

@@ -211,7 +211,7 @@ def main(metric: str, threshold: str, recall: str, **options: Any) -> None:
     """
     try:
         if options["complete"] and not options["clusters"]:
-            raise ParameterError("--complete is about clusters; leave --pairs away")
+            raise ParameterError("--complete makes clusters; leave out --pairs")
         told = run(question=ask_pairs(metric, threshold, recall), **options)
     except WhorlError as error:
         raise click.ClickException(str(error)) from error

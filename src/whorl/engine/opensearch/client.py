@@ -127,7 +127,7 @@ class IndexClient:
 
     def _whole(self, found: Json) -> Json:
         if found.get("timed_out") or found.get("_shards", {}).get("failed"):
-            raise EngineResponseError(f"{self.url} answered with a part of its shards only; see to its health")
+            raise EngineResponseError(f"{self.url} answered with a part of its shards only; check its health")
         return found
 
     def hits(self, body: Json) -> list[Json]:
@@ -219,7 +219,7 @@ class IndexClient:
     def refresh(self) -> None:
         """Make everything sent so far searchable."""
         if self.send("POST", self._path("_refresh"))["_shards"]["failed"]:
-            raise EngineResponseError(f"{self.url} has made only a part of its shards searchable; see to its health")
+            raise EngineResponseError(f"{self.url} has made only a part of its shards searchable; check its health")
 
     def mapping(self, fields: str = "") -> Json | None:
         """Return the index's mapping, None where there is no index.
@@ -387,7 +387,7 @@ class IndexClient:
         except TransportError as error:
             raise self._refused(error) from error
         except OpenSearchException as error:
-            raise EngineResponseError(f"{self.url} answers something strange ({doing}): {error}") from error
+            raise EngineResponseError(f"{self.url} gives an unexpected answer ({doing}): {error}") from error
 
     def _refused(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0

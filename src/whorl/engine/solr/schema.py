@@ -429,4 +429,4 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         # Rotation only repeats tokens: whether the index was made with it or not, plans count the repeats.
         return Scheme(profile, largest, buckets, functions, kept)
     except ParameterError as error:
-        raise SchemaError(f"the tokens are made under a scheme that whorl does not have: {error}") from error
+        raise SchemaError(f"the tokens are made under a scheme that whorl does not know: {error}") from error

@@ -38,7 +38,7 @@ def decode(raw: bytes) -> str:
 
             best = from_bytes(raw).best()
             if best is None or b"\0" in raw:
-                raise DocumentError("this is not text in any encoding that can be told") from None
+                raise DocumentError("this is not text in any recognisable encoding") from None
             return str(best)
     # A few of these stand in real text; many are a binary file that happens to begin as text does.
     if text.count("\0") + broken > max(1, len(text) // 100):

@@ -181,4 +181,4 @@ def _failures(name: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         # A damaged length asks for more memory than there is.
         told = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise UnreadRowsError(f"this {name} cannot be read, or not to its end: {told:.200}") from error
+        raise UnreadRowsError(f"this {name} cannot be read, or not completely: {told:.200}") from error

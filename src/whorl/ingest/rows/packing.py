@@ -40,7 +40,7 @@ def unpacked(opened: IO[bytes], module: str) -> Iterator[IO[bytes]]:
         with _Zstandard(opened) if module == "zstandard" else _Stepwise(import_module(module).open(opened)) as stream:
             yield io.BufferedReader(stream, _BUFFER)
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        raise UnreadRowsError(f"this cannot be unpacked to its end: {error}") from error
+        raise UnreadRowsError(f"this cannot be unpacked completely: {error}") from error
 
 
 class _Stepwise(io.RawIOBase):

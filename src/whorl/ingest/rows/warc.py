@@ -141,4 +141,4 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except (ArchiveLoadFailed, EOFError, OSError, ValueError, zlib.error) as error:
-        raise UnreadRowsError(f"this web archive cannot be read, or not to its end: {error!s:.200}") from error
+        raise UnreadRowsError(f"this web archive cannot be read, or not completely: {error!s:.200}") from error

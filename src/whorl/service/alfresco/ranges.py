@@ -75,7 +75,7 @@ def _ends(asked: Range) -> Iterator[str]:
         count += 1
         yield end
     if count < 2:
-        raise ParameterError(f"{told} leads nowhere: its end, {asked.end!r:.40}, is not behind {asked.start!r:.40}")
+        raise ParameterError(f"{told} is empty: its end, {asked.end!r:.40}, is not after {asked.start!r:.40}")
 
 
 def _numbers(asked: Range) -> Iterator[str]:

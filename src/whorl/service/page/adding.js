@@ -53,7 +53,7 @@ export async function addFiles(files) {
       try {
         const text = await textIn(file);
         const before = waiting.find((each) => each.id === id);
-        if (before ? before.text !== text : await isOther(id, text)) throw new Error(`${id}: a document of this name is there already, with another text`);
+        if (before ? before.text !== text : await isOther(id, text)) throw new Error(`${id}: there is already a document of this name, with a different text`);
         waiting.push({ id, name: file.name, text, modified: new Date(file.lastModified).toISOString().slice(0, 19) + "Z" });
         characters += text.length;
       } catch (error) {

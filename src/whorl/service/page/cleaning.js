@@ -78,7 +78,7 @@ export class Cleaning {
 
   async #delete() {
     const ids = [...this.marked.keys()], count = counted(ids.length, "document");
-    const told = "They are taken out of this store for good. The files that they came from are not touched. "
+    const told = "They are deleted from this store for good. The files they came from are not touched. "
       + "The list can be downloaded first.";
     if (!await confirmed(`Delete ${count}?`, told, `Delete ${count}`)) return;
     let done = 0;

@@ -11,7 +11,7 @@ import { changed, nameOf, pathOf } from "./store.js";
  */
 export async function forget(document_) {
   const label = nameOf(document_);
-  if (!await confirmed(`Delete ${label}?`, "It is taken out of this store. The file that it came from is not touched.", "Delete")) return false;
+  if (!await confirmed(`Delete ${label}?`, "It is deleted from this store. The file it came from is not touched.", "Delete")) return false;
   try {
     await request(pathOf(document_.id), undefined, undefined, "DELETE");
   } catch (error) {

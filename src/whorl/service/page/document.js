@@ -92,7 +92,7 @@ function showDocument(isReadOnly) {
   byId("document-compare").href = compareLink(id);
   byId("document-delete").hidden = isReadOnly;
   byId("document-all").hidden = false;
-  byId("document-told").textContent = text ? counted(text.length, "character") : "The store keeps no text of it.";
+  byId("document-told").textContent = text ? counted(text.length, "character") : "The store keeps no text for it.";
   byId("document-text").hidden = !text;
   pane.show(text, []);
   const entries = Object.entries(properties);
@@ -108,7 +108,7 @@ async function findSimilar() {
   const { signal } = going, { id } = current, least = Number(byId("least").value);
   const told = byId("document-similar"), list = byId("document-hits");
   byId("document-found").hidden = false;
-  told.textContent = "Looking for what shares content with it …";
+  told.textContent = "Looking for documents that share content with it …";
   fill(list);
   byId("document-more").hidden = true;
   warn(byId("document-warnings"), []);

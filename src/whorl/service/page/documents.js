@@ -78,8 +78,8 @@ async function list(named, rows) {
     byId("add-here").hidden = isReadOnly;
     byId("add").hidden = isReadOnly || isEmpty;
     byId("empty-told").textContent = isReadOnly
-      ? "There are no documents here yet, and this service stores none: whorl index does."
-      : "Drop files or a folder here, and they are made comparable. They stay with this service.";
+      ? "There are no documents here yet, and this service is read-only: add some with whorl index."
+      : "Drop files or a folder here to compare them. They stay with this service.";
     byId("documents-told").textContent = named
       ? `${whole(told.total)} of ${counted(documents, "document")}` : counted(told.total, "document");
     append(told, isReadOnly);

@@ -23,7 +23,7 @@ const ASK_AGAIN = 300, PAUSE = 200;
 const DEFAULTS = { metric: "jaccard", threshold: "80", recall: "95", keep: "", order: "size", named: "" };
 const FLAGS = ["complete", "common", "versions"];
 const PROGRESS = {
-  waiting: () => "Others are first.",
+  waiting: () => "Waiting for other jobs.",
   reading: (count) => `${counted(count, "document")} read`,
   comparing: (count) => `${counted(count, "pair")} found so far`,
   "reading whole": (count) => `${counted(count, "pair")} compared word by word`,

@@ -32,7 +32,7 @@ export function signIn(wasWrong) {
 function show(wasWrong) {
   const dialog = byId("sign-in"), form = byId("sign-in-form");
   const fields = { user: byId("user"), password: byId("password"), key: byId("key") };
-  byId("sign-in-error").textContent = wasWrong ? "The service does not know these. Try again." : "";
+  byId("sign-in-error").textContent = wasWrong ? "The service does not accept these. Try again." : "";
   fields.password.value = fields.key.value = "";
   const isKey = () => form.elements.kind.value === "key";
   function choose() {

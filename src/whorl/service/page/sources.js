@@ -47,7 +47,7 @@ export async function show(parameters) {
   byId("sources-options").hidden = !own && id === null;
   byId("sources-blank").hidden = Boolean(own) || id !== null;
   byId("sources-blank-told").textContent = mark === null
-    ? "Paste a text anywhere on this page, or drop a file: what of it stands in the documents is found and marked." : NOT_HERE;
+    ? "Paste a text anywhere on this page, or drop a file: the parts of it that are in your documents are found and marked." : NOT_HERE;
   byId("sources-title").textContent = own ? calledOf(own) : mark === null ? id ?? "Sources" : "A text that is not here";
   source = own ? ownSource(mark, own) : id === null ? null : sourceOf({ id, name: "" });
   if (source) await run();

@@ -178,7 +178,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         may also repeat what came before them in the same request.
         """
         if check is not None and warn is not None:
-            raise ParameterError("check stores nothing, and warn tells of what is stored; ask for one of them")
+            raise ParameterError("check stores nothing, and warn reports on what is stored; use one of them")
         if check is None:
             require_writable(is_read_only=is_read_only)
         threshold = check if warn is None else warn
