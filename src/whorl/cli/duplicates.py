@@ -255,7 +255,7 @@ def duplicates(
         if value is not None and not paths:
             raise ParameterError(f"{option} is for PATHs; name some")
     if write_ids and (paths or only_new):
-        raise ParameterError("--write-ids writes into a store; leave out PATHs and --new")
+        raise ParameterError("--write-ids writes into a store; give no PATHs, and leave out --new")
     if reference and not paths:
         raise ParameterError("--reference is compared with PATHs; give some")
     if reference and state is not None:

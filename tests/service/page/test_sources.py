@@ -101,7 +101,7 @@ def test_what_counts_as_a_source(page: Page) -> None:
     paste(page, LETTER)
     expect(page.locator("#sources > li")).to_have_count(3)
     page.get_by_text("What counts").click()
-    page.get_by_label("Passages of at least").fill("12")
+    page.get_by_label("Words in the shortest passage").fill("12")
     page.get_by_label("Documents to leave out").fill("name:lease.txt")
     page.get_by_role("button", name="Apply").click()
     page.wait_for_url("**words=12&except=name%3Alease.txt")
