@@ -22,10 +22,10 @@ class IndexOptions(TypedDict, total=False):
     """How documents are stored.
 
     Args:
-        batch: Documents stored at once, at least 1, fewer of long ones, 256 where it is not given; each batch is safe
-            before the next is read.
-        again: Whether to store unchanged ones, too.
-        progress: Called after every batch with what is safe by then.
+        batch: Documents per batch, at least 1, by default 256, fewer if they are long; each batch is safe before the
+            next is read.
+        again: Whether to store unchanged ones too.
+        progress: Called after every batch with what is safe so far.
         on_refused: Called with a document that the engine cannot store, and why; without it such a document ends the
             run.
         on_stored: Called with each document that is stored, once it is safe.
