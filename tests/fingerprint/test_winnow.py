@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl import ParameterError
 from whorl.fingerprint.hashing import join
-from whorl.fingerprint.winnow import PassageScheme, run_hashes, winnowed, winnowed_in_order
+from whorl.fingerprint.winnow import PassageScheme, run_hashes, winnowed, winnowed_in_order, word_hashes
 from whorl.fingerprint.words.shingles import joined_words
 
 SCHEME = PassageScheme()
@@ -106,3 +107,14 @@ def test_other_names(name: str) -> None:
     """
     with pytest.raises(ParameterError, match="passage scheme"):
         PassageScheme.named(name)
+
+
+def test_words_of_several_texts_have_the_hashes_that_they_have_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Texts without a word among them, however many are hashed at once.
+    """
+    monkeypatch.setattr("whorl.fingerprint.winnow._BYTES_AT_ONCE", 40)
+    texts = [join(text.split()) for text in ("to be or not", "", "to be", "a text that is longer than forty bytes are")]
+    alone = [word_hashes([words]) for words in texts]
+    assert [own.size for own in alone] == [4, 0, 2, 9]
+    assert word_hashes(texts).tolist() == np.concatenate(alone).tolist()
