@@ -349,10 +349,14 @@ def _write_kind(file: BinaryIO, at: int, shape: _Shape, entries: Iterable[Entrie
     starts = np.cumsum(stretches.sum(axis=1, dtype=np.int64))
     # The last bucket ends where one more stretch would begin.
     starts = np.concatenate([[0], starts])
-    before = np.cumsum(stretches, axis=1) - stretches
-    file.write(np.minimum(before, _FARTHEST).astype(np.uint8).tobytes() + b"\0")
+    # A large merge has millions of them: in place, and in half of the bytes.
+    before = np.cumsum(stretches, axis=1, dtype=np.uint32)
+    before -= stretches
     crowded = np.flatnonzero(before[:, -1] > _FARTHEST)
-    return [starts, crowded, before[crowded].ravel()]
+    crowds = before[crowded].astype(np.int64).ravel()
+    np.minimum(before, _FARTHEST, out=before)
+    file.write(before.astype(np.uint8).tobytes() + b"\0")
+    return [starts, crowded, crowds]
 
 
 def _checks_of(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
