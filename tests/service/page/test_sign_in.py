@@ -35,7 +35,7 @@ def test_signing_in(browser: Browser, guarded_url: str, shots: Path, axe: str | 
         dialog.get_by_label("User", exact=True).fill(USER)
         dialog.get_by_label("Password", exact=True).fill("wrong")
         page.keyboard.press("Enter")
-        expect(dialog.get_by_role("alert")).to_contain_text("does not know")
+        expect(dialog.get_by_role("alert")).to_contain_text("does not accept")
         shoot(page, shots / "sign-in.png")
         require_usable(page, axe)
         dialog.get_by_label("Password", exact=True).fill(PASSWORD)
@@ -68,11 +68,11 @@ def test_signing_in_with_a_key(browser: Browser, guarded_url: str) -> None:
 
 def test_a_key_that_is_no_latin(browser: Browser, guarded_url: str) -> None:
     """
-    It reaches the service, which does not know it, and says so.
+    It reaches the service, which does not accept it, and says so.
     """
     with opened(browser, f"{guarded_url}#compare?a=lease&b=renewal") as page:
         dialog = page.get_by_role("dialog", name="Sign in")
         dialog.get_by_role("radio", name="API key").check(force=True)
         dialog.get_by_label("API key").last.fill("\u201ckey\u201d")
         page.keyboard.press("Enter")
-        expect(dialog.get_by_role("alert")).to_contain_text("does not know")
+        expect(dialog.get_by_role("alert")).to_contain_text("does not accept")
