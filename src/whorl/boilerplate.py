@@ -163,11 +163,14 @@ def commons(
         ParameterError: The line is no number and no share, or the store keeps no passages; or what is common is
             ignored, and nothing says what that is.
     """
-    if ignore_common and common_above is None and not boilerplate:
-        raise ParameterError("ignore_common needs common_above or boilerplate to say which text is common")
+    if common_above is None and not boilerplate:
+        if ignore_common:
+            raise ParameterError("ignore_common needs common_above or boilerplate to say which text is common")
+        # The engine is not asked: it may be away, and the query wrong.
+        return None
     named = named_commons(boilerplate, engine.scheme)
     if common_above is None:
-        return named if boilerplate else None
+        return named
     limit = common_limit(common_above, engine.count())
     if engine.passage_scheme is None:
         raise ParameterError(

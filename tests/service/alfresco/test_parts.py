@@ -35,7 +35,13 @@ def test_what_asks_for_nothing(nothing: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "named"), [({"limits": [1]}, "leave it out"), ({"isMore": True}, "leave it out"), ({"other": 1}, "other")]
+    ("wrong", "named"),
+    [
+        ({"limits": [1]}, "leave it out"),
+        ({"isMore": True}, "leave it out"),
+        ({"isMore": 0}, "not a number"),
+        ({"other": 1}, "other"),
+    ],
 )
 def test_what_whorl_does_not_do(wrong: dict[str, Any], named: str) -> None:
     """

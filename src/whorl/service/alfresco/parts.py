@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 
@@ -24,6 +33,15 @@ class Part(BaseModel):
     @classmethod
     def _without_nulls(cls, told: Any) -> Any:
         return {name: value for name, value in told.items() if value is not None} if isinstance(told, dict) else told
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_no_number(cls, told: Any, info: ValidationInfo) -> Any:
+        # Numbers may be text, as in Alfresco, but 0 is not false.
+        is_flag = cls.model_fields[str(info.field_name)].annotation in (bool, bool | None)
+        if is_flag and isinstance(told, int | float) and not isinstance(told, bool):
+            raise ValueError("this is true or false, not a number")
+        return told
 
 
 def _complete(schema: dict[str, Any], cls: type[Part]) -> None:
