@@ -165,7 +165,7 @@ def test_what_cannot_be_asked(store: Store, tmp_path: Path) -> None:
     """
     Nothing that says what is common, tokens and bands, and documents without sketches or a source without a text.
     """
-    with pytest.raises(ParameterError, match="say what is, by common_above or boilerplate"):
+    with pytest.raises(ParameterError, match="needs common_above or boilerplate to say which text is common"):
         store.similar("00-0", ignore_common=True)
     with pytest.raises(ParameterError, match="means nothing for tokens and bands"):
         store.search("FINGERPRINT:00-0", common_above=LINE, ignore_common=True)
