@@ -283,13 +283,14 @@ def duplicates(
     scheme = Scheme(CHARACTERS, shingle or 9) if characters else Scheme(shingle_size=shingle or 5)
     if engine == "spark":
         local = {
-            "--state": state, "--keep": keep, "--store": store, "--workers": workers, "--reference": reference or None,
-            "--within-column": within, "--filtered": filtered, "--annotated": annotated, "--versions": versions or None,
+            "--state": state, "--delete-list": delete_list, "--store": store, "--workers": workers,
+            "--reference": reference or None,
+            "--within-column": within, "--annotated": annotated, "--versions": versions or None,
             "--common-above": common_above, "--boilerplate": boilerplate or None,
             "--ignore-common": ignore_common or None, "--level": pieces,
         }  # fmt: skip
         kinds = {"wants_clusters": wants_clusters, "complete": complete, "strict": strict}
-        _on_spark(paths, question, form, output, local, scheme, columns, **kinds)
+        _on_spark(paths, question, form, output, local, scheme, columns, keep, filtered, **kinds)
         return
     file = None if output is None else Path(output)
     if file is not None and delete_list is not None and file.absolute() == delete_list.absolute():
@@ -425,6 +426,8 @@ def _on_spark(
     local: Mapping[str, object],
     scheme: Scheme,
     columns: Columns,
+    keep: Keep | None,
+    filtered: Path | None,
     *,
     wants_clusters: bool,
     complete: bool,
@@ -446,6 +449,8 @@ def _on_spark(
         clusters=wants_clusters,
         complete=complete,
         form=form or "json",
+        keep=keep,
+        filtered=None if filtered is None else str(filtered),
         scheme=scheme,
         id_column=columns.id_column,
         text_column=columns.text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,3 +81,25 @@ def test_names_tell_what_is_read(path: str, kind: str) -> None:
     from whorl.duplicates.spark.documents import _kind_of
 
     assert _kind_of(path) == kind
+
+
+def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    All columns stay, and so do rows that are no documents; what decides which is kept comes as a number or as text.
+    """
+    from whorl.duplicates.spark.documents import Columns, read, without
+
+    schema = "id long, text string, quality int, made date, seen timestamp, more array<int>"
+    when = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+    rows = [(number, "text", number % 3, date(2020, 1, number + 1), when, [number]) for number in range(5)]
+    path = str(tmp_path / "some.parquet")
+    spark.createDataFrame([*rows, (None, "no id", None, None, None, None)], schema).write.parquet(path)
+    gone = spark.createDataFrame([("1",), ("3",), ("7",)], "id string")
+    left = without(spark, [path], None, Columns(), gone)
+    assert left.form == "parquet"
+    assert left.rows.columns == ["id", "text", "quality", "made", "seen", "more"]
+    assert {row.id for row in left.rows.collect()} == {0, 2, 4, None}
+    expected: dict[str, object] = {"quality": 2.0, "made": "2020-01-03", "seen": when.timestamp()}
+    for name, value in expected.items():
+        own = {row.id: row[name] for row in read(spark, [path], None, Columns(worth=name)).collect()}
+        assert own["2"] == value

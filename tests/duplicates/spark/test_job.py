@@ -80,6 +80,42 @@ def test_the_usual_command_runs_on_spark(spark: SparkSession, tmp_path: Path) ->
     assert {_unordered(line) for line in lines} == {_unordered(line) for line in local.stdout.splitlines()}
 
 
+def test_what_is_left_without_duplicates(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    The lines that `whorl duplicates` leaves, with all that is in them; and the same documents are kept.
+    """
+    from whorl.cli.main import main
+
+    file = tmp_path / "rows.jsonl"
+    documents = sorted(family_documents(15, seed=6, longest=200), key=lambda each: each.id)
+    rows = [
+        {"id": each.id, "text": each.text, "quality": at * 7 % 5, "more": {"at": at}}
+        for at, each in enumerate(documents)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    asked = ["duplicates", str(file), "--threshold", "60", "--format", "json", "--keep", "largest:quality"]
+    folders = [tmp_path / "filtered by one", tmp_path / "filtered by spark"]
+    local = CliRunner().invoke(main, [*asked, "--filtered", str(folders[0])])
+    on_spark = ["--engine", "spark", "-o", str(tmp_path / "out"), "--filtered", str(folders[1])]
+    done = CliRunner().invoke(main, [*asked, *on_spark])
+    assert done.exit_code == 0, done.output
+    left = []
+    for folder in folders:
+        files = [each for each in sorted(folder.rglob("*")) if each.is_file() and each.name[0] not in "._"]
+        left.append(sorted(line for each in files for line in each.read_text("utf-8").splitlines()))
+    assert left[0] == left[1]
+    assert 10 < len(left[1]) < len(rows)
+    assert f"{len(left[1]):,} rows are left" in done.output
+    written = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
+    assert {_kept(line) for line in written} == {_kept(line) for line in local.stdout.splitlines()}
+
+
+def _kept(line: str) -> tuple[object, ...]:
+    """Return what a cluster's line tells, whatever the order of its members."""
+    told = json.loads(line)
+    return told["cluster"], *sorted(json.dumps(member, sort_keys=True) for member in told["members"])
+
+
 def _unordered(line: str) -> tuple[object, ...]:
     """Return a pair of a JSON line, whichever of its documents came first."""
     told = json.loads(line)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import PurePath, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from whorl.duplicates.spark.frames import Parts
@@ -35,11 +35,13 @@ class Columns:
         id: What a document is known by; whole numbers do as well as text.
         text: Its text.
         name: What people know it by; need not be there.
+        worth: What decides which document of a cluster is kept, if a column does.
     """
 
     id: str = "id"
     text: str = "text"
     name: str = "name"
+    worth: str | None = None
 
 
 def read(
@@ -83,7 +85,7 @@ def documents_of(frame: DataFrame, columns: Columns = Columns()) -> DataFrame:
     Raises:
         ParameterError: A column is missing.
     """
-    missing = [each for each in (columns.id, columns.text) if each not in frame.columns]
+    missing = [each for each in (columns.id, columns.text, columns.worth) if each and each not in frame.columns]
     if missing:
         raise ParameterError(f"there is no column {', '.join(missing)}; those there are: {', '.join(frame.columns)}")
     name = frame[columns.name] if columns.name in frame.columns else f.lit(None)
@@ -92,11 +94,19 @@ def documents_of(frame: DataFrame, columns: Columns = Columns()) -> DataFrame:
         name.cast("string").alias("name"),
         frame[columns.text].cast("string").alias("text"),
         f.lit(None).cast("binary").alias("content"),
+        *([_comparable(frame, columns.worth)] if columns.worth else []),
     )
 
 
+def _comparable(frame: DataFrame, name: str) -> Column:
+    """Return a column as numbers, or as the texts of numbers and dates."""
+    kind = frame.schema[name].dataType.typeName()
+    return frame[name].cast("string" if kind in ("string", "date") else "double").alias(name)
+
+
 def _json(session: SparkSession, paths: Sequence[str], columns: Columns) -> DataFrame:
-    names = list(dict.fromkeys([columns.id, columns.text, columns.name, _BROKEN]))
+    own = [columns.worth] if columns.worth else []
+    names = list(dict.fromkeys([columns.id, columns.text, columns.name, *own, _BROKEN]))
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in names)
     lines = session.read.schema(schema).option("columnNameOfCorruptRecord", _BROKEN)
     return documents_of(lines.json(list(paths)), columns)
@@ -112,6 +122,49 @@ def _files(session: SparkSession, paths: Sequence[str]) -> DataFrame:
         f.lit(None).cast("string").alias("text"),
         "content",
     )
+
+
+def require_rows(paths: Sequence[str], kind: str | None) -> None:
+    """Raise unless files have rows of which some can be left out.
+
+    Raises:
+        ParameterError: They have none, or are of several kinds.
+    """
+    kinds = {kind or _kind_of(path) for path in paths}
+    if len(kinds) > 1 or "text" in kinds:
+        raise ParameterError("--filtered writes Parquet or JSON lines; name PATHs of one of these")
+
+
+def without(session: SparkSession, paths: Sequence[str], kind: str | None, columns: Columns, ids: DataFrame) -> Left:
+    """Return what is left of files without some documents: rows with all of their columns, or lines as they are.
+
+    Args:
+        session: As in `read`.
+        paths: As in `read`; all of them of one kind.
+        kind: As in `read`.
+        columns: As in `read`.
+        ids: A column id.
+    """
+    if "parquet" in {kind or _kind_of(path) for path in paths}:
+        rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
+    else:
+        rows = session.read.text(list(paths))
+        own = f.from_json("value", f"`{columns.id}` string")[columns.id]
+    gone = ids.select(f.col("id").alias("whorl_id")).distinct()
+    form = "text" if rows.columns == ["value"] else "parquet"
+    return Left(rows.join(gone, own == f.col("whorl_id"), "left_anti"), form)
+
+
+class Left(NamedTuple):
+    """What is left of files.
+
+    Attributes:
+        rows: All of it.
+        form: In which Spark writes it.
+    """
+
+    rows: DataFrame
+    form: str
 
 
 def parts_of(frame: DataFrame) -> Parts:

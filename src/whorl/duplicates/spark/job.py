@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import PairQuestion, ask_pairs
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, WhorlError
 from whorl.fingerprint.scheme import Scheme
@@ -40,6 +41,7 @@ class Summary:
         unfit: Rows that are no documents.
         problems: Some of these, with what is wrong with them.
         written: Rows written: pairs, or documents in clusters.
+        left: Rows of the files that are left without duplicates, where these were written.
     """
 
     documents: int
@@ -48,6 +50,7 @@ class Summary:
     unfit: int
     problems: tuple[str, ...]
     written: int
+    left: int | None = None
 
 
 def run(
@@ -63,6 +66,8 @@ def run(
     text_column: str = "text",
     name_column: str = "name",
     checkpoints: str | None = None,
+    keep: Keep | None = None,
+    filtered: str | None = None,
     scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     session: SparkSession | None = None,
 ) -> Summary:
@@ -80,6 +85,9 @@ def run(
         text_column: That of the texts.
         name_column: That of the names; need not be there.
         checkpoints: Folder for what has to outlive the loss of an executor; None for the executors' own disks.
+        keep: What decides which document of each cluster, which then is complete, is kept; the others are compared with
+            it.
+        filtered: Folder for what is left of the files without the others; it may not be there.
         scheme: What words and shingles are.
         session: None for one that is started, or that runs already.
 
@@ -90,19 +98,36 @@ def run(
     """
     if form not in FORMATS:
         raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
+    if filtered is not None and not clusters:
+        raise ParameterError("--filtered is what clusters leave; leave --pairs away")
+    # What is not kept has to be a duplicate of what is.
+    complete = complete or keep is not None or filtered is not None
+    kept = keep or Keep("first")
+    if kept.is_by_value and not kept.column:
+        raise ParameterError(f"--keep {kept} needs the column of the date on Spark: --keep {kept}:COLUMN")
     with _failures():
-        from whorl.duplicates.spark.documents import KINDS, Columns, read
+        from whorl.duplicates.spark.documents import KINDS, Columns, read, require_rows, without
         from whorl.duplicates.spark.search import SparkDuplicates
 
         if kind is not None and kind not in KINDS:
             raise ParameterError(f"Spark reads {', '.join(KINDS)}, got {kind!r}")
+        if filtered is not None:
+            require_rows(paths, kind)
         own = session or _session()
-        _require_absent(own, output)
+        for target in (output, filtered):
+            if target is not None:
+                _require_absent(own, target)
         if checkpoints is not None:
             own.sparkContext.setCheckpointDir(checkpoints)
-        texts = read(own, paths, kind, Columns(id_column, text_column, name_column))
-        found = SparkDuplicates(texts, question, scheme=scheme, links_suffice=clusters and not complete)
+        columns = Columns(id_column, text_column, name_column, kept.column or None)
+        texts = read(own, paths, kind, columns)
+        found = SparkDuplicates(texts, question, scheme=scheme, keep=kept, links_suffice=clusters and not complete)
         rows = found.clusters(complete=complete) if clusters else found.pairs()
+        left = None
+        if filtered is not None:
+            rows = found.kept(rows)
+            rest = without(own, paths, kind, columns, rows.where("not is_principal").select("id"))
+            left = _write(rest.rows, rest.form, filtered)
         if form == "json":
             # As `whorl duplicates` has it: a line for each cluster, and names of pairs in tables only.
             rows = _nested(rows) if clusters else rows.drop("a_name", "b_name")
@@ -111,7 +136,7 @@ def run(
         unfit = found.unfit.count()
         problems = tuple(f"{row.id}: {row.problem}" for row in found.unfit.limit(_TOLD).collect())
         found.release()
-        return Summary(documents, too_short, found.repeated, unfit, problems, written)
+        return Summary(documents, too_short, found.repeated, unfit, problems, written, left)
 
 
 def _session() -> SparkSession:
@@ -149,7 +174,7 @@ def _write(rows: DataFrame, form: str, output: str) -> int:
 
     seen = Observation("written")
     count = f.coalesce(f.sum("documents"), f.lit(0)) if "members" in rows.columns else f.count(f.lit(1))
-    rows.observe(seen, count.alias("rows")).write.format(form).options(**FORMATS[form]).save(output)
+    rows.observe(seen, count.alias("rows")).write.format(form).options(**FORMATS.get(form, {})).save(output)
     return int(seen.get["rows"])
 
 
@@ -201,9 +226,19 @@ def _first_line(error: Exception) -> str:
 )
 @click.option("--clusters/--pairs", default=True, help="What to write.  [default: clusters]")
 @click.option("--complete", is_flag=True, help="Clusters of which any two members are duplicates; no chains.")
+@click.option(
+    "--keep",
+    "keep_named",
+    metavar="WHICH",
+    help="Which of each complete cluster is kept: first, longest, newest:COLUMN, oldest:COLUMN, largest:COLUMN or "
+    "smallest:COLUMN. The others are compared with it.",
+)
+@click.option(
+    "--filtered", metavar="FOLDER", help="Where to write what is left of Parquet or JSON lines without the others."
+)
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="json", show_default=True)
 @click.option("--checkpoints", metavar="FOLDER", help="For what has to outlive an executor; all of them must reach it.")
-def main(metric: str, threshold: str, recall: str, **options: Any) -> None:
+def main(metric: str, threshold: str, recall: str, keep_named: str | None, **options: Any) -> None:
     """Find all near-duplicates among the documents in PATHs, on Spark, and write them to a folder.
 
     Pairs and clusters are those that 'whorl duplicates' finds. PATHs are Parquet or JSON lines with columns id and
@@ -212,7 +247,8 @@ def main(metric: str, threshold: str, recall: str, **options: Any) -> None:
     try:
         if options["complete"] and not options["clusters"]:
             raise ParameterError("--complete makes clusters; leave out --pairs")
-        told = run(question=ask_pairs(metric, threshold, recall), **options)
+        keep = None if keep_named is None else Keep.named(keep_named)
+        told = run(question=ask_pairs(metric, threshold, recall), keep=keep, **options)
     except WhorlError as error:
         raise click.ClickException(str(error)) from error
     for line in summary_lines(told, options["output"], clusters=options["clusters"]):
@@ -223,6 +259,8 @@ def summary_lines(told: Summary, output: str, *, clusters: bool) -> list[str]:
     """Return what to tell people of a job."""
     rows = "documents in clusters" if clusters else "pairs"
     lines = [f"{told.documents:,} documents, {told.written:,} {rows} written to {output}"]
+    if told.left is not None:
+        lines.append(f"{told.left:,} rows are left without duplicates")
     if told.too_short:
         lines.append(f"{told.too_short:,} of fewer words than a shingle has were not compared")
     if told.repeated:

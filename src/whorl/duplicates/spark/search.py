@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial, reduce
 
 import numpy as np
@@ -31,6 +32,7 @@ from whorl.duplicates.spark.frames import (
 )
 from whorl.duplicates.spark.verify import PAIRS, measured_pairs, verified_pairs
 from whorl.duplicates.verify import Pairs
+from whorl.errors import ParameterError
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
@@ -48,6 +50,7 @@ class SparkDuplicates:
         documents: As `documents.read` or `documents.documents_of` return them.
         question: What is to be found.
         scheme: What words and shingles are.
+        keep: What decides which document of a cluster is kept; its column is one of the documents'.
         links_suffice: Whether only clusters are wanted, and no complete ones: of a crowd that is all alike not all
             pairs are looked for.
         sketches: How much of each document is compared.
@@ -60,12 +63,13 @@ class SparkDuplicates:
         question: PairQuestion,
         *,
         scheme: Scheme = Scheme(),  # noqa: B008 - frozen
+        keep: Keep = Keep("first"),  # noqa: B008 - frozen
         links_suffice: bool = False,
         sketches: SketchScheme = FILES_SCHEME,
         most: int = MOST_PAIRS,
     ) -> None:
-        self._question = question
-        sketching = Sketching(scheme, sketches, no_date, None, Keep("first"), None)
+        self._question, self._keep = question, keep
+        sketching = Sketching(scheme, sketches, no_date, None, keep, None)
         self._documents = gathered(documents, documents_in, sketching, parts_of(documents))
         self._found: list[DataFrame] = []
         for met_here in find_candidates(
@@ -81,7 +85,7 @@ class SparkDuplicates:
                 self._link(met_here.crowds, is_open=False)
         self._pairs = reduce(DataFrame.unionByName, self._found)
         if len(self._found) > 1:
-            self._pairs = self._kept(self._pairs.dropDuplicates(["a", "b"]))
+            self._pairs = self.kept(self._pairs.dropDuplicates(["a", "b"]))
 
     def release(self) -> None:
         """Let go of what is kept on the executors' disks; what is asked for after that is worked out anew."""
@@ -113,7 +117,7 @@ class SparkDuplicates:
             shingles were compared), a_name and b_name.
         """
         paired = self._pairs.select(f.explode(f.array("a", "b")).alias("key")).distinct()
-        members = self._kept(self._members(paired.withColumn("root", f.col("key"))))
+        members = self.kept(self._members(paired.withColumn("root", f.col("key"))))
         several = members.groupBy("key").count().where(f.col("count") > 1)
         own = several.select(f.col("key").alias("traveller"), f.col("key").alias("home"))
         everything = self._pairs.unionByName(measured_pairs(self._to_travel(own), self._documents))
@@ -141,28 +145,55 @@ class SparkDuplicates:
 
         Returns:
             Columns cluster (the smallest id in it), documents (how many are), id, name, shingles, is_principal (whether
-            it is the document of that smallest id), and of what it shares with that one, which is A, jaccard, a_in_b,
-            b_in_a and exact.
+            it is the document that is kept), and of what it shares with that one, which is A, jaccard, a_in_b, b_in_a
+            and exact.
+
+        Raises:
+            ParameterError: Nobody knows what any document of a cluster is worth.
         """
-        members = self._kept(self._members(components(self._pairs, self._documents.kept)))
+        members = self.kept(self._members(components(self._pairs, self._documents.kept)))
         if complete:
             members = members.drop("root").join(self._complete(members), "key", "left")
             members = members.withColumn("root", f.coalesce("root", "key"))
         groups = (
             members.groupBy("root")
-            .agg(f.count("*").alias("documents"), f.min(f.struct("id", "key")).alias("first"))
+            .agg(
+                f.count("*").alias("documents"),
+                f.min("id").alias("cluster"),
+                f.min(f.struct(self._loss().alias("loss"), "id", "key")).alias("kept"),
+            )
             .where("documents > 1")
-            .select("root", "documents", f.col("first.id").alias("cluster"), f.col("first.key").alias("first"))
+            .select(
+                "root",
+                "documents",
+                "cluster",
+                "kept.loss",
+                f.col("kept.id").alias("kept"),
+                f.col("kept.key").alias("first"),
+            )
         )
+        if self._keep.is_by_value:
+            groups = self.kept(groups)
+            for row in groups.where(f.col("loss") == math.inf).limit(1).collect():
+                raise ParameterError(
+                    f"nobody knows which is the {self._keep.by} of {row.cluster!r} and {row.documents - 1} more; name "
+                    f"another column (--keep {self._keep.by}:COLUMN), or keep the first or the longest"
+                )
         rows = members.join(groups, "root")
         compared = rows.select(f.col("first").alias("traveller"), f.col("key").alias("home")).distinct()
         shares = measured_pairs(self._to_travel(compared), self._documents)
         shares = shares.select(f.col("a").alias("first"), f.col("b").alias("key"), *_shares())
         return rows.join(shares, ["first", "key"]).select(
             *("cluster", "documents", "id", "name", f.col("size").alias("shingles")),
-            (f.col("id") == f.col("cluster")).alias("is_principal"),
+            (f.col("id") == f.col("kept")).alias("is_principal"),
             *("jaccard", "a_in_b", "b_in_a", (f.col("exact") | (f.col("first") == f.col("key"))).alias("exact")),
         )
+
+    def _loss(self) -> Column:
+        """Return what tells which document is kept: the one of which it is least, of several alike the first."""
+        if self._keep.by == "longest":
+            return -f.col("size").cast("double")
+        return f.nanvl(-f.col("worth"), f.lit(math.inf)) if self._keep.is_by_value else f.lit(0.0)
 
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return documents of some roots, and those of which there are several equal ones: columns of _MEMBERS.
@@ -180,11 +211,12 @@ class SparkDuplicates:
         parts = self._documents.parts
         return addressed(pairs, parts, part_of="traveller", traveller="traveller", home="home")
 
-    def _kept(self, frame: DataFrame) -> DataFrame:
+    def kept(self, frame: DataFrame) -> DataFrame:
+        """Return the same rows, which what is made of them does not work out again, until `release`."""
         return self._documents.kept.settled(frame)
 
     def _verify(self, candidates: DataFrame) -> None:
-        self._found.append(self._kept(verified_pairs(candidates, self._documents, self._question)))
+        self._found.append(self.kept(verified_pairs(candidates, self._documents, self._question)))
 
     def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
         """Find links of crowds, as many as hold their connected components together, where these are near-copies.
@@ -200,11 +232,11 @@ class SparkDuplicates:
         Returns:
             The crowds of which more hashes have to be looked at, in a column crowd.
         """
-        crowds = self._kept(crowds)
+        crowds = self.kept(crowds)
         known = components(reduce(DataFrame.unionByName, self._found), self._documents.kept)
-        placed = self._kept(crowds.join(known, "key", "left").withColumn("root", f.coalesce("root", "key")))
+        placed = self.kept(crowds.join(known, "key", "left").withColumn("root", f.coalesce("root", "key")))
         counts = placed.groupBy("crowd", "root").count().groupBy("crowd")
-        most = self._kept(
+        most = self.kept(
             counts.agg(f.max(f.struct("count", "root")).alias("most"), f.sum("count").alias("all")).select(
                 "crowd", f.col("most.root").alias("most"), (f.col("all") - f.col("most.count")).alias("outside")
             )
