@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.duplicates.spark.spark_runtime import REQUIRED, NoSparkError, started
+from tests.duplicates.spark.spark_runtime import REQUIRED, SETTINGS, NoSparkError, started
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,3 +29,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         pytest.skip(str(error))
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _as_started(request: pytest.FixtureRequest) -> None:
+    """Take back what a job in this session has set, such as adaptive plans, whose stages vary."""
+    if "spark" in request.fixturenames:
+        session = request.getfixturevalue("spark")
+        for name, value in SETTINGS.items():
+            if name.startswith("spark.sql."):
+                session.conf.set(name, value)

@@ -26,6 +26,8 @@ SETTINGS = {
     # Tasks of a job get as even as can be, and a partition that is far larger than others is divided.
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.skewJoin.enabled": "true",
+    # Spark writes out the plan of each query again and again; those of many rounds would fill the driver's memory.
+    "spark.sql.maxPlanStringLength": "20000",
     "spark.python.daemon.module": "whorl.duplicates.spark.daemon",
 }
 
