@@ -78,7 +78,7 @@ def test_pairs_of_passages_and_a_reference(tmp_path: Path) -> None:
         (["--keep", "longest"], "--keep is not for passages"),
         (["--state", "x"], "--state is not for passages"),
         (["--level", "line", "--words", "5"], "--level passage"),
-        (["--annotated", "x"], "--annotated is about documents"),
+        (["--annotated", "x"], "--annotated is for documents"),
     ],
 )
 def test_what_passages_do_not_go_with(arguments: list[str], message: str, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_a_report_is_written(folder: Path) -> None:
     ("arguments", "said"),
     [
         (["nosuch"], "'nosuch' is no file here, and the store has no document 'nosuch'"),
-        (["notes/a.txt", "--json", "--csv"], "--json and --csv are two forms of one answer"),
+        (["notes/a.txt", "--json", "--csv"], "--json and --csv exclude each other"),
         (["notes/a.txt", "--recall", "0"], "recall must be a percentage above 0"),
         (["notes/a.txt", "--except", "("], "this parenthesis is never closed"),
         (["notes/a.txt", "--min-words", "0"], "--min-words"),

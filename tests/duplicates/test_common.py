@@ -230,9 +230,9 @@ def test_what_is_asked() -> None:
     assert ask_common(None, ignore_common=True) == CommonQuestion("1%", (), is_ignored=True)
     assert ask_common(None, ("a",)) == CommonQuestion(None, ("a",))
     for above in ("", "0", "101%", "-1"):
-        with pytest.raises(ParameterError, match="what is common is told by"):
+        with pytest.raises(ParameterError, match="common text is set by"):
             ask_common(above)
-    with pytest.raises(ParameterError, match="name what is common"):
+    with pytest.raises(ParameterError, match="say which text is common"):
         CommonQuestion(None)
     with (
         pytest.raises(ParameterError, match="of no part"),

@@ -116,7 +116,7 @@ NUMBERS = [
 
 DIFFERENCES = {
     "Words that Alfresco splits or joins": SPLITS,
-    "Characters with which no word can begin in Alfresco": CHARACTERS,
+    "Characters that cannot begin a word in Alfresco": CHARACTERS,
     "Quotes and operators without a space": GLUED,
     "Tildes": TILDES,
     "Proximity": PROXIMITIES,

@@ -149,6 +149,8 @@ RIGHT = (
     Sent("POST", "/api/v1/documents", (("check", "80"),), raw=_LINES, headers=(_LINES_TYPE,)),
     Sent("GET", "/api/v1/documents/lease", (("text", "true"),)),
     Sent("DELETE", "/api/v1/documents/new"),
+    Sent("POST", "/api/v1/delete", body={"query": "name:minutes", "everything": False, "dry_run": True}),
+    Sent("POST", "/api/v1/delete", body={"ids": ["new", "b"]}),
     Sent("POST", "/api/v1/text", body={"name": "a.eml", "content": _in_base64(mail("Hello", "A few words of mail."))}),
     Sent("POST", "/api/v1/text", body={"name": "a.docx", "content": _in_base64(word("A few words", "in a table"))}),
     Sent("POST", "/api/v1/text", body={"name": "a.txt", "content": _in_base64(b"A few words")}),

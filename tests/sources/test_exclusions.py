@@ -83,5 +83,5 @@ def test_no_such_part() -> None:
     The message names those that there are.
     """
     assert exclusion_named("quotations") is exclusion_named(Exclusion.QUOTATIONS) is Exclusion.QUOTATIONS
-    with pytest.raises(ParameterError, match="must be of quotations, references, got 'footnotes'"):
+    with pytest.raises(ParameterError, match="must be one of quotations, references, got 'footnotes'"):
         exclusion_named("footnotes")

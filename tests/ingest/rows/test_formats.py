@@ -227,5 +227,5 @@ def test_a_compressed_file_that_was_cut(tmp_path: Path, pack: Callable[[bytes], 
     (tmp_path / "a.jsonl.gz").write_bytes(packed[: len(packed) // 2])
     documents, (problem,) = read(tmp_path)
     assert len(documents) < 2_000
-    assert "cannot be unpacked to its end" in problem.reason
+    assert "cannot be unpacked completely" in problem.reason
     assert problem.documents is None

@@ -23,7 +23,7 @@ def test_frames_of_zstandard() -> None:
         assert stream.read() == TEXT
     for cut in (len(packed) - 1, len(packed) // 2, 2):
         with (
-            pytest.raises(UnreadRowsError, match="cannot be unpacked to its end"),
+            pytest.raises(UnreadRowsError, match="cannot be unpacked completely"),
             unpacked(io.BytesIO(packed[:cut]), "zstandard") as stream,
         ):
             stream.read()

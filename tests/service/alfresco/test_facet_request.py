@@ -30,7 +30,7 @@ WRONG: list[tuple[Any, tuple[str, ...]]] = [
     ({**GOOD, "facetIntervals": {"intervals": [{"field": "pages", "sets": [{"start": "a", "end": "b"}]}]}}, ("'a'",)),
     ({**GOOD, "ranges": [{"field": "pages", "start": 1, "end": 2}]}, ("ranges[0].gap", "required")),
     ({**GOOD, "ranges": [{"field": "pages", "start": 1, "end": 2, "gap": 0}]}, ("gap", "above 0")),
-    ({**GOOD, "ranges": [{"field": "pages", "start": 3, "end": 2, "gap": 1}]}, ("'2'", "not behind '3'")),
+    ({**GOOD, "ranges": [{"field": "pages", "start": 3, "end": 2, "gap": 1}]}, ("'2'", "not after '3'")),
     ({**GOOD, "ranges": [{"field": "pages", "start": 0, "end": 2, "gap": 1e-4}]}, ("1,000 steps",)),
     ({**GOOD, "ranges": [{"field": "pages", "start": "x", "end": 2, "gap": 1}]}, ("'x'", "no number")),
     ({**GOOD, "ranges": [{"field": "cm:created", "start": "2017", "end": "2018", "gap": "+1AGE"}]}, ("'AGE'",)),

@@ -69,7 +69,7 @@ def test_dates() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"gap": -1}, "above 0"), ({"end": 0}, "not behind"), ({"end": MOST_STEPS * 4 + 5}, "1,000 steps"),
+        ({"gap": -1}, "above 0"), ({"end": 0}, "not after"), ({"end": MOST_STEPS * 4 + 5}, "1,000 steps"),
         ({"start": "x"}, "no number"), ({"gap": "+1DAY", "end": "x"}, "no date"), ({"gap": "x"}, "no date"),
         ({"start": "9999", "end": "9999-12", "gap": "+1YEAR"}, "years 1 to 9999"),
     ],

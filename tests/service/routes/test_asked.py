@@ -46,7 +46,7 @@ def test_what_nobody_knows(asked: type[Commonness]) -> None:
         ("search", {"query": "a", "rows": True}, "a number"),
         ("search", {"query": "a", "rows": "10"}, "a number"),
         ("similar", {"text": "a", "threshold": "20"}, "a number"),
-        ("search", {"query": "a", "common_above": "many"}, "what is common"),
+        ("search", {"query": "a", "common_above": "many"}, "common text is set by"),
     ],
 )
 def test_no_type_stands_in_for_another(client: TestClient, path: str, body: dict[str, Any], said: str) -> None:

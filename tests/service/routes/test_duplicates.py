@@ -88,7 +88,7 @@ def test_what_is_common_is_ignored(client: TestClient, store: Store) -> None:
     assert all(each["jaccard_without_common"] for each in rows)
     refused = client.post(PATH, json={"common_above": "many"})
     assert refused.status_code == 400
-    assert "what is common" in refused.text
+    assert "common text is set by" in refused.text
 
 
 def test_clusters_with_their_pairs(client: TestClient) -> None:
