@@ -235,7 +235,7 @@ def test_what_is_asked() -> None:
     with pytest.raises(ParameterError, match="say which text is common"):
         CommonQuestion(None)
     with (
-        pytest.raises(ParameterError, match="of no part"),
+        pytest.raises(ParameterError, match="does not work within a part"),
         duplicates_among(FORMS, QUESTION, within="lang", common=CommonQuestion(None, ("a",))),
     ):
         pass
