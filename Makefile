@@ -30,6 +30,7 @@ quick-tests:
 compiled: .venv/developing
 	@# Once, before several processes would compile the loops at the same time; where they cannot be, nothing needs them.
 	@$(BIN)/python -c "from whorl.fingerprint.compiled.kernel import Kernel; Kernel()" 2> /dev/null || true
+	@$(BIN)/python -c "from whorl.hamming.routes import loops; loops(60)" 2> /dev/null || true
 
 test: .venv/developing compiled ## Run the whole suite, on real Solrs that it starts itself
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
