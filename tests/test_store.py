@@ -11,7 +11,7 @@ import pytest
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.schema import FieldNames
-from whorl.errors import SchemaError, UnknownDocumentError
+from whorl.errors import ParameterError, SchemaError, UnknownDocumentError
 from whorl.model import Document
 from whorl.opening import open_store
 from whorl.store import Store
@@ -55,6 +55,15 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
     first: Any = [] if ask == "index" else "a"
     with pytest.raises(TypeError, match="treshold"):
         getattr(store, ask)(first, treshold=5)
+
+
+def test_common_text_that_is_not_ignored_is_not_looked_up(store: Store) -> None:
+    """
+    Scores of a search do not depend on it, so a store that keeps no passages can be asked all the same.
+    """
+    assert store.search("one", common_above="1%") == store.search("one")
+    with pytest.raises(ParameterError, match="this store keeps none"):
+        store.search("one", common_above="1%", ignore_common=True)
 
 
 def test_two_documents_compared(store: Store) -> None:

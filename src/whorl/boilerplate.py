@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TypedDict, Unpack
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -180,10 +180,11 @@ def commons(
     return replace(named, frequencies=Frequencies(engine, engine.passage_scheme, limit))
 
 
-def ignored(engine: Engine, **options: Unpack[CommonOptions]) -> Commons | None:
-    """Return what tells the words that count for nothing; None where nothing is ignored. Raises as `commons` does."""
-    told = commons(engine, **options)
-    return told if options.get("ignore_common") else None
+def ignored(
+    engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
+) -> Commons | None:
+    """Return what tells the words that count for nothing; None where nothing is ignored. See `commons`."""
+    return commons(engine, common_above, boilerplate, ignore_common=True) if ignore_common else None
 
 
 def named_commons(texts: Sequence[str], scheme: Scheme) -> Commons:
