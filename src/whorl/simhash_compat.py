@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from whorl.errors import ParameterError
+from whorl.fingerprint.simhash.codes import BITS, CodesLike
 from whorl.fingerprint.simhash.published import shingle, unsigned_hash
-from whorl.fingerprint.simhash.simhash import combine
-from whorl.hamming.codes import BITS, CodesLike, as_code, as_codes, as_distance
+from whorl.fingerprint.simhash.simhash import combine, distance
+from whorl.hamming.codes import as_distance
 from whorl.hamming.pairs import find_pairs
 from whorl.hamming.simhash_py import Corpus
 
@@ -29,7 +30,7 @@ def num_differing_bits(a: int, b: int) -> int:
     >>> num_differing_bits(0b1011, 0b0010)
     2
     """
-    return (as_code(a) ^ as_code(b)).bit_count()
+    return distance(a, b)
 
 
 def compute(hashes: CodesLike) -> int:
@@ -42,7 +43,7 @@ def compute(hashes: CodesLike) -> int:
     >>> compute([0b111, 0b110, 0b010])
     6
     """
-    return combine(as_codes(hashes))
+    return combine(hashes)
 
 
 def find_all(hashes: Iterable[int], number_of_blocks: int, different_bits: int) -> list[tuple[int, int]]:

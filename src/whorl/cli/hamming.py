@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
 from whorl.errors import ParameterError
 
 if TYPE_CHECKING:
-    from whorl.hamming.codes import Codes, Groups
+    from whorl.fingerprint.simhash.codes import Codes
+    from whorl.hamming.codes import Groups
     from whorl.hamming.pairs import Progress
 
 _MOST_BLOCKS, _DIGITS = 64, 19

@@ -1,10 +1,9 @@
-"""64-bit codes in arrays: taken from what a caller has, sorted, cut into blocks of bits, put into groups."""
+"""64-bit codes in arrays: sorted, cut into blocks of bits, put into groups."""
 
 from __future__ import annotations
 
 import gc
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -12,54 +11,8 @@ from itertools import groupby, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.errors import CodeRangeError, CodeTypeError, ParameterError
-
-BITS: int = 64
-LARGEST: int = 2**BITS - 1
-
-Codes = NDArray[np.uint64]
-CodesLike = Codes | NDArray[np.integer] | Iterable[int]
-
-
-def as_codes(values: CodesLike) -> Codes:
-    """Return integers as an array of codes; one of uint64 is returned as it is.
-
-    Raises:
-        CodeTypeError: Something is not a whole number.
-        CodeRangeError: A number is not one from 0 to 2**64 - 1.
-    """
-    if isinstance(values, np.ndarray):
-        if values.ndim != 1 or values.dtype.kind not in "ui":
-            raise CodeTypeError(
-                f"codes are an array of one dimension of integers, got {values.dtype} of shape {values.shape}"
-            )
-        if values.dtype.kind == "i" and values.size and values.min() < 0:
-            raise CodeRangeError(f"codes are numbers from 0 to 2**64 - 1, got {values.min()}")
-        return np.ascontiguousarray(values, np.uint64)
-    if isinstance(values, bytes | bytearray):
-        raise CodeTypeError(
-            "codes are whole numbers, got bytes; numpy.frombuffer(values, 'uint64') makes codes of them"
-        )
-    try:
-        # Three times as fast as numpy with a list, and it refuses what is not a 64-bit number.
-        return np.frombuffer(array("Q", values), np.uint64)
-    except TypeError as problem:
-        raise CodeTypeError(f"codes are whole numbers from 0 to 2**64 - 1: {problem}") from problem
-    except OverflowError as problem:
-        raise CodeRangeError(f"codes are whole numbers from 0 to 2**64 - 1: {problem}") from problem
-
-
-def as_code(code: int) -> int:
-    """Return one number as `as_codes` does."""
-    if type(code) is int and 0 <= code <= LARGEST:
-        return code
-    try:
-        number = code.__index__()
-    except AttributeError:
-        raise CodeTypeError(f"a code is a whole number from 0 to 2**64 - 1, got {code!r}") from None
-    if not 0 <= number <= LARGEST:
-        raise CodeRangeError(f"a code is a whole number from 0 to 2**64 - 1, got {number}")
-    return number
+from whorl.errors import ParameterError
+from whorl.fingerprint.simhash.codes import BITS, Codes
 
 
 def as_distance(distance: int) -> int:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whorl.errors import StoreError
-from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
+from whorl.fingerprint.simhash.codes import BITS, LARGEST, Codes, CodesLike, as_code, as_codes
+from whorl.hamming.codes import Groups, as_distance, without
 from whorl.hamming.routes import loops
 from whorl.hamming.tables import Layout, Tables, sort_codes
 

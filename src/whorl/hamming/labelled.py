@@ -10,7 +10,8 @@ from typing import BinaryIO
 import numpy as np
 
 from whorl.errors import ParameterError
-from whorl.hamming.codes import LARGEST, Codes, Groups
+from whorl.fingerprint.simhash.codes import LARGEST, Codes
+from whorl.hamming.codes import Groups
 
 #: Characters of a line that are shown where it is wrong.
 _SHOWN = 60

@@ -16,18 +16,8 @@ from numpy.typing import NDArray
 
 from whorl.arrays import run_starts
 from whorl.errors import ParameterError
-from whorl.hamming.codes import (
-    BITS,
-    LARGEST,
-    Codes,
-    CodesLike,
-    Groups,
-    Permutation,
-    as_codes,
-    bits_of,
-    blocks_of,
-    uncollected,
-)
+from whorl.fingerprint.simhash.codes import BITS, LARGEST, Codes, CodesLike, as_code, as_codes
+from whorl.hamming.codes import Groups, Permutation, bits_of, blocks_of, uncollected
 from whorl.hamming.index import HammingIndex
 
 #: Choices of blocks that are still listed; simhash-py takes memory and time for each with every code.
@@ -136,8 +126,7 @@ class Corpus:
 
     def distance(self, a: int, b: int) -> int:
         """Return in how many bits two codes differ."""
-        one, other = as_codes([a, b]).tolist()
-        return int(one ^ other).bit_count()
+        return (as_code(a) ^ as_code(b)).bit_count()
 
     def _first(self, query: int, found: list[int]) -> int | None:
         for table in self.tables if found else []:

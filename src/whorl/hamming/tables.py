@@ -20,7 +20,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.hamming.codes import BITS, Codes, Groups, Permutation, distinct, in_ranges
+from whorl.fingerprint.simhash.codes import BITS, Codes
+from whorl.hamming.codes import Groups, Permutation, distinct, in_ranges
 from whorl.hamming.routes import loops
 
 #: Codes that the compiled loops may read behind the last.

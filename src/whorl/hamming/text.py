@@ -9,7 +9,8 @@ from typing import BinaryIO
 import numpy as np
 
 from whorl.errors import ParameterError
-from whorl.hamming.codes import LARGEST, Codes, Groups, uncollected
+from whorl.fingerprint.simhash.codes import LARGEST, Codes
+from whorl.hamming.codes import Groups, uncollected
 from whorl.hamming.routes import loops
 
 #: Bytes that are read at a time.

@@ -338,10 +338,12 @@ def test_a_profile_names_a_scheme() -> None:
     assert simhash("a:b", "icu77") == simhash("a:b", "simhash1-icu77") != simhash("a:b", "icu74")
 
 
-@pytest.mark.parametrize("hashes", [[-1], [1 << 64], [1.5], ["1"], [None], np.array([-1]), np.array([0.5])])
+@pytest.mark.parametrize(
+    "hashes", [[-1], [1 << 64], [1.5], ["1"], [None], b"12345678", np.array([-1]), np.array([0.5])]
+)
 def test_hashes_that_are_none(hashes: Iterable[int]) -> None:
     """
-    Nothing is wrapped round or cut off.
+    Nothing is wrapped round, cut off or taken for the numbers that its bytes would be.
     """
     with pytest.raises(ParameterError, match=r"0 to 2\*\*64 - 1"):
         combine(hashes)
@@ -366,6 +368,8 @@ def test_other_mistakes() -> None:
         distance(-1, 0)
     with pytest.raises(ParameterError, match="got 18446744073709551616"):
         distance(0, 1 << 64)
+    with pytest.raises(ParameterError, match=r"got 1\.5"):
+        distance(0, 1.5)  # type: ignore[arg-type]  # refused, not rounded
 
 
 def test_texts_without_words_have_the_code_0() -> None:

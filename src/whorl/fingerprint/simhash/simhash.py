@@ -13,7 +13,6 @@ Why so, measured: docs/decisions/0012-simhash-features.md. The other schemes are
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, tee, zip_longest
 
@@ -27,6 +26,7 @@ from whorl.fingerprint.compiled.first_use import kernel_if_ready
 from whorl.fingerprint.hashing import JoinedWords, join
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.simhash import published
+from whorl.fingerprint.simhash.codes import CodesLike, as_code, as_codes
 from whorl.fingerprint.simhash.voting import Hashes, Tally, elect, tally
 from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, murmur_together, pieces
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
@@ -100,7 +100,7 @@ def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator
     return chain.from_iterable(coder(some).tolist() for some in chunks(texts, len, _TOGETHER))
 
 
-def combine(hashes: Iterable[int] | Hashes, weights: npt.ArrayLike | None = None) -> int:
+def combine(hashes: CodesLike, weights: npt.ArrayLike | None = None) -> int:
     """Return the code of hashes: a bit is set that more votes are for than against. simhash-py 0.4's ``compute``.
 
     Args:
@@ -108,12 +108,14 @@ def combine(hashes: Iterable[int] | Hashes, weights: npt.ArrayLike | None = None
         weights: The votes of each, integers from 0 on, 2**53 of them at most; one each if None.
 
     Raises:
-        ParameterError: A number is outside its range, or there are not as many weights as hashes.
+        CodeTypeError: A hash is not a whole number.
+        CodeRangeError: One is not from 0 to 2**64 - 1.
+        ParameterError: A weight is outside its range, or there are not as many of them as hashes.
 
     >>> hex(combine([0xABCD, 0xBCDE, 0xCDEF]))
     '0xadcf'
     """
-    numbers = _numbers(hashes)
+    numbers = as_codes(hashes, "hashes")
     if weights is None:
         return int(elect(tally(numbers, [numbers.size]))[0])
     votes = np.asarray(weights)
@@ -128,15 +130,13 @@ def distance(a: int, b: int) -> int:
     """Return how many bits of two codes differ, 0 to 64.
 
     Raises:
-        ParameterError: A code is not a number of 64 bits.
+        CodeTypeError: One is not a whole number.
+        CodeRangeError: One is not from 0 to 2**64 - 1.
 
     >>> distance(0b1010, 0b0110)
     2
     """
-    for code in (a, b):
-        if not 0 <= code < 1 << 64:
-            raise ParameterError(f"a code is 0 to 2**64 - 1, got {code}")
-    return (int(a) ^ int(b)).bit_count()
+    return (as_code(a) ^ as_code(b)).bit_count()
 
 
 def named(scheme: str) -> str:
@@ -161,16 +161,6 @@ def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
     """Return what makes codes of a batch of texts, at least one."""
     whole = named(scheme)
     return _WordCodes(_OWN[whole]) if whole in _OWN else _PUBLISHED[whole]
-
-
-def _numbers(hashes: Iterable[int] | Hashes) -> Hashes:
-    if isinstance(hashes, np.ndarray) and hashes.dtype == np.uint64 and hashes.ndim == 1:
-        return hashes
-    try:
-        # The array module refuses what numpy would wrap round or round off.
-        return np.frombuffer(array("Q", hashes), np.uint64)
-    except (OverflowError, TypeError) as error:
-        raise ParameterError(f"hashes are integers from 0 to 2**64 - 1: {error}") from None
 
 
 class _WordCodes:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-BITS = 64
+from whorl.fingerprint.simhash.codes import BITS
 
 Hashes = npt.NDArray[np.uint64]
 Tally = npt.NDArray[np.int64]
