@@ -16,12 +16,11 @@ the text, by which words are known to stand where they do.
 from __future__ import annotations
 
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 
 import numpy as np
@@ -109,17 +108,11 @@ class _Reading:
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
         """Yield portions of documents with what is kept of them; the first few may be read ahead."""
-        waiting: deque[Sequence[Document]] = deque()
-
-        def texts() -> Iterator[str]:
-            for some in portions:
-                waiting.append(some)
-                yield from (document.text for document in some)
-
-        found = hashed(texts(), self.scheme, Parts.WORDS, workers=1)
-        for first in found:
-            some = waiting.popleft()
-            words = [first.words, *(each.words for each in islice(found, len(some) - 1))]
+        portions, ahead = tee(portions)
+        texts = (document.text for some in ahead for document in some)
+        found = hashed(texts, self.scheme, Parts.WORDS, workers=1)
+        for some in portions:
+            words = [each.words for each in islice(found, len(some))]
             yield some, self._in_columns(some, word_hashes(words), np.array([len(own.starts) - 1 for own in words]))
 
     def _in_columns(self, some: Sequence[Document], hashes: _Hashes, counts: Numbers) -> Sketched:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import tee
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -105,26 +105,10 @@ class Sketching:
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
         """Yield portions of documents with their sketches; the first few may be read ahead."""
-        waiting: deque[tuple[Sequence[Document], list[str], Numbers]] = deque()
-
-        def texts() -> Iterator[list[str]]:
-            for some in portions:
-                parts = [] if self.within is None else [part_of(document, self.within) for document in some]
-                own = [document.text for document in some]
-                # A text that comes again is read once.
-                places: dict[object, int] = {}
-                which = [
-                    places.setdefault(key, len(places)) for key in (zip(own, parts, strict=True) if parts else own)
-                ]
-                firsts = dict(zip(reversed(which), reversed(range(len(which))), strict=True))
-                waiting.append(
-                    (some, [parts[firsts[at]] for at in range(len(places))] if parts else [], np.array(which, np.int64))
-                )
-                yield [own[firsts[at]] for at in range(len(places))]
-
-        for found in hashed_together(texts(), self.scheme):
-            some, parts, which = waiting.popleft()
-            yield some, self._in_columns(some, _apart(found, parts), which)
+        distinct, ahead = tee(_distinct(some, self.within) for some in portions)
+        hashed = hashed_together((each.texts for each in ahead), self.scheme)
+        for each, found in zip(distinct, hashed, strict=True):
+            yield each.documents, self._in_columns(each.documents, _apart(found, each.parts), each.which)
 
     def _in_columns(self, some: Sequence[Document], found: Together, which: Numbers) -> Sketched:
         hashes, counts = _kept(found, self.sketch_scheme)
@@ -142,6 +126,29 @@ class Sketching:
             keys=_keys(hashes, counts, found.sizes)[which],
             hashes=hashes,
         )
+
+
+class _Distinct(NamedTuple):
+    """Documents, and their distinct texts.
+
+    Attributes:
+        documents: They themselves.
+        texts: One that several documents of one part have is there once, and so read once.
+        parts: Which part of the collection each text is in.
+        which: The text of each document, by its place in `texts`; int64 array of shape (documents,).
+    """
+
+    documents: Sequence[Document]
+    texts: list[str]
+    parts: list[str]
+    which: Numbers
+
+
+def _distinct(some: Sequence[Document], within: str | None) -> _Distinct:
+    places: dict[tuple[str, str], int] = {}
+    keys = ((document.text, part_of(document, within)) for document in some)
+    which = [places.setdefault(key, len(places)) for key in keys]
+    return _Distinct(some, [text for text, _ in places], [part for _, part in places], np.array(which, np.int64))
 
 
 def part_of(document: Document, within: str | None) -> str:
@@ -173,7 +180,7 @@ def no_date(document: Document) -> float | None:
 def _apart(found: Together, parts: Sequence[str]) -> Together:
     """Give texts hashes that those of other parts do not have: the same bits turned round in all of a part."""
     ends = np.cumsum(found.sizes)
-    for part, end, size in zip(parts, ends.tolist(), found.sizes.tolist(), strict=False):
+    for part, end, size in zip(parts, ends.tolist(), found.sizes.tolist(), strict=True):
         if part:
             own = found.hashes[end - size : end]
             own ^= bits_of(part)
