@@ -19,7 +19,8 @@ def test_numbers_of_any_kind(numbers: list[int]) -> None:
     Lists, iterators and arrays of any integers give the same codes; an array of codes is not copied.
     """
     codes = as_codes(numbers)
-    assert (codes.dtype, codes.tolist()) == (np.uint64, numbers)
+    assert codes.dtype == np.uint64
+    assert codes.tolist() == numbers
     assert as_codes(iter(numbers)).tolist() == [as_code(number) for number in numbers] == numbers
     small = np.array(numbers, np.uint64) >> np.uint64(1)
     assert as_codes(small.astype(np.int64)).tolist() == small.tolist()

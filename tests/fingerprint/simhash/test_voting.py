@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.fingerprint.simhash.voting import BITS, elect, tally
+from whorl.fingerprint.simhash.codes import BITS
+from whorl.fingerprint.simhash.voting import elect, tally
 
 votes = st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(1, 1000)), max_size=8)
 
