@@ -36,6 +36,8 @@ WINDOW = 1 << 18
 LONGEST_KEPT, MOST_KEPT = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
+#: Holds something once the loops of this process have been called.
+_compiled: set[bool] = set()
 
 _NOTHING = np.empty(0, np.uint64)
 #: What is left of the first and second eight bytes when 0 to 7 units remain.
@@ -103,14 +105,21 @@ class Kernel:
 
     def _compile(self) -> None:
         """Call every loop once, to know whether what is compiled can be kept."""
-        words = " ".join(["e\u0301 \u65e5"] * self.scheme.shingle_size)
         try:
-            self.many([words])
-            self.distinct_hashes([words])
+            self._call_each()
         except OSError as problem:  # the folder is there, but is full, or was closed meanwhile
             self._loops.keep_nothing(problem)
-            self.many([words])
-            self.distinct_hashes([words])
+            self._call_each()
+        _compiled.add(True)
+
+    def _call_each(self) -> None:
+        words = " ".join(["e\u0301 \u65e5"] * self.scheme.shingle_size)
+        self.many([words])
+        self.distinct_hashes([words])
+        one = np.ones(1, np.int64)
+        self._loops.upper_tails(one, one, one, one, np.empty(1))
+        self._loops.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
+        self._loops.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
 
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of some texts, and of how many shingles they are.
@@ -388,6 +397,16 @@ def is_loaded() -> bool:
     return "whorl.fingerprint.compiled.jit" in sys.modules
 
 
+def loops_at_hand() -> Loops | None:
+    """Return the loops where a kernel of this process has them compiled, so that a call of one takes no time."""
+    return _load_loops() if _compiled else None
+
+
+def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return numbers as the loops were compiled for: of another layout, or read-only, they would be compiled anew."""
+    return np.array(numbers, np.int64, order="C")
+
+
 def is_kept() -> bool:
     """Return whether the compiled loops are on disk already, or cannot be kept there; imports numba.
 
@@ -397,7 +416,7 @@ def is_kept() -> bool:
     return _load_loops().is_kept(__package__)
 
 
-class _Loops(NamedTuple):
+class Loops(NamedTuple):
     """What the modules hold that import numba."""
 
     scan: Any
@@ -407,6 +426,9 @@ class _Loops(NamedTuple):
     reduce: Any
     distinct: Any
     rotate: Any
+    upper_tails: Any
+    overlap_intervals: Any
+    likeliest: Any
     make_scratch: Callable[[], tuple[npt.NDArray[Any], ...]]
     kept_size: Callable[[int], int]
     keep_nothing: Callable[[Exception], None]
@@ -414,7 +436,7 @@ class _Loops(NamedTuple):
 
 
 @cache
-def _load_loops() -> _Loops:
+def _load_loops() -> Loops:
     """Import the loops.
 
     Raises:
@@ -425,9 +447,10 @@ def _load_loops() -> _Loops:
     from whorl.fingerprint.compiled import cjk as kernel_cjk
     from whorl.fingerprint.compiled import hashes as kernel_hash
     from whorl.fingerprint.compiled import jit as kernel_compile
+    from whorl.fingerprint.compiled import tails as kernel_tails
     from whorl.fingerprint.compiled import words as kernel_words
 
-    return _Loops(
+    return Loops(
         kernel_words.scan,
         kernel_cjk.divide,
         kernel_cjk.nothing_known,
@@ -435,6 +458,9 @@ def _load_loops() -> _Loops:
         kernel_hash.reduce,
         kernel_hash.distinct,
         kernel_hash.rotate,
+        kernel_tails.upper_tails,
+        kernel_tails.overlap_intervals,
+        kernel_tails.likeliest,
         kernel_hash.make_scratch,
         kernel_hash.kept_size,
         kernel_compile.keep_nothing,

@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
+from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, upper_tail
 from whorl.fingerprint.statistics.metric import Shares
@@ -153,6 +154,11 @@ def overlap_interval(
     """
     _require_confidence(confidence)
     tail = (1 - confidence) / 2
+    if loops := loops_at_hand():
+        low, high = np.empty((2, *shared.shape), np.int64)
+        counts = map(for_loops, (total, is_union, drawn, shared, np.maximum(shared, most)))
+        loops.overlap_intervals(*counts, tail, low, high)
+        return low, high
     # Both ends at once: the first half of each array seeks the lower one.
     total, drawn, shared, most = (np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, most))
     is_union = np.tile(is_union, 2).astype(np.bool_)
@@ -244,6 +250,10 @@ def _likeliest(
 ) -> Counts:
     """Return the overlaps of greatest likelihood from `low` to `high`."""
     lost = 1.0 - np.exp2(-levels.astype(np.float64))
+    if loops := loops_at_hand():
+        middle = np.empty(low.shape, np.int64)
+        loops.likeliest(*map(for_loops, (sizes_a, sizes_b, alone_a, alone_b, shared, low, high)), lost, middle)
+        return middle
 
     def falls(rows: Places, steps: Counts) -> Bools:
         overlaps = low[rows, None] + steps + 1

@@ -6,7 +6,8 @@ fast; the other tail is what is missing to 1. So a small tail keeps its leading 
 nothing depends on a table of factorials, whose logarithms lose eight digits at a few million.
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of
-R's dbinom and dhyper. Results are right to about 1e-12 of themselves, for populations up to 2**40.
+R's dbinom and dhyper. Results are right to about 1e-12 of themselves, for populations up to 2**40. Where the compiled
+loops are at hand, `fingerprint.compiled.tails` computes the tails of the hypergeometric law.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
+from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -49,6 +51,10 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     """
     sizes, marked, taken, start = _whole(population, good, drawn, least)
     _require_counts(sizes, marked, taken)
+    if loops := loops_at_hand():
+        tails = np.empty(sizes.size)
+        loops.upper_tails(*(for_loops(part.ravel()) for part in (sizes, marked, taken, start)), tails)
+        return tails.reshape(sizes.shape)
     lowest, highest = np.maximum(0, taken + marked - sizes), np.minimum(marked, taken)
     tail = np.where(start <= lowest, 1.0, 0.0)
     inside = (start > lowest) & (start <= highest)
