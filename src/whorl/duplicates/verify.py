@@ -70,7 +70,7 @@ def is_fast(amount: int) -> bool:
 
 
 def _merged(sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers, workers: int) -> Numbers:
-    from whorl.duplicates.compiled import count_shared
+    from whorl.fingerprint.compiled.sketches import count_shared
 
     shared = np.empty(a.size, np.int64)
     sides = sketches.starts[a], counts_a, sketches.starts[b], counts_b, shared

@@ -8,6 +8,7 @@ from whorl.boilerplate import Commons
 from whorl.context import require_time, trace
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import text_hashes
+from whorl.fingerprint.compiled.first_use import count_search
 from whorl.planning.build import Bool, BoundNode, BoundPlan, Chosen, MatchAll, Nothing
 from whorl.similar.by_minhash import MinHashSearch
 from whorl.similar.by_rest import RestSearch
@@ -81,6 +82,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         seen.update(batch.ids)
         start += len(batch.ids)
     trace().verified += len(seen)
+    count_search(search.engine.scheme)
     settled = search.settled(kept)
     known, found = len(seen) - settled.unread, tuple(best_first(settled.kept))
     return Verified(found, total if seen else 0, known, tuple(dict.fromkeys(warnings)))

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,24 @@ def test_a_scheme_that_the_loops_do_not_know() -> None:
     """
     assert first_use.kernel_if_ready(Scheme(hash_set_size=3)) is None
     assert not first_use.is_compiling()
+
+
+def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A process that only searches has the loops at hand after the third of three searches, and not before.
+    """
+    kernel.Kernel()
+    monkeypatch.setattr(kernel, "_compiled", set())
+    monkeypatch.setattr(first_use, "_searches", count(1))
+    monkeypatch.setattr(first_use, "WORTH_LOADING", 3)
+    for _ in range(2):
+        first_use.count_search(Scheme())
+    assert _loading() == []
+    first_use.count_search(Scheme())
+    for thread in _loading():
+        thread.join()
+    assert kernel.loops_at_hand() is not None
+
+
+def _loading() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name == "whorl-loops"]

@@ -1,4 +1,4 @@
-"""The compiled laws give the numbers of numpy's; `tests/fingerprint/statistics` holds both against whole sums."""
+"""The compiled laws give the numbers of numpy's; `tests/fingerprint/statistics` holds both to whole sums."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.fingerprint.compiled.scripts import needs_numba
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
-from whorl.fingerprint.statistics import estimate, hypergeometric
 from whorl.fingerprint.statistics.estimate import overlap_interval, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import upper_tail
 
@@ -38,10 +37,7 @@ def test_all_pairs_of_a_sample() -> None:
     levels = np.maximum(0, np.ceil(np.log2(np.maximum(a, b) / 256))).astype(np.int64)
     shared, of_a, of_b = (chance.binomial(some, 0.5**levels) for some in (both, a - both, b - both))
     pairs = a, b, levels, shared + of_a, shared + of_b, shared
-    with (
-        patch.object(hypergeometric, "loops_at_hand", return_value=None),
-        patch.object(estimate, "loops_at_hand", return_value=None),
-    ):
+    with patch.object(kernel, "_compiled", set()):
         plain = shared_shingles(*pairs)
     for found, expected in zip(shared_shingles(*pairs), plain, strict=True):
         assert found.tolist() == expected.tolist()
@@ -54,7 +50,7 @@ def test_any_law(laws: list[tuple[int, int, int, int]]) -> None:
     """
     population = np.array([max(law[:3]) for law in laws])
     good, drawn, least = np.array([law[1:] for law in laws]).T
-    with patch.object(hypergeometric, "loops_at_hand", return_value=None):
+    with patch.object(kernel, "_compiled", set()):
         plain = upper_tail(population, good, drawn, least)
     assert upper_tail(population, good, drawn, least).tolist() == pytest.approx(plain.tolist(), rel=1e-11, abs=1e-300)
 
@@ -70,6 +66,6 @@ def test_arrays_of_any_kind() -> None:
     loops = kernel.loops_at_hand()
     assert loops is not None
     assert len(loops.overlap_intervals.signatures) == 1
-    with patch.object(estimate, "loops_at_hand", return_value=None):
+    with patch.object(kernel, "_compiled", set()):
         plain = overlap_interval(total, is_union, drawn, shared, 10 * drawn, 0.95)
     assert [ends.tolist() for ends in both] == [ends.tolist() for ends in plain]

@@ -16,6 +16,8 @@ from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.sketch.codec import decode, decode_all, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
+pytestmark = pytest.mark.usefixtures("each_route")
+
 SCHEME = SketchScheme()
 
 

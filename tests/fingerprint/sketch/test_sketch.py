@@ -16,6 +16,8 @@ from tests.plain import sketch_of
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.sketch.sketch import SketchScheme, compare, lookup_numbers, lookup_tokens, spelled
 
+pytestmark = pytest.mark.usefixtures("each_route")
+
 SCHEME = SketchScheme()
 #: Small enough for every level to be met with few hashes.
 SMALL = SketchScheme(k=4, floor_level=2, cap=6, lookup_k=2, bits=32)

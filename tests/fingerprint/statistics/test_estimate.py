@@ -17,6 +17,8 @@ from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, estimate, estimate_overlaps, overlap_interval
 from whorl.fingerprint.statistics.hypergeometric import upper_tail
 
+pytestmark = pytest.mark.usefixtures("each_route")
+
 SCHEME = SketchScheme()
 
 

@@ -21,6 +21,8 @@ from whorl.fingerprint.statistics.hypergeometric import (
     upper_tail,
 )
 
+pytestmark = pytest.mark.usefixtures("each_route")
+
 
 def plain_upper_tail(population: int, good: int, drawn: int, least: int) -> Fraction:
     ways = sum(

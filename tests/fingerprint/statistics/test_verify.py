@@ -16,6 +16,8 @@ from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme, compare
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.fingerprint.statistics.verify import judge_overlaps, law
 
+pytestmark = pytest.mark.usefixtures("each_route")
+
 SCHEME = SketchScheme()
 
 

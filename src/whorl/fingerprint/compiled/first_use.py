@@ -12,6 +12,8 @@ import sys
 import warnings
 from contextlib import suppress
 from functools import cache
+from itertools import count
+from threading import Thread
 
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.scheme import Scheme
@@ -20,6 +22,9 @@ _log = logging.getLogger("whorl.fingerprint")
 
 #: Kernels that wait for more texts, at most; of each some megabytes are in use.
 MOST_IDLE = 4
+#: Searches that the loops gain as much time for as it takes to load them.
+WORTH_LOADING = 1000
+_searches = count(1)
 #: The process that compiles, once it was started.
 _started: list[subprocess.Popen[bytes]] = []
 #: By scheme. To make a kernel, and to see whether its loops are on disk, takes longer than to read most texts.
@@ -53,6 +58,20 @@ def give_back(one: kernel.Kernel) -> None:
     """Let others have a kernel that `kernel_if_ready` has returned and that nothing has stopped in the middle."""
     if sum(map(len, list(_idle.values()))) < MOST_IDLE:
         _idle.setdefault(one.scheme, []).append(one)
+
+
+def count_search(scheme: Scheme) -> None:
+    """Count a search; of so many that the loops would have been worth loading, load them in a thread of its own.
+
+    A process that reads much text has them anyway. To import numba takes as long as a thousand searches gain by them.
+    """
+    if next(_searches) % WORTH_LOADING == 0 and not kernel.loops_at_hand():
+        Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
+
+
+def _load(scheme: Scheme) -> None:
+    if loaded := kernel_if_ready(scheme):
+        give_back(loaded)
 
 
 def is_compiling() -> bool:

@@ -120,6 +120,9 @@ class Kernel:
         self._loops.upper_tails(one, one, one, one, np.empty(1))
         self._loops.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
         self._loops.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
+        none = np.zeros(1, np.int64)
+        self._loops.decode(np.frombuffer(bytes(16), np.uint8), np.array([0, 16]), none, none, none, _NOTHING)
+        self._loops.count_shared(_NOTHING, none, none, none, none, none)
 
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of some texts, and of how many shingles they are.
@@ -429,6 +432,8 @@ class Loops(NamedTuple):
     upper_tails: Any
     overlap_intervals: Any
     likeliest: Any
+    decode: Any
+    count_shared: Any
     make_scratch: Callable[[], tuple[npt.NDArray[Any], ...]]
     kept_size: Callable[[int], int]
     keep_nothing: Callable[[Exception], None]
@@ -447,6 +452,7 @@ def _load_loops() -> Loops:
     from whorl.fingerprint.compiled import cjk as kernel_cjk
     from whorl.fingerprint.compiled import hashes as kernel_hash
     from whorl.fingerprint.compiled import jit as kernel_compile
+    from whorl.fingerprint.compiled import sketches as kernel_sketches
     from whorl.fingerprint.compiled import tails as kernel_tails
     from whorl.fingerprint.compiled import words as kernel_words
 
@@ -461,6 +467,8 @@ def _load_loops() -> Loops:
         kernel_tails.upper_tails,
         kernel_tails.overlap_intervals,
         kernel_tails.likeliest,
+        kernel_sketches.decode,
+        kernel_sketches.count_shared,
         kernel_hash.make_scratch,
         kernel_hash.kept_size,
         kernel_compile.keep_nothing,

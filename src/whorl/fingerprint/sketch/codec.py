@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from whorl.arrays import spread
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
+from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 _HEAD = struct.Struct("<BBBBII")
@@ -95,6 +96,8 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
         SchemeMismatchError: As `decode` does.
     """
     heads = [_head(raw, scheme) for raw in raws]
+    if loops := loops_at_hand():
+        return _read_by(loops, raws, heads, scheme)
     alike: dict[int, list[int]] = {}
     for at, (low_bits, _, _) in enumerate(heads):
         alike.setdefault(low_bits, []).append(at)
@@ -110,6 +113,22 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
         # That one of them contradicts itself is for `decode` to say.
         return [decode(raw, scheme) for raw in raws]
     return [each for each in found if each is not None]
+
+
+def _read_by(
+    loops: Loops, raws: Sequence[bytes], heads: list[tuple[int, int, int]], scheme: SketchScheme
+) -> list[Sketch]:
+    """Return what `decode_all` does, by compiled loops."""
+    low_bits, sizes, counts = np.array(heads, np.int64).reshape(-1, 3).T.copy()
+    starts, ends = np.cumsum([0, *map(len, raws)]), np.cumsum(counts)
+    hashes = np.empty(int(counts.sum()), np.uint64)
+    together = np.frombuffer(b"".join(raws), np.uint8)
+    if loops.decode(together, starts, low_bits, counts, ends - counts, hashes) < len(raws):
+        # That one of them contradicts itself is for `decode` to say.
+        return [decode(raw, scheme) for raw in raws]
+    hashes.flags.writeable = False
+    cuts = zip(sizes.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True)
+    return [Sketch(scheme, size, hashes[first:end]) for size, first, end in cuts]
 
 
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:

@@ -31,6 +31,7 @@ import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
+from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 
 #: 64 letters in the order of their codes, none of which any query syntax of Solr reads.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -283,14 +284,29 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     for at in np.flatnonzero(own_levels < levels).tolist():
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
-    return Overlaps(
-        source.size,
-        sizes,
-        levels,
-        np.array([at_level[level] for level in levels.tolist()], dtype=np.int64),
-        counts,
-        _shared(source, hits, levels),
-    )
+    source_counts = np.array([at_level[level] for level in levels.tolist()], dtype=np.int64)
+    loops = loops_at_hand()
+    shared = _merged(loops, source, hits, source_counts, counts) if loops else _shared(source, hits, levels)
+    return Overlaps(source.size, sizes, levels, source_counts, counts, shared)
+
+
+def _merged(
+    loops: Loops,
+    source: Sketch,
+    hits: Sequence[Sketch],
+    source_counts: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Return what `_shared` does, by compiled loops and from how many hashes of each are to be looked at."""
+    shared = np.empty(len(hits), np.int64)
+    for start in range(0, len(hits), _PORTION):
+        some = slice(start, start + _PORTION)
+        several = [source.hashes, *(hit.hashes for hit in hits[some])]
+        ends = np.cumsum([each.size for each in several])
+        from_first = np.zeros(ends.size - 1, np.int64)
+        everything = np.concatenate(several)
+        loops.count_shared(everything, from_first, source_counts[some], ends[:-1], counts[some], shared[some])
+    return shared
 
 
 def _shared(source: Sketch, hits: Sequence[Sketch], levels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

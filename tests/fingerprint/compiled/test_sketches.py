@@ -1,0 +1,77 @@
+"""The compiled loops of sketches, against plain sets and plain bytes; `tests/fingerprint/sketch` has them in use."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+from zlib import crc32
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fingerprint.compiled.scripts import needs_numba
+from whorl.errors import SchemeMismatchError, StoreError
+from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.compiled.kernel import Kernel
+from whorl.fingerprint.sketch.codec import decode_all, encode
+from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
+
+pytestmark = needs_numba
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loops() -> None:
+    """Have the loops at hand, as a process has them that has read much text."""
+    Kernel()
+    assert kernel.loops_at_hand() is not None
+
+
+@given(
+    st.lists(st.sets(st.one_of(st.integers(0, 12), st.integers(2**64 - 3, 2**64 - 1))), min_size=1, max_size=5),
+    st.lists(st.tuples(*[st.integers(0, 4)] * 4), max_size=10),
+)
+def test_counts_are_those_of_sets(sets: list[set[int]], wanted: list[tuple[int, int, int, int]]) -> None:
+    """
+    Of any two documents, also of one with itself, and of as many of their hashes as are asked for.
+    """
+    from whorl.fingerprint.compiled.sketches import count_shared
+
+    lists = [sorted(each) for each in sets]
+    hashes = np.array([hash_ for each in lists for hash_ in each], np.uint64)
+    starts = np.cumsum([0, *map(len, lists)])[:-1]
+    pairs = [(a % len(sets), b % len(sets), less_a, less_b) for a, b, less_a, less_b in wanted]
+    counts = [(max(0, len(lists[a]) - less_a), max(0, len(lists[b]) - less_b)) for a, b, less_a, less_b in pairs]
+    a, b = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    counts_a, counts_b = (np.array([count[side] for count in counts], np.int64) for side in (0, 1))
+    shared = np.empty(len(pairs), np.int64)
+    count_shared(hashes, starts[a], counts_a, starts[b], counts_b, shared)
+    expected = [
+        len(set(lists[one][:first]) & set(lists[other][:second]))
+        for (one, other, *_), (first, second) in zip(pairs, counts, strict=True)
+    ]
+    assert shared.tolist() == expected
+
+
+@given(st.integers(0, 2**32), st.lists(st.integers(0, 4000), min_size=1, max_size=5), st.integers(0, 30), st.data())
+def test_what_is_no_sketch(seed: int, sizes: list[int], at: int, data: st.DataObject) -> None:
+    """
+    Bytes whose check sum holds and whose parts are of other lengths are refused, or are a sketch to both routes.
+    """
+    chance, scheme = np.random.default_rng(seed), SketchScheme()
+    raws = [
+        encode(sketch_of_distinct(np.unique(chance.integers(0, 1 << 64, size, np.uint64)), scheme)) for size in sizes
+    ]
+    broken = bytearray(raws[-1][:-4])
+    place = len(broken) - 1 - at if data.draw(st.booleans()) else at % len(broken)
+    broken[place] ^= 1 << data.draw(st.integers(0, 7))
+    del broken[len(broken) - data.draw(st.integers(0, 3)) :]
+    raws[-1] = bytes(broken) + crc32(broken).to_bytes(4, "little")
+    outcomes: list[object] = []
+    for compiled in (kernel._compiled, set[bool]()):
+        with patch.object(kernel, "_compiled", compiled):
+            try:
+                outcomes.append([(each.size, each.hashes.tolist()) for each in decode_all(raws, scheme)])
+            except (StoreError, SchemeMismatchError) as error:
+                outcomes.append((type(error), str(error)))
+    assert outcomes[0] == outcomes[1]
