@@ -177,6 +177,22 @@ def test_replacing_and_deleting(store: Store, collection: list[Document]) -> Non
     assert store.search("FINGERPRINT:replaced").warnings
 
 
+def test_a_document_that_comes_again_and_again(store: Store) -> None:
+    """
+    The last one stands, though it is what was there before the run.
+    """
+    first, second = (Document("again", f"{words} again and again to be told") for words in ("one two", "three four"))
+    store.index([first])
+    told = store.index([second, first, first], batch=1)
+    assert (told.stored, told.unchanged) == (2, 1)
+    assert store.engine.texts(["again"]) == {"again": first.text}
+    # A run that is killed says nothing of what it has sent.
+    store.engine.index([second])
+    assert store.index([first]).stored == 1
+    assert store.engine.texts(["again"]) == {"again": first.text}
+    assert store.delete(["again"]) == 1
+
+
 def test_explain_shows_the_numbers(store: Store) -> None:
     """
     The plan that is shown holds the tokens and the minimum that will be asked for.

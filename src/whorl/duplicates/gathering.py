@@ -187,7 +187,8 @@ def duplicates_in(
                 same = archive.unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
                 without += len(portion.documents) - len(entries)
             else:
-                digests = {each: digest.encode() for each, digest in engine.digests(_ids(portion)).items()}
+                known = engine.digests(_ids(portion), of_texts=True)
+                digests = {each: digest.encode() for each, digest in known.items()}
                 same = archive.unchanged(
                     [(each, digests[each], name, None, None) for each, name, _ in portion.documents if each in digests]
                 )

@@ -136,8 +136,13 @@ class Engine(Protocol):
         """Forget documents, at once; return how many there were."""
         ...
 
-    def digests(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the digests that the documents were stored with, for those that have one."""
+    def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
+        """Return the digests that documents were stored with, searchable or not yet, for those that have one.
+
+        Args:
+            ids: Of the documents.
+            of_texts: Whether those of the texts that `texts` returns are wanted, where these may be older.
+        """
         ...
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:

@@ -366,7 +366,7 @@ class EmbeddedEngine:
         """The scheme of the sketches beside the tokens."""
         return self._sketch_scheme
 
-    def digests(self, ids: Collection[str]) -> Mapping[str, str]:
+    def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         """Return the digests that the documents were stored with, for those that have one."""
         self._require_usable()
         return {each: digest for each, (_, digest) in self._records.heads(ids).items()}

@@ -140,7 +140,7 @@ class OpenSearchEngine:
 
     # Reading.
 
-    def digests(self, ids: Collection[str]) -> Mapping[str, str]:
+    def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         try:
             found = self._client.documents(list(ids), False, [DIGEST])
         except EngineResponseError as error:

@@ -12,7 +12,7 @@ from collections.abc import Collection as Sized
 from operator import itemgetter
 from typing import Any
 
-from whorl.arrays import chunks
+from whorl.arrays import batches, chunks
 from whorl.engine.facets import Counted, Facet
 from whorl.engine.passages import passage_tokens
 from whorl.engine.patterns import refusals_explained
@@ -32,6 +32,7 @@ from whorl.engine.solr.request import (
     largest_request,
     listed,
     search_request,
+    stored_request,
     vector_parameters,
 )
 from whorl.engine.solr.schema import Collection, FieldNames, TokenSource, inspect
@@ -126,11 +127,15 @@ class SolrEngine:
             self._client.post("update", {"delete": [str(each[key]) for each in found]}, commit="true")
         return len(found)
 
-    def digests(self, ids: Sized[str]) -> Mapping[str, str]:
+    def digests(self, ids: Sized[str], *, of_texts: bool = False) -> Mapping[str, str]:
         if DIGEST not in self.collection.schema.fields:
             return {}
         key = self.collection.names.key
-        found = self._documents({key: [*ids]}, [key, DIGEST])
+        if of_texts:
+            found = self._documents({key: [*ids]}, [key, DIGEST])
+        else:
+            requests = (stored_request(some, [key, DIGEST]) for some in batches(ids, _REFERENCES_AT_ONCE))
+            found = [each for request in requests for each in self._client.select(request, "get").documents]
         return {str(each[key]): each[DIGEST] for each in found if DIGEST in each}
 
     @property

@@ -162,6 +162,13 @@ def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> dic
     return {"query": one_of(key, ids), "limit": len(ids), "fields": listed([key, *fields]), "params": _LITERALLY}
 
 
+def stored_request(ids: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON body that asks Solr's real-time get for documents by their ids."""
+    # Of a list separated by commas, whose escapes Solr takes off again.
+    escaped = (each.replace("\\", "\\\\").replace(",", "\\,") for each in ids)
+    return {"params": {"ids": ",".join(escaped), "fl": ",".join(listed(fields)), **_LITERALLY}}
+
+
 def listed(fields: Sequence[str]) -> list[str]:
     """Return fields as they are asked for; the answer may hold others whose names look like these."""
     # In a list of fields a colon, a brace and other characters are syntax; ? stands for any one.
