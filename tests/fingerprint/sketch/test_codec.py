@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import replace
 from zlib import crc32
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.plain import sketch_of
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.sketch.codec import decode, decode_all, encode
+from whorl.fingerprint.sketch.codec import decode, decode_all, decode_texts, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 pytestmark = pytest.mark.usefixtures("each_route")
@@ -73,6 +74,18 @@ def test_bytes_are_few(size: int, most: float) -> None:
     """
     sketch = sketch_of(random_hashes(size), SCHEME)
     assert len(encode(sketch)) / len(sketch.hashes) < most
+
+
+def test_texts_of_which_some_are_damaged() -> None:
+    """
+    Those that are sound are read, whatever stands beside them: no text, one that is no base64, another scheme's bytes.
+    """
+    own = sketch_of(random_hashes(300), SCHEME)
+    other = encode(sketch_of(random_hashes(300), replace(SCHEME, bits=24)))
+    sound, foreign = (b64encode(raw).decode() for raw in (encode(own), other))
+    assert decode_texts([sound, None, sound], SCHEME) == [own, None, own]
+    assert decode_texts([sound, "no base64", foreign, "", sound[:-8], None, sound], SCHEME) == [own, *[None] * 5, own]
+    assert decode_texts([], SCHEME) == []
 
 
 def test_bytes_as_documented() -> None:

@@ -7,7 +7,6 @@ but MinHash tokens of its own, is asked by those (`tokens`).
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from whorl.arrays import batches
@@ -40,11 +39,11 @@ from whorl.engine.patterns import refusals_explained
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
-from whorl.errors import DocumentError, EngineResponseError, SchemaError, SchemeMismatchError, StoreError
+from whorl.errors import DocumentError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
-from whorl.fingerprint.minhash.signature import Signature, sign
+from whorl.fingerprint.minhash.signature import Signature, sign, signature_of
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.codec import decode
+from whorl.fingerprint.sketch.codec import decode_texts
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
@@ -200,7 +199,11 @@ class OpenSearchEngine:
         if self._foreign:
             return self._foreign.signatures(wanted)
         found = self._client.documents(list(wanted), [self._names.content])
-        return {each: self.sign(text_in(hit.get("_source", {}), self._names)) for each, hit in found.items()}
+        return self._signatures({each: text_in(hit.get("_source", {}), self._names) for each, hit in found.items()})
+
+    def _signatures(self, texts: Mapping[str, str]) -> dict[str, Signature]:
+        made = hashed(texts.values(), self._scheme, Parts.MINIMA, workers=1)
+        return {each: signature_of(own.minima, self._scheme) for each, own in zip(texts, made, strict=True)}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
@@ -214,12 +217,13 @@ class OpenSearchEngine:
         found = dict(self._named(wanted, {"_source": [self._names.content]}))
         # Two references may name one document.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in found.values()}
-        signatures = {document_id: self.sign(text) for document_id, text in texts.items()}
+        signatures = self._signatures(texts)
         return {reference: (hit["_id"], signatures[hit["_id"]]) for reference, hit in found.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        found = self._named(references, {"_source": False, "stored_fields": [SCHEME, SKETCH]})
-        return {reference: (hit["_id"], self._sketch(hit)) for reference, hit in found}
+        found = dict(self._named(references, {"_source": False, "stored_fields": [SCHEME, SKETCH]}))
+        ids = (hit["_id"] for hit in found.values())
+        return dict(zip(found, zip(ids, self._sketches([*found.values()]), strict=True), strict=True))
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         found = self._client.documents(list(ids), [self._names.content])
@@ -264,8 +268,8 @@ class OpenSearchEngine:
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         found = self._client.documents(list(ids), False, [SCHEME, SKETCH])
-        read = {each: self._sketch(hit) for each, hit in found.items()}
-        return {each: sketch for each, sketch in read.items() if sketch is not None}
+        read = zip(found, self._sketches([*found.values()]), strict=True)
+        return {document_id: sketch for document_id, sketch in read if sketch is not None}
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         found = dict[str, int]()
@@ -281,16 +285,16 @@ class OpenSearchEngine:
         wanted = {**by_id, "size": SCANNED_AT_ONCE, **self._with_sketches()}
         while hits := self._client.hits({**wanted, **({"search_after": [mark]} if mark else {})}):
             mark = hits[-1]["_id"]
-            yield Scanned(
-                tuple((each["_id"], name_in(each["_source"], self._names), self._sketch(each)) for each in hits), mark
-            )
+            told = ((each["_id"], name_in(each["_source"], self._names)) for each in hits)
+            yield Scanned(tuple((*each, own) for each, own in zip(told, self._sketches(hits), strict=True)), mark)
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
         translation = self._translated(plan)
         body = {**self._hits_of(translation), **self._with_sketches()}
         with refusals_explained(plan):
             total, hits = self._client.page(body, start, rows)
-        return Candidates(total, tuple((self._hit(each), self._sketch(each)) for each in hits), translation.warnings)
+        found = zip(map(self._hit, hits), self._sketches(hits), strict=True)
+        return Candidates(total, tuple(found), translation.warnings)
 
     def _with_sketches(self) -> Json:
         return {"_source": [self._names.name], "stored_fields": [SCHEME, SKETCH]}
@@ -370,15 +374,11 @@ class OpenSearchEngine:
     def _hit(self, hit: Json) -> Hit:
         return Hit(str(hit["_id"]), name_in(hit.get("_source", {}), self._names), float(hit["_score"]))
 
-    def _sketch(self, hit: Json) -> Sketch | None:
-        """Return the sketch of a document; None where it has none, another scheme's or a damaged one."""
-        stored = _stored(hit, SKETCH)
-        if not stored or _stored(hit, SCHEME) != [self._stored_name]:
-            return None
-        try:
-            return decode(binascii.a2b_base64(stored[0], strict_mode=True), self._sketch_scheme)
-        except (ValueError, StoreError, SchemeMismatchError):
-            return None
+    def _sketches(self, hits: Sequence[Json]) -> list[Sketch | None]:
+        """Return the sketches of documents; None where one has none, another scheme's or a damaged one."""
+        own = [self._stored_name]
+        kept = [_stored(hit, SKETCH) if _stored(hit, SCHEME) == own else () for hit in hits]
+        return decode_texts([stored[0] if stored else None for stored in kept], self._sketch_scheme)
 
     def _largest_now(self) -> int | None:
         if self._foreign:

@@ -21,7 +21,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import CLUSTER_FIELDS, PASSAGES, SCHEME, SKETCH
 from whorl.engine.solr.request import contents_request, listed
 from whorl.engine.solr.schema import Collection as SolrCollection
-from whorl.engine.solr.sketches import read_sketch, sketch_fields
+from whorl.engine.solr.sketches import read_sketches, sketch_fields
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -124,7 +124,6 @@ def _lost(documents: list[Answer], collection: SolrCollection) -> Iterator[Json]
         texts = (whole_text(each.get(str(collection.content))) for each in documents)
         words = (found.words for found in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
         passages = [passage_tokens(each, PassageScheme()) for each in words]
-    for at, document in enumerate(documents):
-        sketch = read_sketch(document, collection.scheme, SketchScheme())
+    for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme())):
         fields = {} if sketch is None else sketch_fields(sketch, collection.scheme)
         yield {**fields, PASSAGES: passages[at]} if collection.has_passages else fields

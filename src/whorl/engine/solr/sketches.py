@@ -7,7 +7,6 @@ sketch to give back, `whorl_scheme` what all three depend on: sketches of anothe
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,9 +14,8 @@ from whorl.engine.solr.answer import Json, first_text
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.engine.solr.request import EVERYTHING, without_sketch
-from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.scheme import Scheme
-from whorl.fingerprint.sketch.codec import decode, decode_all, encode
+from whorl.fingerprint.sketch.codec import decode_texts, encode
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens
 
 #: Schemes told apart in a count; nobody has had so many.
@@ -38,32 +36,20 @@ def sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
     }
 
 
-def read_sketch(document: Json, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketch | None:
-    """Return the sketch of a document as it came from Solr; None where it has none, another scheme's or a damaged one.
+def read_sketches(documents: Sequence[Json], scheme: Scheme, sketch_scheme: SketchScheme) -> list[Sketch | None]:
+    """Return the sketches of documents as they came from Solr; None where one has none, another scheme's or a bad one.
 
     Args:
-        document: With its fields SKETCH and SCHEME, where it has them.
+        documents: With their fields SKETCH and SCHEME, where they have them.
         scheme: The collection's.
         sketch_scheme: The sketches' own.
     """
-    if first_text(document.get(SCHEME)) != stored_name(scheme, sketch_scheme):
-        return None
-    try:
-        return decode(binascii.a2b_base64(first_text(document.get(SKETCH)), strict_mode=True), sketch_scheme)
-    except (ValueError, StoreError, SchemeMismatchError):
-        return None
-
-
-def read_sketches(documents: Sequence[Json], scheme: Scheme, sketch_scheme: SketchScheme) -> Sequence[Sketch | None]:
-    """Return what `read_sketch` does, of many documents at once."""
     name = stored_name(scheme, sketch_scheme)
-    own = [at for at, document in enumerate(documents) if first_text(document.get(SCHEME)) == name]
-    try:
-        raws = [binascii.a2b_base64(first_text(documents[at].get(SKETCH)), strict_mode=True) for at in own]
-        found = dict(zip(own, decode_all(raws, sketch_scheme), strict=True))
-    except (ValueError, StoreError, SchemeMismatchError):
-        return [read_sketch(document, scheme, sketch_scheme) for document in documents]
-    return [found.get(at) for at in range(len(documents))]
+    has_own = (first_text(document.get(SCHEME)) == name for document in documents)
+    texts = [
+        first_text(document.get(SKETCH)) if own else None for document, own in zip(documents, has_own, strict=True)
+    ]
+    return decode_texts(texts, sketch_scheme)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ Source of the code: P. Elias, Efficient storage and retrieval by content and add
 from __future__ import annotations
 
 import struct
+from binascii import a2b_base64
 from collections.abc import Sequence
 from typing import Final
 from zlib import crc32
@@ -113,6 +114,24 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
         # That one of them contradicts itself is for `decode` to say.
         return [decode(raw, scheme) for raw in raws]
     return [each for each in found if each is not None]
+
+
+def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:
+    """Return the sketches of base64 texts, as servers keep bytes; None for none, and for one that `decode` refuses.
+
+    Args:
+        texts: What a server keeps of several documents.
+        scheme: That of the collection.
+    """
+    known = [at for at, text in enumerate(texts) if text is not None]
+    try:
+        raws = [a2b_base64(texts[at] or "", strict_mode=True) for at in known]
+        found = dict(zip(known, decode_all(raws, scheme), strict=True))
+    except (ValueError, StoreError, SchemeMismatchError):
+        if len(known) == 1:
+            return [None] * len(texts)
+        return [decode_texts([text], scheme)[0] for text in texts]
+    return [found.get(at) for at in range(len(texts))]
 
 
 def _read_by(
