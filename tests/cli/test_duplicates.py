@@ -278,50 +278,6 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert "1 document of fewer than 5 words" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["a.txt", "--store", "s"], "PATHs or a --store"),
-        (["a.txt", "--new"], "--state"),
-        (["a.txt", "--delete-list", "x"], "--keep"),
-        (["a.txt", "--date", "made"], "--keep newest"),
-        (["a.txt", "--annotated", "new"], "has no rows"),
-        (["a.txt", "--annotated", "new", "--filtered", "new"], "one folder"),
-        (["--store", "s", "--filtered", "new"], "PATHs"),
-        (["a.txt", "--keep", "best", "--delete-list", "x"], "first, longest"),
-        (["--store", "s", "--keep", "oldest", "--delete-list", "x"], "--keep oldest:FIELD"),
-        (["--within-column", "lang"], "PATHs"),
-        (["--text-column", "lang", "--store", "s"], "PATHs"),
-        (["nothing://a/b"], "cannot be reached"),
-        (["a.txt", "--engine", "spark", "-o", "out", "--within-column", "lang"], "--within-column"),
-        (["a.txt", "--pairs", "--complete"], "--complete"),
-        (["a.txt", "--pairs", "--versions"], "--versions"),
-        (["a.txt", "--write-ids"], "no PATHs"),
-        (["--store", "s", "--write-ids", "--state", "x", "--new"], "--new"),
-        (["a.txt", "--threshold", "0"], "threshold"),
-        (["a.txt", "--recall", "many"], "recall"),
-        (["a.txt", "-o", "no/such/folder/x.csv"], "no/such/folder/x.csv"),
-        (["--reference", "a.txt"], "PATHs"),
-        (["a.txt", "--reference", "a.txt", "--state", "s"], "--new"),
-        (["a.txt", "--format", "parquet"], "--output FILE"),
-        (["a.txt", "--engine", "spark"], "--output"),
-        (["a.txt", "--engine", "spark", "-o", "out", "--state", "s"], "--state"),
-    ],
-)
-def test_what_does_not_go_together(
-    arguments: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """
-    Each is one message and the exit code of wrong usage.
-    """
-    monkeypatch.chdir(tmp_path)
-    Path("a.txt").write_text("some words that are enough for a shingle")
-    done = run(*arguments)
-    assert done.exit_code == 2
-    assert named in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_empty_input(tmp_path: Path) -> None:
     """
     An empty store has no duplicates; an empty folder gives nothing to compare.
@@ -688,19 +644,3 @@ def test_what_is_common_is_ignored(tmp_path: Path) -> None:
     parquet = tmp_path / "clusters.parquet"
     assert run(*files, "--threshold", "70", "--ignore-common", "-o", parquet).exit_code == 0
     assert pq.read_table(parquet).column("b_in_a_without_common").to_pylist() == [1.0, 0.9]
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (["--common-above", "many"], "set by a number of documents"),
-        (["--ignore-common", "--engine", "spark", "-o", "out"], "--ignore-common is for --engine local"),
-    ],
-)
-def test_what_does_not_go_with_common(lines: Path, options: list[str], told: str) -> None:
-    """
-    It is said, and nothing is done.
-    """
-    result = run(lines, *options)
-    assert result.exit_code == 2
-    assert told in result.output

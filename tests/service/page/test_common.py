@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.service.page.windows import opened
 from tests.service.served import listening
@@ -31,6 +31,14 @@ def test_common_text_is_told_apart(browser: Browser, own_store: Store) -> None:
         expect(page.locator("#common-told")).to_contain_text("100 words of A, 100 words of B")
 
 
+def expect_in_address(page: Page, end: str, selector: str, text: str) -> None:
+    """Expect a text, an address that ends so, and the same text where that address is opened."""
+    expect(page.locator(selector)).to_have_text(text)
+    page.wait_for_url(f"**{end}")
+    page.reload()
+    expect(page.locator(selector)).to_have_text(text)
+
+
 def test_common_text_counts_for_nothing(browser: Browser, own_store: Store) -> None:
     """
     Where it is left out, the thresholds of a document's view, of a search and of duplicates count the rest; the address
@@ -44,20 +52,14 @@ def test_common_text_counts_for_nothing(browser: Browser, own_store: Store) -> N
         page.emulate_media(reduced_motion="reduce")
         expect(page.locator("#document-similar")).to_have_text("11 documents share content with it")
         page.locator("#document-common").check()
-        expect(page.locator("#document-similar")).to_have_text("1 document shares content with it")
+        expect_in_address(page, "id=doc+a&common=without", "#document-similar", "1 document shares content with it")
         say = page.locator("#document-hits .say").first
         # Of the 26 runs of what is filled in, the last one differs; both have four more that begin in the form.
         expect(say).to_have_text(re.compile(r"^9\d\.\d% of doc a is in this document, with common text 99\.2%$"))
-        page.wait_for_url("**id=doc+a&common=without")
-        page.reload()
-        expect(page.locator("#document-similar")).to_have_text("1 document shares content with it")
         page.goto(f"{address}/#search?q=FINGERPRINT%3A%22doc+a%22_20_95")
         expect(page.locator("#found-told")).to_have_text("12 documents")
         page.locator("#search-common").check()
-        expect(page.locator("#found-told")).to_have_text("2 documents")
-        page.wait_for_url("**common=without**")
-        page.reload()
-        expect(page.locator("#found-told")).to_have_text("2 documents")
+        expect_in_address(page, "common=without**", "#found-told", "2 documents")
         page.goto(f"{address}/#duplicates?threshold=60")
         expect(page.locator("#clusters h3")).to_have_text("12 documents: doc a")
         page.locator("#cluster-common").check()

@@ -1,0 +1,106 @@
+"""Options of `whorl duplicates`: which contradict each other, and what follows from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from whorl.cli.duplicates import duplicates
+from whorl.cli.duplicates_asked import Asked
+from whorl.cli.main import main
+from whorl.duplicates.keep import Keep
+
+
+def asked(*arguments: str) -> Asked:
+    given: dict[str, Any] = duplicates.make_context("duplicates", list(arguments)).params
+    return Asked(**given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["a.txt", "--store", "s"], "PATHs or a --store"),
+        (["a.txt", "--new"], "--state"),
+        (["a.txt", "--delete-list", "x"], "--keep"),
+        (["a.txt", "--date", "made"], "--keep newest"),
+        (["a.txt", "--annotated", "new"], "has no rows"),
+        (["a.txt", "--annotated", "new", "--filtered", "new"], "one folder"),
+        (["--store", "s", "--filtered", "new"], "PATHs"),
+        (["a.txt", "--keep", "best", "--delete-list", "x"], "first, longest"),
+        (["--store", "s", "--keep", "oldest", "--delete-list", "x"], "--keep oldest:FIELD"),
+        (["--within-column", "lang"], "PATHs"),
+        (["--text-column", "lang", "--store", "s"], "PATHs"),
+        (["nothing://a/b"], "cannot be reached"),
+        (["a.txt", "--engine", "spark", "-o", "out", "--within-column", "lang"], "--within-column"),
+        (["a.txt", "--pairs", "--complete"], "--complete"),
+        (["a.txt", "--pairs", "--versions"], "--versions"),
+        (["a.txt", "--write-ids"], "no PATHs"),
+        (["--store", "s", "--write-ids", "--state", "x", "--new"], "--new"),
+        (["a.txt", "--threshold", "0"], "threshold"),
+        (["a.txt", "--recall", "many"], "recall"),
+        (["a.txt", "-o", "no/such/folder/x.csv"], "no/such/folder/x.csv"),
+        (["--reference", "a.txt"], "PATHs"),
+        (["a.txt", "--reference", "a.txt", "--state", "s"], "--new"),
+        (["a.txt", "--format", "parquet"], "--output FILE"),
+        (["a.txt", "--engine", "spark"], "--output"),
+        (["a.txt", "--engine", "spark", "-o", "out", "--state", "s"], "--state"),
+        (["a.txt", "--engine", "spark", "-o", "out", "--ignore-common"], "--ignore-common is for --engine local"),
+        (["a.txt", "--common-above", "many"], "set by a number of documents"),
+        (["a.txt", "--within-column", "lang", "--boilerplate", "a.txt"], "--boilerplate does not work"),
+    ],
+)
+def test_what_does_not_go_together(
+    arguments: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Each is one message and the exit code of wrong usage.
+    """
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("some words that are enough for a shingle")
+    done = CliRunner().invoke(main, ["duplicates", *arguments])
+    assert done.exit_code == 2
+    assert named in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keep", "date_column"),
+    [
+        ([], None, None),
+        (["--filtered", "new"], Keep("first"), None),
+        (["--keep", "newest"], Keep("newest"), None),
+        (["--keep", "newest", "--date", "made"], Keep("newest", "made"), "made"),
+        (["--keep", "oldest:made"], Keep("oldest", "made"), "made"),
+        (["--keep", "largest:pages"], Keep("largest", "pages"), None),
+        (["--keep", "longest", "--versions", "--date", "made"], Keep("longest"), "made"),
+    ],
+)
+def test_what_is_kept(arguments: list[str], keep: Keep | None, date_column: str | None) -> None:
+    """
+    What is named, by the column of dates where that goes without one; of files written anew without duplicates, the
+    first.
+    """
+    found = asked("a.txt", *arguments)
+    found.require_consistent()
+    assert (found.keep, found.date_column) == (keep, date_column)
+    assert found.needs_complete is (keep is not None)
+    assert found.links_suffice is (keep is None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "form"),
+    [
+        ([], "table"),
+        (["-o", "x.CSV"], "csv"),
+        (["-o", "x.ndjson"], "json"),
+        (["-o", "x.csv", "--format", "json"], "json"),
+    ],
+)
+def test_the_form_follows_the_name_of_the_file(arguments: list[str], form: str) -> None:
+    """
+    Unless it is named.
+    """
+    assert asked("a.txt", *arguments).form == form
