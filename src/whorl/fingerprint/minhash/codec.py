@@ -46,19 +46,30 @@ def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4)
     """
     if not len(hashes):
         return ()
-    words = hashes.reshape(len(hashes), -1)
-    if spelling is Spelling.UNITS_4:
-        words = words[:, :1]
-    units = words.astype(">u8").view(">u2").reshape(len(words), -1)
     if spelling is not Spelling.HEX:
-        return _text_of(units.astype(np.uint16))
+        units, is_pair = _kept_units(hashes, spelling)
+        text = units.tobytes().decode("utf-16-be")
+        ends = np.cumsum(units.shape[1] - is_pair.sum(axis=1)).tolist()
+        return tuple([text[start:end] for start, end in pairwise([0, *ends])])
+    units = _units(hashes, spelling)
     if units.shape[1] * 2 == _BYTES[Spelling.HEX]:
         return tuple(bytes(letters).rstrip(b"\0").decode(errors="replace") for letters in units)
     return tuple("".join(f"{unit:x}" for unit in row) for row in units.tolist())
 
 
-def _text_of(units: npt.NDArray[np.uint16]) -> tuple[str, ...]:
-    """Return rows of UTF-16 units as text, U+FFFD for lone surrogates; changes the units."""
+def _units(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint16]:
+    """Return the UTF-16 units of tokens, as big-endian numbers: a row for each."""
+    words = hashes.reshape(len(hashes), -1)
+    if spelling is Spelling.UNITS_4:
+        words = words[:, :1]
+    return words.astype(">u8").view(">u2").reshape(len(words), -1)
+
+
+def _kept_units(
+    hashes: npt.NDArray[np.uint64], spelling: Spelling
+) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
+    """Return what an index keeps of the units of tokens, U+FFFD for lone surrogates, and where pairs of them begin."""
+    units = _units(hashes, spelling)
     is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
     # Row by row: a high surrogate that ends one token does not pair with the next token's first unit.
     is_pair = is_high[:, :-1] & is_low[:, 1:]
@@ -66,9 +77,15 @@ def _text_of(units: npt.NDArray[np.uint16]) -> tuple[str, ...]:
     is_lone[:, :-1] &= ~is_pair
     is_lone[:, 1:] &= ~is_pair
     units[is_lone] = _LOST
-    text = units.astype(">u2").tobytes().decode("utf-16-be")
-    ends = np.cumsum(units.shape[1] - is_pair.sum(axis=1)).tolist()
-    return tuple([text[start:end] for start, end in pairwise([0, *ends])])
+    return units, is_pair
+
+
+def as_kept(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
+    """Return hashes as an index gives them back: what `read` makes of what `spell` writes."""
+    if spelling is Spelling.HEX or not len(hashes):
+        return read(spell(hashes, spelling), spelling)
+    words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
+    return words.reshape(-1) if spelling is Spelling.UNITS_4 else words
 
 
 def read(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.NDArray[np.uint64]:

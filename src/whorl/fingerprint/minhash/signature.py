@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.buckets import Buckets, buckets_of
-from whorl.fingerprint.minhash.codec import ALFRESCO_LENGTHS, ALFRESCO_TOKEN, Spelling, integers, read, spell
+from whorl.fingerprint.minhash.codec import ALFRESCO_LENGTHS, ALFRESCO_TOKEN, Spelling, as_kept, integers, read, spell
 from whorl.fingerprint.minhash.minima import bucket_of, text_minima
 from whorl.fingerprint.scheme import Scheme
 
@@ -97,7 +97,7 @@ def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spell
     """
     if spelling is None:
         return Signature(scheme, minima[:, 0])
-    return Signature(scheme, read(spell(minima, spelling), spelling), spelling)
+    return Signature(scheme, as_kept(minima, spelling), spelling)
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
