@@ -1,12 +1,18 @@
 """Write a million short documents, the paragraphs of real texts, in an order that chance has made.
 
     python benchmarks/million_texts.py [OUT.jsonl] [--documents 1000000] [--data FOLDER] [--mirror URI]
+    python benchmarks/million_texts.py OUT.jsonl --with-code --documents 10000000
 
 The texts are those of `corpus.py` and of more packages of the same publishers: all RFCs of Debian's packages instead
 of every fourth, the man pages, the licences, and the Universal Declaration of Human Rights. A document is a paragraph,
 what stands between blank lines, of at least 20 words between spaces; so of texts in Chinese, Japanese or Thai there is
 little. Nothing is made up and nothing is left out that is there twice: the same legal notice stands in thousands of
 RFCs, and is thousands of documents. Only ids are distinct: that of the text and the paragraph's number in it.
+
+--with-code adds the source code that Debian has in packages (Linux, GCC, OpenJDK, Rust, Go, ...), comments and all, for
+ten million documents: what stands between blank lines in files that are UTF-8, of 20 to 1,000 words, so that no table
+of a whole file is a document. Licences at the head of files, and functions copied from file to file, stay as often as
+they are there.
 
 The order is that of a hash of the ids, and of all paragraphs the first N of it are taken; so ten thousand documents are
 a fair sample of a million, and always the same. At most one part in 64 of the texts is in memory at once.
@@ -15,9 +21,12 @@ a fair sample of a million, and always the same. At most one part in 64 of the t
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import re
 import sys
+import tarfile
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -36,6 +45,7 @@ from corpus import (
     CorpusError,
     Document,
     Downloads,
+    deb_members,
     document_line,
     man_documents,
     replacing,
@@ -46,6 +56,8 @@ from corpus import (
 )
 
 LEAST_WORDS = 20
+#: Of source code, where whole files are tables.
+MOST_WORDS = 1_000
 #: Files that paragraphs are shared out to by the beginning of their hash, and then sorted one by one.
 PARTS = 64
 MORE_RFC_PACKAGES = ("doc-rfc-std", "doc-rfc-experimental", "doc-rfc-fyi-bcp", "doc-rfc-misc", "doc-rfc-others")
@@ -55,14 +67,51 @@ CORPORA = (
     Corpus("rfc", "debian", (*RFC_PACKAGES, *MORE_RFC_PACKAGES), partial(rfc_documents, step=1)),
     Corpus("man", "debian", MAN_PACKAGES, man_documents),
 )
+CODE_PACKAGES = (
+    *("linux-source-6.1", "gcc-12-source", "openjdk-17-source", "rust-web-src", "rust-src", "golang-1.19-src"),
+    *("fpc-source-3.2.2", "acl2-books-source", "gdb-source", "binutils-source", "glibc-source"),
+    *("bazel-bootstrap-source",),
+)
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
-def paragraphs(documents: Iterable[Document]) -> Iterator[Document]:
+def code_documents(archives: Sequence[Path]) -> Iterator[Document]:
+    """Yield the files of source packages that are UTF-8, those of the archives within them too."""
+    for archive in archives:
+        package = archive.name.partition("_")[0]
+        for match, content in deb_members(archive, re.compile(r"^\./usr/(?:src|share|lib)/(.+)")):
+            for path, inner in _unpacked(match[1], content):
+                try:
+                    text = inner.decode()
+                except UnicodeDecodeError:
+                    continue
+                if "\0" not in text:
+                    yield Document(f"code:{package}/{path}", path, text)
+
+
+def _unpacked(path: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield a file, or those of the archive that it is."""
+    if path.endswith(".tar.xz"):
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r|xz") as archive:
+            for member in archive:
+                if (file := archive.extractfile(member) if member.isfile() else None) is not None:
+                    yield f"{path}/{member.name}", file.read()
+    elif path.endswith(".zip"):
+        with zipfile.ZipFile(io.BytesIO(content)) as zipped:
+            for name in zipped.namelist():
+                yield f"{path}/{name}", zipped.read(name)
+    else:
+        yield path, content
+
+
+CODE = Corpus("code", "debian", CODE_PACKAGES, code_documents)
+
+
+def paragraphs(documents: Iterable[Document], most_words: int = sys.maxsize) -> Iterator[Document]:
     """Yield the paragraphs of texts, with the number that each has in its text."""
     for document in documents:
         for number, paragraph in enumerate(_BLANK_LINES.split(document.text)):
-            if len(paragraph.split()) >= LEAST_WORDS:
+            if LEAST_WORDS <= len(paragraph.split()) <= most_words:
                 yield Document(f"{document.id}#{number}", document.name, paragraph.strip())
 
 
@@ -88,12 +137,14 @@ def _place(document_id: str) -> int:
     return int.from_bytes(blake2b(document_id.encode(), digest_size=8).digest(), "big")
 
 
-def write(out: Path, count: int, downloads: Downloads) -> int:
+def write(out: Path, count: int, downloads: Downloads, *, with_code: bool = False) -> int:
     """Write the first documents of the order, and return how many there are."""
     require_tools(CORPORA)
     out.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.parent) as folder, replacing(out) as file:
         everything = chain.from_iterable(paragraphs(each.documents(downloads.fetch(each))) for each in CORPORA)
+        if with_code:
+            everything = chain(everything, paragraphs(code_documents(downloads.fetch(CODE)), MOST_WORDS))
         written = 0
         for line in islice(mixed(everything, Path(folder)), count):
             file.write(line)
@@ -106,11 +157,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", nargs="?", type=Path, default=DEFAULT_DIRECTORY / "million" / "documents.jsonl")
     parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--with-code", action="store_true", help="add source code, for ten million documents")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where corpus.py keeps its downloads")
     parser.add_argument("--mirror", metavar="URI", help="Debian mirror, if not that of this machine's apt sources")
     asked = parser.parse_args(arguments)
     try:
-        written = write(asked.out, asked.documents, Downloads(asked.data / ".cache", asked.mirror))
+        downloads = Downloads(asked.data / ".cache", asked.mirror)
+        written = write(asked.out, asked.documents, downloads, with_code=asked.with_code)
     except CorpusError as error:
         sys.exit(f"million_texts: {error}")
     print(f"{asked.out}: {written:,} documents, {asked.out.stat().st_size:,} bytes")

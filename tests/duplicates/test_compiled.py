@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates import candidates, threads
+from whorl.duplicates import candidates, meeting, threads
 from whorl.duplicates.question import ask_pairs
 from whorl.duplicates.schedule import rounds
 from whorl.duplicates.sketches import Sketches
@@ -40,18 +40,20 @@ def test_hashes_that_meet(seed: int, bits: int, metric: str, spread: int) -> Non
     for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(threads, "_LEAST", least)
-            patch.setattr(candidates, "is_fast", lambda amount, told=is_fast: told)
-            patch.setattr(candidates, "_PART_BITS", 4)
-            patch.setattr(candidates, "AT_ONCE", 200)
-            found.append(search._shared_entries(members, 0, member_bits))
+            patch.setattr(meeting, "is_fast", lambda amount, told=is_fast: told)
+            patch.setattr(meeting, "_PART_BITS", 4)
+            patch.setattr(meeting, "_ROOM", 7)
+            patch.setattr(meeting, "AT_ONCE", 200)
+            found.append(meeting.meeting(sketches, members, 0, member_bits, 3))
     plain, *several_fast = found
     for fast in several_fast:
-        assert fast.keys.tolist() == plain.keys.tolist()
-        assert fast.frequency.tolist() == plain.frequency.tolist()
-        assert fast.is_offered.tolist() == plain.is_offered.tolist()
+        assert fast.entries.keys.tolist() == plain.entries.keys.tolist()
+        assert fast.entries.frequency.tolist() == plain.entries.frequency.tolist()
+        assert fast.entries.is_offered.tolist() == plain.entries.is_offered.tolist()
+        assert fast.counts.tolist() == plain.counts.tolist()
+        assert fast.offered.tolist() == plain.offered.tolist()
     found_by, asks = chance.integers(-1, 6, (2, places.size))
-    expected = candidates._rarest(plain, found_by, asks, member_bits)
-    met = candidates._entries_of_each(fast.keys, places.size, member_bits)
-    marked = candidates._rarest_fast(fast, met, found_by, asks, member_bits)
+    expected = candidates._rarest(plain.entries, found_by, asks, member_bits)
+    marked = candidates._rarest_fast(fast.entries, fast.counts, found_by, asks, member_bits)
     for is_marked, is_plainly in zip(marked, expected, strict=True):
         assert is_marked.tolist() == is_plainly.tolist()

@@ -9,59 +9,62 @@ from whorl.fingerprint.compiled.ordering import put_in_order, sort
 
 
 @kept
-def count_parts(hashes: Any, cursors: Any, ends: Any, first: int, upto: int, last: Any, bits: Any, parts: Any) -> None:
-    """Count the entries of some members up to a given hash, part by part of all there can be.
+def take(
+    hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
+    taken: Any,
+) -> None:  # fmt: skip
+    """Write the entries of some members up to a given hash, one member after the other, and count those of each part.
 
     Args:
         hashes: uint64 array, those of each member ascending.
-        cursors: int64 array of shape (members,): where those of each begin that are left.
+        numbers: int64 array of shape (members,): the number that each has in entries.
+        cursors: int64 array of this shape: where those of each begin that are left, which is moved on.
         ends: Where they end.
-        first: The first member.
-        upto: The one behind the last.
+        state: int64 array: the first member, and how many entries are written; gets where it came to. It ends early
+            where there is no more room.
+        upto: The member behind the last.
         last: The largest hash to look at.
         bits: int64 array: by how much to shift hashes, how many bits are a member's number, how many upper bits of
             all entries are equal.
         parts: int64 array of one more than a power of two, at least 3; what stands in front of each part grows by
             what is found in the one before.
+        taken: uint64 array; gets the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
     member_bits, lead = uint64(bits[1]), uint64(bits[2])
-    for member in range(first, min(upto, cursors.size)):
-        at, end = cursors[member], ends[member]
-        while at < end and get(hashes, at) <= last:
-            key = ((get(hashes, at) >> shift) << member_bits) << lead
-            parts[int64(key >> part_shift) + 1] += 1
+    count = state[1]
+    for member in range(state[0], min(upto, cursors.size)):
+        at, end, number = cursors[member], ends[member], uint64(numbers[member])
+        while at < end and count < taken.size and get(hashes, at) <= last:
+            key = ((get(hashes, at) >> shift) << member_bits) | number
+            parts[int64((key << lead) >> part_shift) + 1] += 1
+            taken[uint64(count)] = key
+            count += 1
             at += 1
+        cursors[member] = at
+        if count == taken.size:
+            # There may be more of this one.
+            state[0], state[1] = member, count
+            return
+    state[0], state[1] = upto, count
 
 
 @kept
-def put_in_parts(
-    hashes: Any, cursors: Any, ends: Any, first: int, upto: int, last: Any, bits: Any, parts: Any, entries: Any
-) -> None:
-    """Write the entries that `count_parts` has counted, each into its part.
+def put_in_parts(taken: Any, bits: Any, parts: Any, entries: Any) -> None:
+    """Write entries that `take` has written, each into its part.
 
     Args:
-        hashes: As in `count_parts`.
-        cursors: The same; gets where the hashes begin that are left then.
-        ends: The same.
-        first: The same.
-        upto: The same.
-        last: The same.
-        bits: The same.
+        taken: uint64 array: the entries.
+        bits: As in `take`.
         parts: Where each part begins; gets where it ends.
-        entries: uint64 array of as many as there are.
+        entries: uint64 array of as many as there are in all.
     """
-    shift, part_shift = uint64(bits[0]), _part_shift(parts)
-    member_bits, lead = uint64(bits[1]), uint64(bits[2])
-    for member in range(first, min(upto, cursors.size)):
-        at, end = cursors[member], ends[member]
-        while at < end and get(hashes, at) <= last:
-            key = ((get(hashes, at) >> shift) << member_bits) | uint64(member)
-            part = int64((key << lead) >> part_shift)
-            entries[uint64(parts[part])] = key
-            parts[part] += 1
-            at += 1
-        cursors[member] = at
+    part_shift, lead = _part_shift(parts), uint64(bits[2])
+    for i in range(taken.size):
+        key = get(taken, i)
+        part = int64((key << lead) >> part_shift)
+        entries[uint64(parts[part])] = key
+        parts[part] += 1
 
 
 @kept
@@ -126,6 +129,24 @@ def meeting(
             at = after
         begin = end
     return total - (parts[first - 1] if first else 0)
+
+
+@kept
+def count_entries(keys: Any, offered: Any, member_bits: int, met: Any, met_offered: Any) -> None:
+    """Count the entries of each member.
+
+    Args:
+        keys: As `meeting` writes them.
+        offered: bool array of this shape.
+        member_bits: How many bits are a member's number.
+        met: int64 array of shape (members,); grows by how many entries each has.
+        met_offered: The same, of those that are offered.
+    """
+    of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
+    for i in range(keys.size):
+        member = int64(get(keys, i) & of_members)
+        met[member] += 1
+        met_offered[member] += offered[i]
 
 
 @kept

@@ -171,11 +171,11 @@ class Duplicates:
         self.documents = len(archived.sketches)
         #: Documents of fewer words than a shingle has: nothing can be said of them.
         self.too_short = int(np.count_nonzero(archived.sketches.sizes == 0))
-        equal = np.flatnonzero(np.bincount(firsts, minlength=1) > 1)
-        order = np.argsort(firsts, kind="stable")
-        begins = np.searchsorted(firsts[order], equal)
-        ends = np.searchsorted(firsts[order], equal, side="right")
-        self._copies = {first: order[begin:end] for first, begin, end in zip(equal.tolist(), begins, ends, strict=True)}
+        inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
+        #: Documents that come several times, those of one text together, and where each text begins among them.
+        self._copies = inside[np.argsort(firsts[inside], kind="stable")]
+        self._copied, begins = np.unique(firsts[self._copies], return_index=True)
+        self._begins = np.append(begins, self._copies.size)
 
     def count_pairs(self) -> int:
         """Return how many pairs there are, those of equal documents included."""
@@ -189,11 +189,10 @@ class Duplicates:
         Args:
             only_new: Leave out those of two documents that were compared before.
         """
-        yield from self._told(self._pairs, list(self._copies), only_new=only_new)
+        yield from self._told(self._pairs, self._copied, only_new=only_new)
 
-    def _told(self, pairs: Pairs, several: Sequence[int], *, only_new: bool = False) -> Iterator[Pair]:
+    def _told(self, pairs: Pairs, firsts: Numbers, *, only_new: bool = False) -> Iterator[Pair]:
         """Yield pairs of documents for pairs of different ones, and those among the ones that come several times."""
-        firsts = np.array(several, np.int64)
         is_rest = self.rest is not None and self.rest.question.is_ignored
         compared = self.rest.sketches if self.rest is not None and is_rest else self._archived.sketches
         together = Pairs.together([pairs, measured(compared, firsts, firsts)])
@@ -228,7 +227,11 @@ class Duplicates:
                     yield one, other
 
     def _equal_to(self, place: int) -> list[int]:
-        return self._copies[place].tolist() if place in self._copies else [place]
+        at = int(np.searchsorted(self._copied, place))
+        if at == self._copied.size or self._copied[at] != place:
+            return [place]
+        copies: list[int] = self._copies[self._begins[at] : self._begins[at + 1]].tolist()
+        return copies
 
     def clusters(
         self,
@@ -275,7 +278,7 @@ class Duplicates:
                 pairs: Iterable[Pair] = ()
                 if group.size <= with_pairs_up_to:
                     begin, end = np.searchsorted(of_pairs, [labels[here[0]], labels[here[0]] + 1])
-                    several = [place for place in here if place in self._copies]
+                    several = group[[len(self._equal_to(place)) > 1 for place in here]]
                     pairs = self._told(self._pairs.only(inside[begin:end]), several)
                 matches = zip(here, islice(counts, len(here)), strict=True)
                 told_pairs = (Pair.of_counts(members[head], members[place], *shared) for place, shared in matches)

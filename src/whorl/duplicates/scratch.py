@@ -42,7 +42,7 @@ class Scratch:
         #: Hashes in the file.
         self.end = 0
         self._numbers: list[Numbers] = []
-        self._values: list[npt.NDArray[np.float64]] = [np.empty((2, 0))]
+        self._values: list[npt.NDArray[np.float64]] = []
         self._identities: list[Numbers] = []
         self._looked_upto, self._look_at = 0, _FIRST_LOOK
 
@@ -164,8 +164,10 @@ class Scratch:
 
     def known(self, numbers: Collection[int]) -> dict[int, Known]:
         """Return id, name, worth and date of documents, by their numbers."""
-        if len(self._values) > 1:
-            self._values = [np.concatenate(self._values, axis=1)]
+        if len(self._values) != 1:
+            is_any = any(values.strides[-1] for values in self._values)
+            joined = np.concatenate(self._values, axis=1) if is_any else np.broadcast_to(np.nan, (2, self._count))
+            self._values = [joined]
         worths, dates = (column.tolist() for column in self._values[0][:, list(numbers)])
         columns = self._ids.at(numbers), self._names.at(numbers), worths, dates
         return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -13,8 +14,8 @@ import numpy.typing as npt
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
-#: Bytes of a mapped file that may as well stay in memory.
-MUCH = 1 << 26
+#: Bytes of a mapped file that may as well stay in memory; and of short documents, of which all is looked at.
+MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
 #: Bytes of a document, on average, that make it a long one; and documents, or pairs, after which what was mapped is let
 #: go.
 _LONG, _WALK = 1 << 11, 512
@@ -61,20 +62,30 @@ class Sketches:
         return np.where(levels <= floor, levels, np.maximum(floor, level_beyond(sizes, self.scheme.cap)))
 
     def walks(self, count: int) -> Iterator[slice]:
-        """Yield so many documents, or pairs, in ranges, few enough that looking at them takes little memory.
+        """Yield so many documents, or pairs, in whatever order, in ranges of which each takes little memory.
 
-        Of a file that is mapped the system keeps in memory what was looked at, and what stands around it: of long
-        documents soon all, though a few hashes of each are looked at. It is let go after each range; what is looked at
-        again is mapped again, which costs little. Of short documents everything is needed anyway.
+        Of a file that is mapped the system keeps in memory what was looked at, and what stands around it. It is let go
+        after each range; what is looked at again is mapped again, which costs little.
         """
-        mapped = getattr(self.hashes, "_mmap", None)
-        is_much = self.hashes.nbytes > max(MUCH, _LONG * len(self))
-        if mapped is None or not is_much or not hasattr(mmap, "MADV_DONTNEED"):
-            yield slice(0, count)
-            return
-        for at in range(0, count, _WALK):
-            yield slice(at, at + _WALK)
-            mapped.madvise(mmap.MADV_DONTNEED)
+        yield from self._let_go_after(range(0, count, _WALK) if self._is_much else [0], count)
+
+    def ranges(self, starts: Numbers) -> Iterator[slice]:
+        """Yield places in the file, which ascend, in ranges, as `walks` does: of each part of the file those in it."""
+        cuts = [0]
+        if self._is_much and starts.size:
+            cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, max(1, MUCH // 8)))).tolist()
+        yield from self._let_go_after(cuts, starts.size)
+
+    @property
+    def _is_much(self) -> bool:
+        most = max(MUCH, min(_MUCH_OF_SHORT, _LONG * len(self)))
+        return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
+
+    def _let_go_after(self, begins: Sequence[int], count: int) -> Iterator[slice]:
+        for begin, end in pairwise([*begins, count]):
+            yield slice(begin, end)
+            if self._is_much:
+                self.hashes._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
     def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
         """Return how many hashes of some documents are no larger than given ones.
@@ -84,8 +95,13 @@ class Sketches:
             last: One hash for each; uint64 array of shape (n,).
         """
         found = np.empty(places.size, np.int64)
-        for some in self.walks(places.size):
-            found[some] = self._upto(places[some], last[some])
+        starts = self.starts[places]
+        if self._is_much:
+            order = np.argsort(starts, kind="stable")
+            for some in self.ranges(starts[order]):
+                found[order[some]] = self._upto(places[order[some]], last[order[some]])
+        else:
+            found[:] = self._upto(places, last)
         return found
 
     def _upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
@@ -101,10 +117,12 @@ class Sketches:
 
     def at_level(self, places: Numbers, levels: Numbers) -> Numbers:
         """Return how many hashes of some documents are below the bounds of levels, one for each document."""
-        if not levels.any():
-            return self.counts[places]
-        bounds = [self.scheme.bound(level) - 1 for level in range(int(levels.max(initial=0)) + 1)]
-        return self.upto(places, np.array(bounds, np.uint64)[levels])
+        counts = self.counts[places]
+        above = np.flatnonzero(levels)
+        if above.size:
+            bounds = [self.scheme.bound(level) - 1 for level in range(int(levels.max()) + 1)]
+            counts[above] = self.upto(places[above], np.array(bounds, np.uint64)[levels[above]])
+        return counts
 
     def gathered(self, places: Numbers, skipped: Numbers, counts: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
         """Return some hashes of some documents, one document after the other.

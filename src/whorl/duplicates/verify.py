@@ -56,8 +56,7 @@ def overlaps(sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1) -> Pa
         b: Places of the second ones.
         workers: Threads, where the compiled loops do it.
     """
-    own = sketches.scheme_levels(sketches.sizes)
-    levels = np.maximum(own[a], own[b])
+    levels = sketches.scheme_levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
     merged = is_fast(a.size)
     shared = _merged(sketches, a, b, counts_a, counts_b, workers) if merged else _looked_up(sketches, a, b)

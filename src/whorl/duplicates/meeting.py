@@ -1,0 +1,302 @@
+"""Which hashes documents have in common: the entries that the prefix filter chooses from.
+
+Hashes are looked at in stretches, from the smallest on, and those that several documents have are kept as entries.
+A document that has met others too rarely by then to make a pair, even if it shared all hashes that are left, is
+looked at no further, and its entries go: of most documents this settles it after a quarter of their hashes. Those that
+are left count a hash no less often than they share it, and all of them count it alike, so the prefix filter finds what
+it would find with all entries.
+
+Documents are looked at in the order of the file that their hashes are in, so that little of it has to be in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays import run_starts
+from whorl.context import require_time
+from whorl.duplicates.schedule import Looked
+from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.threads import even_stretches, in_threads
+from whorl.duplicates.verify import is_fast
+
+Hashes = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
+
+#: Hashes that are looked at in one stretch, about; what bounds the memory.
+AT_ONCE = 1 << 22
+#: Stretches at the least and at the most, of which each takes a look at all documents that are left, and how often
+#: those without hope are left out.
+_LEAST_STRETCHES, _MOST_STRETCHES, _PRUNINGS = 8, 64, 8
+#: Entries that are put in order together, as a power of two: they stay in the processor's cache.
+_PART_BITS = 12
+_HEAD_BITS = 16
+#: Entries that one piece of memory has room for.
+_ROOM = 1 << 19
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """The documents that are compared at one level, smaller ones first, equal ones by their places.
+
+    Attributes:
+        places: Which ones they are; this and all others are arrays of shape (members,).
+        looked: What is looked at of them.
+        is_larger: Whether they are at home at this level, and so may be the larger document of a pair.
+        first: The first member that is large enough to be the smaller document of a pair with this one.
+    """
+
+    places: Numbers
+    looked: Looked
+    is_larger: Bools
+    first: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """Hashes that members have: arrays of shape (entries,).
+
+    Attributes:
+        keys: The hash and the member's number in one uint64, the hash in the upper bits; ascending.
+        frequency: How many members have the hash.
+        is_offered: Whether the member is found by it as the smaller document.
+    """
+
+    keys: Hashes
+    frequency: npt.NDArray[np.int32]
+    is_offered: Bools
+
+    def only(self, which: Bools) -> Entries:
+        """Return some of them."""
+        return Entries(self.keys[which], self.frequency[which], self.is_offered[which])
+
+
+class Met(NamedTuple):
+    """Entries of members that may make a pair.
+
+    Attributes:
+        entries: All of them.
+        counts: How many each member has; int64 array of shape (members,), as is the next.
+        offered: How many of those are offered.
+    """
+
+    entries: Entries
+    counts: Numbers
+    offered: Numbers
+
+
+_NO_ENTRIES = Entries(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.bool_))
+
+
+def meeting(sketches: Sketches, members: Members, level: int, member_bits: int, workers: int) -> Met:
+    """Return the hashes by which a smaller document may meet a larger one, of members that may make a pair.
+
+    Args:
+        sketches: Of all documents.
+        members: Those that are compared.
+        level: At which they are.
+        member_bits: How many bits a member's number has.
+        workers: Threads, where the compiled loops do it.
+    """
+    total = int(members.looked.counted(members.is_larger).sum())
+    stretches = min(_MOST_STRETCHES, max(_LEAST_STRETCHES, -(-total // AT_ONCE)))
+    sweep = _Sweep(sketches, members, level, member_bits, workers, fast=is_fast(total))
+    kept: list[Entries] = []
+    for number in range(1, stretches + 1):
+        require_time()
+        kept += sweep.upto(np.uint64(sketches.scheme.bound(level) * number // stretches - 1))
+        if number * _PRUNINGS // stretches > (number - 1) * _PRUNINGS // stretches:
+            is_open = sweep.leave_out()
+            kept = [each.only(is_open[owners_of(each.keys, member_bits)]) for each in kept]
+    keys, frequency = [each.keys for each in kept], [each.frequency for each in kept]
+    is_offered = [each.is_offered for each in kept]
+    del kept
+    entries = Entries(_joined(keys, np.uint64), _joined(frequency, np.int32), _joined(is_offered, np.bool_))
+    return Met(entries, sweep.met, sweep.met_offered)
+
+
+class _Sweep:
+    """What is left to be looked at of members, in the order of the file.
+
+    Args:
+        sketches: As in `meeting`.
+        members: As there.
+        level: As there.
+        member_bits: As there.
+        workers: As there.
+        fast: Whether to use the compiled loops.
+
+    Attributes:
+        met: How many entries each member has so far; int64 array of shape (members,), as is the next.
+        met_offered: How many of them are offered.
+    """
+
+    def __init__(
+        self, sketches: Sketches, members: Members, level: int, member_bits: int, workers: int, *, fast: bool
+    ) -> None:
+        self._sketches, self._members, self._workers, self._is_fast = sketches, members, workers, fast
+        self._hashes = sketches.hashes.view(np.ndarray)
+        self._shift = max(0, sketches.scheme.bits - level + member_bits - 64)
+        self._member_bits = member_bits
+        lead = max(0, 64 - (sketches.scheme.bits - level - self._shift + member_bits))
+        self._bits = np.array([self._shift, member_bits, lead], np.int64)
+        counts = members.looked.counted(members.is_larger)
+        starts = sketches.starts[members.places]
+        numbers = np.argsort(starts, kind="stable")
+        numbers = numbers[counts[numbers] > 0]
+        self._numbers, self._cursors = numbers, starts[numbers]
+        self._ends = self._cursors + counts[numbers]
+        self.met, self.met_offered = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.int64)
+        self._offers = self._last_offered(starts, numbers) >> np.uint64(self._shift)
+
+    def _last_offered(self, starts: Numbers, numbers: Numbers) -> Hashes:
+        """Return the last of the hashes that each member offers: a hash is offered if it is no larger."""
+        offered = self._members.looked.offered
+        last = np.zeros(offered.size, np.uint64)
+        numbers = numbers[offered[numbers] > 0]
+        ends = starts[numbers] + offered[numbers] - 1
+        for some in self._sketches.ranges(ends):
+            last[numbers[some]] = self._hashes[ends[some]]
+        return last
+
+    def upto(self, last: np.uint64) -> list[Entries]:
+        """Return the entries of hashes up to one that were not looked at yet."""
+        found = self._fast(last) if self._is_fast else [self._plain(last)]
+        for each in found:
+            self._count(each)
+        return found
+
+    def leave_out(self) -> Bools:
+        """Leave out members that can make no pair any more; return which stay, as bool array of shape (members,)."""
+        members, at = self._members, self._numbers
+        looked, left = members.looked, self._ends - self._cursors
+        left_offered = np.maximum(0, looked.offered[at] - (looked.counted(members.is_larger)[at] - left))
+        is_found = self.met_offered[at] + left_offered >= looked.least_offered[at]
+        asks = members.is_larger[at] & (self.met[at] + left >= looked.least_shared[at])
+        stays = (is_found & (looked.offered[at] > 0)) | asks
+        self._numbers, self._cursors, self._ends = at[stays], self._cursors[stays], self._ends[stays]
+        is_open = np.zeros(self.met.size, np.bool_)
+        is_open[self._numbers] = True
+        self.met[~is_open] = self.met_offered[~is_open] = 0
+        return is_open
+
+    def _count(self, found: Entries) -> None:
+        if self._is_fast:
+            from whorl.duplicates.compiled import count_entries
+
+            count_entries(found.keys, found.is_offered, self._member_bits, self.met, self.met_offered)
+            return
+        owners = owners_of(found.keys, self._member_bits)
+        self.met += np.bincount(owners, minlength=self.met.size)
+        self.met_offered += np.bincount(owners[found.is_offered], minlength=self.met.size)
+
+    def _plain(self, last: np.uint64) -> Entries:
+        places = self._members.places[self._numbers]
+        starts = self._sketches.starts[places]
+        upto = np.minimum(self._ends, starts + self._sketches.upto(places, np.full(places.shape, last)))
+        hashes, owners = self._sketches.gathered(places, self._cursors - starts, upto - self._cursors)
+        self._cursors = upto
+        keys = (hashes >> np.uint64(self._shift)) << np.uint64(self._member_bits)
+        keys |= self._numbers[owners].astype(np.uint64)
+        keys.sort()
+        return _met(keys, self._members, self._offers, self._member_bits)
+
+    def _fast(self, last: np.uint64) -> list[Entries]:
+        stretches = even_stretches(np.cumsum(self._ends - self._cursors), self._workers)
+        taken, several = zip(*in_threads(partial(self._taken, last), stretches), strict=True)
+        counts = np.stack(several)
+        ends = np.cumsum(counts.sum(axis=0))
+        total = int(ends[-1])
+        entries = np.empty(total, np.uint64)
+        # In each part those of the first stretch stand first.
+        before = np.cumsum(counts, axis=0) - counts
+        begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
+        in_threads(partial(self._put, entries), stretches, taken, begins)
+        del taken
+        keys = np.empty(total, np.uint64)
+        ends = np.append(ends[1:], 0)
+        columns = keys, np.empty(total, np.int32), np.empty(total, np.bool_)
+        return in_threads(partial(self._met, entries, ends, columns), even_stretches(ends[:-1], self._workers))
+
+    def _taken(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
+        """Return the entries of some members, and how many there are in front of each part."""
+        from whorl.duplicates.compiled import take
+
+        counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
+        found: list[Hashes] = []
+        for some in self._sketches.ranges(self._cursors[first:upto]):
+            state = np.array([first + some.start, 0])
+            while state[0] < first + some.stop:
+                room, state[1] = np.empty(_ROOM, np.uint64), 0
+                take(
+                    self._hashes, self._numbers, self._cursors, self._ends, state, first + some.stop, last, self._bits,
+                    counts, room,
+                )  # fmt: skip
+                found.append(room[: state[1]])
+        return found, counts
+
+    def _put(self, entries: Hashes, first: int, upto: int, taken: list[Hashes], begins: Numbers) -> None:
+        from whorl.duplicates.compiled import put_in_parts
+
+        for some in taken:
+            put_in_parts(some, self._bits, begins, entries)
+
+    def _met(
+        self,
+        entries: Hashes,
+        ends: Numbers,
+        columns: tuple[Hashes, npt.NDArray[np.int32], Bools],
+        first: int,
+        upto: int,
+    ) -> Entries:
+        from whorl.duplicates.compiled import meeting
+
+        heads = np.empty((1 << _HEAD_BITS) + 1, np.int64)
+        begin = int(ends[first - 1]) if first else 0
+        is_larger = self._members.is_larger
+        count = meeting(entries, self._bits, ends, first, upto, self._offers, is_larger, heads, *columns)
+        there = slice(begin, begin + count)
+        keys, frequencies, offered = columns
+        # Copies, so that the room is given back.
+        return Entries(keys[there].copy(), frequencies[there].copy(), offered[there].copy())
+
+
+def _met(keys: Hashes, members: Members, offers: Hashes, member_bits: int) -> Entries:
+    """Return those of ascending entries whose hash some member offers and a larger one has."""
+    tokens = keys >> np.uint64(member_bits)
+    frequency = np.diff(np.append(run_starts(tokens), keys.size))
+    is_several = np.repeat(frequency > 1, frequency)
+    keys, tokens = keys[is_several], tokens[is_several]
+    frequency = frequency[frequency > 1]
+    if not keys.size:
+        return _NO_ENTRIES
+    owners = owners_of(keys, member_bits)
+    is_offered = tokens <= offers[owners]
+    starts = np.cumsum(frequency) - frequency
+    # The largest member comes last: it has to be one that may be the larger document, or there is no pair.
+    meets = (np.add.reduceat(is_offered, starts, dtype=np.int64) > 0) & (
+        np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
+    )
+    kept = np.repeat(meets, frequency)
+    return Entries(keys[kept], np.repeat(frequency, frequency)[kept].astype(np.int32), is_offered[kept])
+
+
+def _joined(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDArray[Any]:
+    """Return arrays joined, and let go of each as soon as it is copied."""
+    joined, at = np.empty(sum(part.size for part in parts), of), 0
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        joined[at : at + part.size] = part
+        at += part.size
+    return joined
+
+
+def owners_of(keys: Hashes, member_bits: int) -> Numbers:
+    """Return the members that entries are of."""
+    return (keys & np.uint64((1 << member_bits) - 1)).astype(np.int64)

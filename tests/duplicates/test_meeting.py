@@ -1,0 +1,76 @@
+"""Hashes that documents have in common, and who is looked at no further."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.duplicates.sets import families, numbers, question, sketches_of
+from whorl.duplicates import meeting
+from whorl.duplicates.candidates import _Search
+from whorl.duplicates.meeting import Members, Met
+from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.schedule import rounds
+from whorl.duplicates.sketches import Sketches
+
+
+def met_among(sketches: Sketches, asked: PairQuestion, level: int = 0) -> tuple[Members, Met, int]:
+    """Return who is compared in the first round, what they meet by, and how many bits their numbers have."""
+    one = rounds(asked, int(sketches.counts.max()))[0]
+    search = _Search(sketches, one, 10**6, 1, lambda places: False, gives_crowds=False)
+    places = np.lexsort((np.arange(len(sketches)), sketches.sizes))
+    homes = one.home_levels(sketches, sketches.sizes[places])
+    members = search._members(*search._taking_part(places, homes, level), level)
+    member_bits = max(1, (members.places.size - 1).bit_length())
+    return members, meeting.meeting(sketches, members, level, member_bits, 1), member_bits
+
+
+@given(st.integers(0, 2**32), st.sampled_from(["jaccard", "containment"]), st.sampled_from([20, 50, 80, 95]))
+def test_what_may_be_a_pair_keeps_all_that_it_shares(seed: int, metric: str, percent: int) -> None:
+    """
+    Two documents that share as many hashes as a pair does have an entry for each of them; whoever has entries has as
+    many as are told.
+    """
+    sketches = sketches_of(families(random.Random(seed), 8, 60))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(meeting, "AT_ONCE", 50)
+        members, met, member_bits = met_among(sketches, question(metric, percent))
+    owners = meeting.owners_of(met.entries.keys, member_bits)
+    tokens = (met.entries.keys >> np.uint64(member_bits)).tolist()
+    entries = set(zip(owners.tolist(), tokens, strict=True))
+    assert met.counts.tolist() == np.bincount(owners, minlength=members.places.size).tolist()
+    assert met.offered.tolist() == np.bincount(owners[met.entries.is_offered], minlength=members.places.size).tolist()
+    hashes = [sketches.sketch(place).hashes.tolist() for place in members.places.tolist()]
+    counts, offered, least_offered, least_shared = (column.tolist() for column in members.looked)
+    for larger in np.flatnonzero(members.is_larger).tolist():
+        for smaller in range(int(members.first[larger]), larger):
+            shared = set(hashes[larger][: counts[larger]]) & set(hashes[smaller][: offered[smaller]])
+            if len(shared) >= max(least_offered[smaller], least_shared[larger]):
+                assert {(member, each) for member in (smaller, larger) for each in shared} <= entries
+
+
+def test_who_shares_too_little_is_looked_at_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Documents that have a third in common make no pairs at 80 %: of each a part of the hashes is looked up, and no
+    entry stays.
+    """
+    looked_up = 0
+    gathered = Sketches.gathered
+
+    def counting(own: Sketches, *given: np.ndarray) -> object:
+        nonlocal looked_up
+        looked_up += int(given[-1].sum())
+        return gathered(own, *given)
+
+    monkeypatch.setattr(Sketches, "gathered", counting)
+    monkeypatch.setattr(meeting, "is_fast", lambda amount: False)
+    chance = random.Random(3)
+    common = numbers(chance, 20)
+    sketches = sketches_of([common | numbers(chance, 40) for _ in range(200)])
+    _, met, _ = met_among(sketches, question("jaccard", 80))
+    assert met.entries.keys.size == met.counts.sum() == 0
+    assert looked_up < 0.7 * sketches.counts.sum()
