@@ -90,7 +90,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         text: _Text = None,
         min_words: Annotated[int, Field(ge=1, le=1000, description="The shortest passage that counts")] = 8,
     ) -> SourcesValues:
-        """Find out which documents a text was put together from: the fewest that cover most of it, with the passages.
+        """Find out which documents a text was put together from: a small set that covers most of it, with the passages.
 
         `coverage` is the share of the text's words that are in a source; places of passages are ranges of characters.
         """

@@ -210,6 +210,11 @@ class Order:
     is_ascending: bool = False
     places: tuple[tuple[Kind, str], ...] = ()
 
+    @property
+    def is_by_id(self) -> bool:
+        """Whether it goes by the ids of documents."""
+        return self.places == ((Kind.KEYWORD, "id"),)
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:

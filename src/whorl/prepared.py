@@ -43,6 +43,7 @@ from whorl.planning.describe import describe
 from whorl.planning.fields import Places
 from whorl.planning.options import Conventions
 from whorl.planning.resolve import resolve
+from whorl.settings.settings import MAX_START
 from whorl.similar.hits import Similar, SimilarPlan, Verified
 from whorl.similar.measured import Measured, measure
 from whorl.similar.question import DEFAULT_RECALL, DEFAULT_THRESHOLD, METRICS, Question
@@ -53,8 +54,6 @@ from whorl.snippets import Snippet, snippet, word_clauses
 
 #: The types of values that a field is sorted by, the first that it has; some numbers are whole, some are not.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
-#: The deepest hit that can be asked for; engines sort everything before it.
-MAX_DEPTH = 1_000_000
 #: Texts fetched in one request to show where words stand.
 _TEXTS_AT_ONCE = 25
 #: A query that chooses, or several of which any is to match.
@@ -148,8 +147,8 @@ class QueryReader:
 
     def require_page(self, start: int, rows: int) -> None:
         """Raise ParameterError unless there can be a page of so many rows at such a place."""
-        if not 0 <= start <= MAX_DEPTH:
-            raise ParameterError(f"start must be 0 to {MAX_DEPTH:,}, got {start}")
+        if not 0 <= start <= MAX_START:
+            raise ParameterError(f"start must be 0 to {MAX_START:,}, got {start}")
         if not 0 <= rows <= self._max_rows:
             raise ParameterError(f"rows must be 0 to {self._max_rows:,}, got {rows}")
 

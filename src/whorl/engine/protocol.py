@@ -133,7 +133,7 @@ class Engine(Protocol):
         ...
 
     def delete(self, ids: Collection[str]) -> int:
-        """Forget documents, at once; return how many there were."""
+        """Delete documents, at once; return how many there were."""
         ...
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:

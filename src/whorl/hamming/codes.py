@@ -26,13 +26,6 @@ def as_distance(distance: int) -> int:
     return distance
 
 
-def distinct(ascending: Codes) -> Codes:
-    """Return sorted codes without those that come twice."""
-    fresh = np.ones(ascending.size, np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=fresh[1:])
-    return ascending if fresh.all() else ascending[fresh]
-
-
 def without(ascending: Codes, gone: Codes) -> Codes:
     """Return sorted codes without those that are in `gone`, which is sorted, too."""
     places = np.searchsorted(ascending, gone)

@@ -20,8 +20,9 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from whorl.arrays import ascending_distinct
 from whorl.fingerprint.simhash.codes import BITS, Codes
-from whorl.hamming.codes import Groups, Permutation, distinct, in_ranges
+from whorl.hamming.codes import Groups, Permutation, in_ranges
 from whorl.hamming.routes import loops
 
 #: Codes that the compiled loops may read behind the last.
@@ -101,7 +102,7 @@ def sort_codes(codes: Codes) -> Codes:
         compiled.radix_sort(codes, np.empty_like(codes), 0, BITS, np.empty(1 << 11, np.int64))
     else:
         codes = np.sort(codes)
-    return distinct(codes)
+    return ascending_distinct(codes)
 
 
 def order_by(codes: Codes, low: int, width: int, scratch: Codes | None = None) -> None:

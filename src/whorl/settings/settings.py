@@ -26,8 +26,8 @@ from whorl.query import ast
 from whorl.query.limits import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
 from whorl.settings.kinds import Address, Fields, File, Flag, Folder, Kind, Login, Names, Seconds, Text, Texts, Whole
 
-#: Hits on a page that no setting raises.
-MAX_ROWS = 10_000
+#: Hits on a page that no setting raises, and before it: engines sort all of these.
+MAX_ROWS, MAX_START = 10_000, 1_000_000
 #: Who asks for no number of rows gets up to so many.
 _LEAST_MAX_ROWS = 100
 #: What every variable's name begins with, and the one that is not in the file because it names it.

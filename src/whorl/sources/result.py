@@ -76,7 +76,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The documents that account for a text: the fewest that cover the most of it, greedily.
+    """The documents that account for a text: a small set that covers most of it, chosen greedily.
 
     Args:
         content: The text.

@@ -195,7 +195,7 @@ class EmbeddedEngine:
             self._let_go()
 
     def delete(self, ids: Collection[str]) -> int:
-        """Forget documents, at once; return how many there were."""
+        """Delete documents, at once; return how many there were."""
         self._require_writable()
         there = self.digests(ids)
         if not there:

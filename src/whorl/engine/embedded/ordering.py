@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from whorl.model import Document, Order
-from whorl.planning.clauses import Kind
 
 
 def sort_hits(
@@ -33,18 +32,14 @@ def sort_hits(
 
 def goes_by_value(key: Order) -> bool:
     """Tell whether a key of an order needs documents: neither scores nor ids do."""
-    return key.field is not None and not _is_id(key)
-
-
-def _is_id(key: Order) -> bool:
-    return key.places == ((Kind.KEYWORD, "id"),)
+    return key.field is not None and not key.is_by_id
 
 
 def _reader(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
     """Return what gives the value of a hit to sort by, None where it has none."""
     if key.field is None:
         return lambda hit: hit[1]
-    if _is_id(key):
+    if key.is_by_id:
         return lambda hit: hit[0]
     best = min if key.is_ascending else max
 

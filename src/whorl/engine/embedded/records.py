@@ -278,7 +278,7 @@ class Records:
         return number
 
     def remove(self, document_id: str) -> int | None:
-        """Forget a document, note it in the journal, and return the number that it had, None if there was none."""
+        """Delete a document, note it in the journal, and return the number that it had, None if there was none."""
         known = self._writer.execute("SELECT number FROM document WHERE id = ?", (document_id,)).fetchone()
         if not known:
             return None

@@ -102,9 +102,9 @@ def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[
         SchemaError: Values to sort by are in our fields alone, which are not there.
     """
     place = id_field(tokens)
-    if tokens and any(key.field is not None and not (_is_id(key) and tokens.is_sorted) for key in order):
+    if tokens and any(key.field is not None and not (key.is_by_id and tokens.is_sorted) for key in order):
         raise _only_in_ours("order by a field")
-    keys = [{place: "asc" if key.is_ascending else "desc"} if _is_id(key) else _sorted_by(key) for key in order] or [
+    keys = [{place: "asc" if key.is_ascending else "desc"} if key.is_by_id else _sorted_by(key) for key in order] or [
         {"_score": "desc"}
     ]
     return keys if tokens and not tokens.is_sorted else [*keys, {place: "asc"}]
@@ -113,10 +113,6 @@ def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[
 def id_field(tokens: TokenField | None) -> str:
     """Return the field of the ids."""
     return ID if tokens is None else "_id"
-
-
-def _is_id(key: Order) -> bool:
-    return key.places == ((Kind.KEYWORD, "id"),)
 
 
 def _only_in_ours(what: str) -> SchemaError:

@@ -22,6 +22,7 @@ from whorl.service.alfresco.facet_request import (
     Stats,
 )
 from whorl.service.alfresco.parts import Part, Text, Unasked, folded, listed
+from whorl.settings.settings import MAX_ROWS, MAX_START
 
 #: Filters of one request.
 MOST_FILTERS = 100
@@ -79,8 +80,8 @@ class RequestQuery(Part):
 class Paging(Part):
     """Which of the hits; numbers may be text."""
 
-    max_items: Annotated[int, Field(ge=1, le=10_000)] = 100
-    skip_count: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    max_items: Annotated[int, Field(ge=1, le=MAX_ROWS)] = 100
+    skip_count: Annotated[int, Field(ge=0, le=MAX_START)] = 0
 
 
 class Sort(Part):

@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args,
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from whorl.boilerplate import CommonOptions, common_limit
+from whorl.similar.sources import SOURCE
 
 #: A text in the query language; docs/afts.md says what can be written.
 QueryText: TypeAlias = Annotated[
     str, Field(json_schema_extra={"format": "afts", "minLength": 1}, examples=["name:lease OR rent"])
 ]
-
 
 #: A threshold, or a recall; the same wherever one is asked for, as in a FINGERPRINT.
 Percent: TypeAlias = Annotated[float, Field(gt=0, le=100, description="In percent; a number up to 1 is a fraction.")]
@@ -21,6 +21,8 @@ Percent: TypeAlias = Annotated[float, Field(gt=0, le=100, description="In percen
 #: A number of documents or a share of all, as `common_limit` reads them.
 _LIMIT = r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"
 
+#: The documents of a page, of which something is shown below each.
+Shown: TypeAlias = Annotated[list[str], Field(max_length=100)]
 
 #: An example of a body.
 Example: TypeAlias = dict[str, Any] | None
@@ -89,6 +91,11 @@ class OneText(Asked):
         if (self.id is None) == (self.text is None):
             raise ValueError("name one: id or text")
         return self
+
+    @property
+    def reference(self) -> str:
+        """What a store calls it, where the text itself is given beside."""
+        return SOURCE if self.id is None else self.id
 
 
 class Commonness(Asked):

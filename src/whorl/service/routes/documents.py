@@ -21,7 +21,7 @@ from whorl.service.paths import DOCUMENTS
 from whorl.service.routes.asked import Asked, Example, Percent, QueryText
 from whorl.service.routes.router import api_router
 from whorl.service.uploads import BrokenOffError, ReportValues, Uploads
-from whorl.settings.settings import MAX_ROWS
+from whorl.settings.settings import MAX_ROWS, MAX_START
 from whorl.similar.question import SimilarWord
 from whorl.store import Store
 
@@ -80,13 +80,13 @@ class DocumentsPage(TypedDict):
 
 
 class Deleted(TypedDict):
-    """How many documents were forgotten."""
+    """How many documents were deleted."""
 
     deleted: int
 
 
 class DeletedOf(Deleted):
-    """How many documents were meant and there, and how many of them were forgotten."""
+    """How many documents were meant and there, and how many of them were deleted."""
 
     matched: int
 
@@ -130,7 +130,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
     def list_documents(
         named: str = Query("", max_length=1_000),
         after: str | None = Query(None, max_length=MAX_ID_LENGTH, examples=["lease"]),
-        start: int = Query(0, ge=0, le=1_000_000),
+        start: int = Query(0, ge=0, le=MAX_START),
         rows: int = Query(50, ge=0, le=MAX_ROWS),
     ) -> DocumentsPage:
         """One page of the documents, in the order of their ids, with their properties.
@@ -204,7 +204,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
 
     @router.delete(f"{_PATH}/{{document_id:path}}")
     def delete_document(document_id: _Id) -> Deleted:
-        """Forget a document."""
+        """Delete a document."""
         require_writable(is_read_only=is_read_only)
         if not store.delete([document_id]):
             raise UnknownDocumentError(document_id)
@@ -212,7 +212,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
 
     @router.post("/delete", summary="Delete many documents")
     def delete_documents(asked: DeleteRequest) -> DeletedOf:
-        """Forget documents, by their ids or by a query; ids that are not there are left out.
+        """Delete documents, by their ids or by a query; ids that are not there are left out.
 
         A query that matches all documents is refused unless `everything` says that these are meant. With `dry_run` they
         are counted and stay. Of a request that ended on the way a part is done: send it again.

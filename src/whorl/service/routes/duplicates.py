@@ -25,6 +25,7 @@ from whorl.service.jobs import Job, Jobs, Report
 from whorl.service.paths import API
 from whorl.service.routes.asked import Example, Ignoring, Percent
 from whorl.service.routes.router import api_router
+from whorl.settings.settings import MAX_START
 from whorl.store import Store
 from whorl.wire.duplicates import (
     ClusterValues,
@@ -258,7 +259,7 @@ def duplicates_routes(store: Store, jobs: Jobs[Found], *, is_read_only: bool = F
     )
     def watch_duplicates(
         job_id: _JobId,
-        start: int = Query(0, ge=0, le=1_000_000),
+        start: int = Query(0, ge=0, le=MAX_START),
         rows: int = Query(100, ge=0, le=1_000),
         order: Order = "size",
         named: str = Query("", max_length=1_000),

@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fastapi import APIRouter
-from pydantic import Field
 from typing_extensions import TypedDict
 
 from whorl.boilerplate import commons
-from whorl.service.routes.asked import Commonness, Example, OneText
+from whorl.service.routes.asked import Commonness, Example, OneText, Shown
 from whorl.service.routes.router import api_router
 from whorl.similar.rest import comparisons
 from whorl.store import Store
 from whorl.wire.comparison import LongestPassage, longest_passage_values
-
-#: Documents of one request.
-_MOST = 100
 
 
 class PassagesRequest(OneText, Commonness):
@@ -24,7 +20,7 @@ class PassagesRequest(OneText, Commonness):
 
     example: ClassVar[Example] = {"id": "lease", "documents": ["renewal", "minutes"]}
 
-    documents: list[str] = Field(max_length=_MOST)
+    documents: Shown
 
 
 class DocumentPassages(LongestPassage):

@@ -11,7 +11,7 @@ from whorl.prepared import Reading
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, QueryText
 from whorl.service.routes.router import api_router
-from whorl.settings.settings import MAX_ROWS
+from whorl.settings.settings import MAX_ROWS, MAX_START
 from whorl.similar.question import SimilarWord
 from whorl.store import Store
 from whorl.wire.page import ExplanationValues, MeasuredPage, explanation_values, measured_page_values
@@ -28,7 +28,7 @@ class QueryRequest(Ignoring):
     plan: Literal["stock", "calibrated"] = "stock"
     #: What the overlap of a calibrated FINGERPRINT is a share of.
     metric: SimilarWord = "jaccard"
-    start: int = Field(0, ge=0, le=1_000_000)
+    start: int = Field(0, ge=0, le=MAX_START)
     rows: int = Field(10, ge=0, le=MAX_ROWS)
     #: Whether of each cluster that was written into the store the best hit comes alone.
     collapse: bool = False
@@ -40,9 +40,7 @@ class QueryRequest(Ignoring):
             source=self.source,
             calibrated=self.plan == "calibrated",
             metric=self.metric,
-            common_above=self.common_above,
-            boilerplate=self.boilerplate,
-            ignore_common=self.ignore_common,
+            **self.common_options,  # type: ignore[typeddict-item]  # it has no others
         )
 
 

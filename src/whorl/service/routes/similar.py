@@ -10,8 +10,8 @@ from pydantic import Field
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
 from whorl.service.routes.router import api_router
+from whorl.settings.settings import MAX_ROWS, MAX_START
 from whorl.similar.question import SimilarWord
-from whorl.similar.sources import SOURCE
 from whorl.store import Store
 from whorl.wire.similar import SimilarValues, similar_values
 
@@ -26,8 +26,8 @@ class SimilarRequest(OneText, Ignoring):
     recall: Percent = 95
     filter: QueryText | None = None
     exact: bool = False
-    start: int = Field(0, ge=0, le=1_000_000)
-    rows: int = Field(10, ge=0, le=10_000)
+    start: int = Field(0, ge=0, le=MAX_START)
+    rows: int = Field(10, ge=0, le=MAX_ROWS)
 
 
 def similar_routes(store: Store) -> APIRouter:
@@ -42,7 +42,7 @@ def similar_routes(store: Store) -> APIRouter:
     def similar(asked: SimilarRequest) -> Json:
         """One page of the documents that share content with a document or a text, each with its percentages."""
         page = store.similar(
-            SOURCE if asked.id is None else asked.id,
+            asked.reference,
             source=asked.text,
             metric=asked.metric,
             threshold=asked.threshold,

@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fastapi import APIRouter
-from pydantic import Field
 from typing_extensions import TypedDict
 
-from whorl.service.routes.asked import Asked, Example, QueryText
+from whorl.service.routes.asked import Asked, Example, QueryText, Shown
 from whorl.service.routes.router import api_router
 from whorl.store import Store
 from whorl.wire.page import SnippetValues, snippet_values
-
-#: Documents of one request.
-_MOST = 100
 
 
 class SnippetsRequest(Asked):
@@ -23,7 +19,7 @@ class SnippetsRequest(Asked):
     example: ClassVar[Example] = {"query": "rent AND house", "documents": ["lease", "renewal"]}
 
     query: QueryText
-    documents: list[str] = Field(max_length=_MOST)
+    documents: Shown
 
 
 class DocumentSnippet(SnippetValues):

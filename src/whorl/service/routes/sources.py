@@ -10,7 +10,6 @@ from pydantic import Field
 from whorl.service.errors import Json
 from whorl.service.routes.asked import Example, Ignoring, OneText, Percent, QueryText
 from whorl.service.routes.router import api_router
-from whorl.similar.sources import SOURCE
 from whorl.sources.exclusions import Exclusion
 from whorl.sources.search import DEFAULT_READ, MIN_WORDS
 from whorl.store import Store
@@ -55,13 +54,13 @@ def sources_routes(store: Store) -> APIRouter:
 
     @router.post("/sources", response_model=None, responses=_ANSWERS)
     def sources(asked: SourcesRequest) -> Response:
-        """The documents that account for a text: the fewest that cover the most of it, each with its passages.
+        """The documents that account for a text: a small set that covers most of it, each with its passages.
 
         In shares and passages A is the text and B the source. Places are half-open ranges of characters as Python
         counts them: Unicode code points, from 0.
         """
         found = store.sources(
-            SOURCE if asked.id is None else asked.id,
+            asked.reference,
             source=asked.text,
             recall=asked.recall,
             min_words=asked.min_words,
