@@ -63,7 +63,7 @@ def test_what_is_no_sketch(seed: int, sizes: list[int], at: int, data: st.DataOb
         encode(sketch_of_distinct(np.unique(chance.integers(0, 1 << 64, size, np.uint64)), scheme)) for size in sizes
     ]
     broken = bytearray(raws[-1][:-4])
-    place = len(broken) - 1 - at if data.draw(st.booleans()) else at % len(broken)
+    place = max(0, len(broken) - 1 - at) if data.draw(st.booleans()) else at % len(broken)
     broken[place] ^= 1 << data.draw(st.integers(0, 7))
     del broken[len(broken) - data.draw(st.integers(0, 3)) :]
     raws[-1] = bytes(broken) + crc32(broken).to_bytes(4, "little")
