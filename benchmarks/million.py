@@ -15,12 +15,15 @@ thousand, a hundred thousand, and all of them, and at each size is measured
   ten thousand, to be held against all shingles of all documents (`million_truth.py`): recall and precision of all pairs
   together, and the mean recall of the sources that have any.
 - *duplicates*: the process of `whorl duplicates` at 80 %.
+- *backfill*: of a Solr that got its documents from elsewhere, the process of `whorl solr backfill`, after one that
+  ended when Solr was killed.
 
 Each step's figures are appended to the file of results when it has ended, and steps that are there are not taken again:
-run it again to go on, delete lines to measure anew. Stores stay in the folder, but for a cloud, which begins empty.
+run it again to go on, delete lines to measure anew. Stores stay in the folder, but for a cloud, which
+begins empty and is measured at the last size alone.
 
---faults: kill -9 of who writes, and of Solr, in the midst of it (`million_faults.py`). --report: tables in Markdown,
-and how the figures grow as exponents.
+--faults: kill -9 of who writes, and of Solr, in the midst of indexing (`million_faults.py`). --report: tables in
+Markdown, and how the figures grow as exponents.
 """
 
 from __future__ import annotations
@@ -29,8 +32,10 @@ import argparse
 import csv
 import json
 import re
+import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
@@ -55,6 +60,8 @@ SIZES = (10_000, 100_000)
 MOST_ROWS = 10_000
 #: Documents that somebody else than whorl sends to Solr at once.
 _AT_ONCE = 256
+#: Runs of a command that a Solr refuses while it reads its log again, and what is between them.
+_MOST_RUNS, _BETWEEN_SECONDS = 60, 5
 
 Row = tuple[str, int, str, float, str]
 
@@ -175,7 +182,8 @@ def index(
             ("memory without files", took.anonymous, "MB"),
         ]
         if where.server is not None:
-            told.append(("server", 1000 * (where.server_seconds() - server) / count, "ms CPU a document"))
+            told += [("server", 1000 * (where.server_seconds() - server) / count, "ms CPU a document"),
+                     ("server memory without files", where.server_megabytes(), "MB")]  # fmt: skip
         return told
     finally:
         path.unlink()
@@ -184,20 +192,23 @@ def index(
 class Asker:
     """Asks about one source after the other, and keeps the times."""
 
-    def __init__(self, store: Store, sources: Sequence[str], names: Sequence[str]) -> None:
-        self._store, self._sources, self._names = store, sources, names
+    def __init__(self, where: Place, store: Store, sources: Sequence[str], names: Sequence[str]) -> None:
+        self._where, self._store, self._sources, self._names = where, store, sources, names
         self.seconds: dict[str, list[float]] = {name: [] for name in names}
         self.cpu: dict[str, list[float]] = {name: [] for name in names}
+        self.server: Counter[str] = Counter()
         self._turn = 0
 
     def ask(self) -> None:
         """Ask the next question about the next source."""
         turn, which = divmod(self._turn, len(self._names))
         name = self._names[which]
+        server = self._where.server_seconds()
         begun, cpu = time.perf_counter(), time.process_time()
         QUESTIONS[name].ask(self._store, self._sources[turn % len(self._sources)], 10)
         self.seconds[name].append(time.perf_counter() - begun)
         self.cpu[name].append(time.process_time() - cpu)
+        self.server[name] += self._where.server_seconds() - server
         self._turn += 1
 
     def ask_all(self) -> None:
@@ -206,16 +217,20 @@ class Asker:
             self.ask()
 
 
-def asked(store: Store, engine: str, truth: Truth, size: int) -> Iterator[tuple[str, float, str]]:
+def asked(where: Place, store: Store, engine: str, truth: Truth, size: int) -> Iterator[tuple[str, float, str]]:
     """Yield what the questions take, and how right the answers are."""
     sources, several = [truth.ids[place] for place in truth.sources.tolist()], questions(engine)
-    # What is made ready once is made ready here.
-    Asker(store, sources[-3:], list(several)).ask_all()
-    asker = Asker(store, sources, list(several))
+    # What is made ready once is made ready here; Java compiles what it has done some thousand times.
+    ready = sources[-3:] if where.server is None else _others(truth)
+    Asker(where, store, ready, list(several)).ask_all()
+    asker = Asker(where, store, sources, list(several))
     asker.ask_all()
     for name, question in several.items():
         yield from percentiles(f"{name}:", asker.seconds[name])
         yield from percentiles(f"{name}: CPU", asker.cpu[name])
+        if where.server is not None:
+            # Its clock ticks a hundred times a second, too seldom for percentiles.
+            yield f"{name}: server CPU", 1000 * asker.server[name] / len(sources), "ms a question"
         if not question.metric:
             continue
         good = found = true = 0
@@ -232,10 +247,17 @@ def asked(store: Store, engine: str, truth: Truth, size: int) -> Iterator[tuple[
         yield f"{name}: precision", 100 * good / found if found else 100, "%"
 
 
+def _others(truth: Truth) -> list[str]:
+    """Return as many documents as there are sources, at each size and none of them a source."""
+    sources = set(truth.sources.tolist())
+    return [truth.ids[at] for at in range(FIRST) if at not in sources][: len(sources)]
+
+
 def duplicates(where: Place, truth: Truth, size: int, folder: Path) -> list[tuple[str, float, str]]:
     """Find all duplicates of a store in a process of its own, and return what that took."""
-    out = folder / "clusters.jsonl"
+    out, server = folder / "clusters.jsonl", where.server_seconds()
     took = ran([*WHORL, "duplicates", "--store", where.url, "--threshold", "80", "-o", str(out)])
+    server = where.server_seconds() - server
     label: dict[str, int] = {}
     with out.open(encoding="utf-8") as lines:
         clusters = 0
@@ -252,6 +274,7 @@ def duplicates(where: Place, truth: Truth, size: int, folder: Path) -> list[tupl
     return [
         ("duplicates: wall", took.wall, "s"),
         ("duplicates: CPU", took.cpu, "s"),
+        *([("duplicates: server CPU", server, "s")] if where.server is not None else []),
         ("duplicates: memory", took.peak, "MB"),
         ("duplicates: clusters", clusters, "clusters"),
         ("duplicates: in clusters", len(label), "documents"),
@@ -271,12 +294,13 @@ def measure(engine: str, documents: Path, truth: Truth, sizes: Sequence[int], fi
                             f"{where.url} has {store.count():,} documents, and {before:,} were measured last: delete "
                             f"what the results say of {engine}, and the folder {where.folder}"
                         )
-                begins = size - (size // 10 if before else 0)
+                begins = size - (size // 10 if size > FIRST else 0)
                 told = index(where, documents, before, begins)
-                if before:
+                if size > FIRST:
                     with open_store(where.url) as store:
                         sources = [truth.ids[at] for at in truth.sources.tolist()]
-                        asker = Asker(store, sources, [name for name in MEANWHILE if name in questions(engine)])
+                        asked_about = [name for name in MEANWHILE if name in questions(engine)]
+                        asker = Asker(where, store, sources, asked_about)
                         index(where, documents, begins, size, asker.ask)
                     for name, seconds in asker.seconds.items():
                         told += percentiles(f"{name} meanwhile:", seconds)
@@ -293,35 +317,64 @@ def measure(engine: str, documents: Path, truth: Truth, sizes: Sequence[int], fi
                     count = store.count()
                     if count != size:
                         raise SystemExit(f"{where.url} has {count:,} documents, not {size:,}")
-                    figures.add(engine, size, list(asked(store, engine, truth, size)))
+                    figures.add(engine, size, list(asked(where, store, engine, truth, size)))
             if not figures.has(engine, size, "duplicates"):
                 figures.add(engine, size, duplicates(where, truth, size, folder))
 
 
 def backfill(documents: Path, size: int, figures: Figures) -> None:
-    """Send documents to a Solr as anybody would, and give them sketches afterwards."""
+    """Send documents to a Solr as anybody would, and give them sketches afterwards, which a kill interrupts once."""
     engine = "solr-backfill"
-    if figures.has(engine, size, "backfill"):
-        return
-    with place(engine, documents.parent) as where, closing(SolrClient(where.url)) as client:
-        begun, server = time.perf_counter(), where.server_seconds()
-        with documents.open(encoding="utf-8") as lines:
-            remaining = map(json.loads, islice(lines, size))
-            while some := list(islice(remaining, _AT_ONCE)):
-                client.post("update", [{"id": each["id"], "content": each["text"]} for each in some])
-        client.post("update", {"commit": {}})
-        plain = size / (time.perf_counter() - begun)
-        plain_server = 1000 * (where.server_seconds() - server) / size
-        server = where.server_seconds()
-        took = ran([*WHORL, "solr", "backfill", where.url])
-        figures.add(engine, size, [
-            ("plain: documents", plain, "a second"),
-            ("plain: server", plain_server, "ms CPU a document"),
-            ("backfill: documents", size / took.wall, "a second"),
-            ("backfill: whorl", 1000 * took.cpu / size, "ms CPU a document"),
-            ("backfill: server", 1000 * (where.server_seconds() - server) / size, "ms CPU a document"),
+    folder = documents.parent
+    if not figures.has(engine, size, "plain"):
+        shutil.rmtree(folder / engine, ignore_errors=True)
+        with place(engine, folder) as where:
+            figures.add(engine, size, _plain(where, documents, size))
+    if not figures.has(engine, size, "killed"):
+        told = million_faults.backfill_killed(engine, documents)
+        figures.add(engine, size, [(f"killed: {what}", value, unit) for what, value, unit in told])
+    if not figures.has(engine, size, "backfill"):
+        with place(engine, folder) as where:
+            figures.add(engine, size, _backfilled(where))
+
+
+def _plain(where: Place, documents: Path, size: int) -> list[tuple[str, float, str]]:
+    """Send documents as anybody would who does not have whorl, and return what that took."""
+    begun, server = time.perf_counter(), where.server_seconds()
+    with closing(SolrClient(where.url)) as client, documents.open(encoding="utf-8") as lines:
+        remaining = map(json.loads, islice(lines, size))
+        while some := list(islice(remaining, _AT_ONCE)):
+            client.post("update", [{"id": each["id"], "content": each["text"]} for each in some])
+        client.commit()
+    return [
+        ("plain: documents", size / (time.perf_counter() - begun), "a second"),
+        ("plain: server", 1000 * (where.server_seconds() - server) / size, "ms CPU a document"),
+    ]
+
+
+def _backfilled(where: Place) -> list[tuple[str, float, str]]:
+    """Give the documents that lack a sketch their own, and return what that took."""
+    for run in range(1, _MOST_RUNS + 1):
+        count, server = million_faults.left(where.url), where.server_seconds()
+        try:
+            took = ran([*WHORL, "solr", "backfill", where.url])
+        except SystemExit as refusal:
+            # While Solr reads its log again it changes no document in part.
+            say(str(refusal))
+            time.sleep(_BETWEEN_SECONDS)
+            continue
+        return [
+            ("backfill: runs until one ends well", run, "runs"),
+            ("backfill: given a sketch by that", count, "documents"),
+            ("backfill: wall", took.wall, "s"),
+            ("backfill: documents", count / took.wall, "a second"),
+            ("backfill: whorl", 1000 * took.cpu / count, "ms CPU a document"),
+            ("backfill: server", 1000 * (where.server_seconds() - server) / count, "ms CPU a document"),
             ("backfill: memory", took.peak, "MB"),
-        ])  # fmt: skip
+            ("backfill: server memory without files", where.server_megabytes(), "MB"),
+            ("backfill: without a sketch then", million_faults.left(where.url), "documents"),
+        ]
+    raise SystemExit(f"no backfill of {where.url} ended well")
 
 
 def report(figures: Figures) -> Iterator[str]:
@@ -373,7 +426,8 @@ def main() -> None:
         if engine == "solr-backfill":
             backfill(documents, count, figures)
         else:
-            measure(engine, documents, truth, [*(size for size in SIZES if size < count), count], figures)
+            before = () if engine == "cloud" else (size for size in SIZES if size < count)
+            measure(engine, documents, truth, [*before, count], figures)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ documents and tells of each batch when it is safe; after a random time it gets S
 and what it takes until a first search is answered is timed; every document that the process told of must be there with
 its digest, and some of them must be found by their tokens.
 
-A Solr gets SIGKILL while `whorl index` sends documents to it, and another time while `whorl solr backfill` gives
-documents their sketches. It is started again on its folder; what was told to be safe must be there; and the same
-command, run again, completes the work.
+A copy of the Solr that `million.py` has filled gets SIGKILL while `whorl index` sends more documents to it, and another
+Solr while `whorl solr backfill` gives its documents their sketches. Each is started again on its folder; what was told
+to be safe must be there; and the same command, run again, completes the work.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from writers import Writer, lost, write
 KILLS, LONGEST_SECONDS, SEED = 20, 6.0, 3
 #: Documents of each kill that are looked for by their tokens as well.
 _LOOKED_FOR = 20
-#: Documents that a Solr is sent, and that it has before it is killed, at least.
+#: Documents that a Solr is sent more, and that it has before it is killed, at least.
 _SENT, _LEAST = 40_000, 5_000
 #: How long a Solr may take to read its log again before what is missing is lost.
-_PATIENCE_SECONDS = 120.0
+_PATIENCE_SECONDS = 300.0
 
 Told = tuple[str, float, str]
 
@@ -59,7 +59,7 @@ def _writer(store: str, documents: Path, mark: str, count: int) -> Writer:
 
 def faults(engine: str, documents: Path, count: int) -> list[Told]:
     """Return what came of the kills."""
-    told = _embedded(documents, count) if engine == "embedded" else [*_solr_index(documents), *_backfill(documents)]
+    told = _embedded(documents, count) if engine == "embedded" else _solr_index(documents, count)
     return [(f"faults: {what}", value, unit) for what, value, unit in told]
 
 
@@ -109,28 +109,31 @@ def _own(store: Store, document_id: str) -> list[str]:
     return _find(store, f'FINGERPRINT:"{quoted}"_100', 10_000)
 
 
-def _solr_index(documents: Path) -> list[Told]:
+def _solr_index(documents: Path, count: int) -> list[Told]:
     folder = documents.with_name("faults-solr")
     shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(documents.with_name("solr"), folder)
+    mark = "again:"
     with started("solr", folder) as running:
-        writer = _writer(f"{running.url}/{NAME}", documents, "", _SENT)
+        writer = _writer(f"{running.url}/{NAME}", documents, mark, _SENT)
         while writer.safe < _LEAST and writer.process.poll() is None:
             time.sleep(0.1)
         running.process.kill()
         status = writer.ended()
+    say(f"killed while indexing: {writer.safe:,} documents safe")
     begun = time.perf_counter()
     with started("solr", folder) as running:
         back = time.perf_counter() - begun
         with open_store(f"{running.url}/{NAME}") as store:
-            sent = list(islice(more(documents, ""), writer.safe))
+            sent = list(islice(more(documents, mark), writer.safe))
             # Solr answers before it has read all of its log again.
             while (gone := lost(store, sent)) and time.perf_counter() - begun < _PATIENCE_SECONDS:
                 time.sleep(1)
             there = time.perf_counter() - begun
-            again = _writer(f"{running.url}/{NAME}", documents, "", _SENT)
+            again = _writer(f"{running.url}/{NAME}", documents, mark, _SENT)
             if again.ended():
                 raise SystemExit("indexing again failed")
-            left = _SENT - store.count()
+            missing = count + _SENT - store.count()
     shutil.rmtree(folder)
     return [
         ("Solr killed while indexing: the writer ended with", status, "status"),
@@ -138,47 +141,38 @@ def _solr_index(documents: Path) -> list[Told]:
         ("Solr killed while indexing: lost", gone, "documents"),
         ("Solr killed while indexing: back", back, "s"),
         ("Solr killed while indexing: its log read again", there, "s"),
-        ("Solr killed while indexing: missing after a second run", left, "documents"),
+        ("Solr killed while indexing: missing after a second run", missing, "documents"),
     ]
 
 
-def _backfill(documents: Path) -> list[Told]:
-    folder = documents.with_name("faults-solr")
-    shutil.rmtree(folder, ignore_errors=True)
-    with started("solr", folder) as running:
-        with closing(SolrClient(f"{running.url}/{NAME}")) as client:
-            remaining = islice(more(documents, ""), _SENT)
-            while some := list(islice(remaining, 500)):
-                client.post("update", [{"id": each.id, "content": each.text} for each in some])
-            client.post("update", {"commit": {}})
-        command = [*WHORL, "solr", "backfill", f"{running.url}/{NAME}"]
+def backfill_killed(engine: str, documents: Path) -> list[Told]:
+    """Return what came of killing a Solr that gives documents their sketches; it is left as it is then.
+
+    Args:
+        engine: Whose folder it is, of `million_stores.ENGINES`.
+        documents: The file of all documents, beside which the folder is.
+    """
+    folder = documents.with_name(engine)
+    with started(engine, folder) as running:
+        url = f"{running.url}/{NAME}"
+        count = left(url)
+        command = [*WHORL, "solr", "backfill", url]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None and _left(f"{running.url}/{NAME}") > _SENT - _LEAST:
-            time.sleep(0.2)
+        while process.poll() is None and left(url) > count - _LEAST:
+            time.sleep(1)
         running.process.kill()
         status = process.wait()
     begun = time.perf_counter()
-    with started("solr", folder) as running:
-        back, url = time.perf_counter() - begun, f"{running.url}/{NAME}"
-        left, command, runs = _left(url), [*WHORL, "solr", "backfill", url], 1
-        # While Solr reads its log again it changes no document in part.
-        while subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
-            if time.perf_counter() - begun > _PATIENCE_SECONDS:
-                raise SystemExit("backfill again failed")
-            time.sleep(1)
-            runs += 1
-        still = _left(url)
-    shutil.rmtree(folder)
-    return [
-        ("Solr killed during backfill: the command ended with", status, "status"),
-        ("Solr killed during backfill: back", back, "s"),
-        ("Solr killed during backfill: without a sketch when it was back", left, "documents"),
-        ("Solr killed during backfill: runs until one ends well", runs, "runs"),
-        ("Solr killed during backfill: without a sketch then", still, "documents"),
-    ]
+    with started(engine, folder) as running:
+        back = time.perf_counter() - begun
+        return [
+            ("the command ended with", status, "status"),
+            ("back", back, "s"),
+            ("without a sketch when it was back", left(f"{running.url}/{NAME}"), "documents"),
+        ]
 
 
-def _left(url: str) -> int:
+def left(url: str) -> int:
     """Return how many documents lack a sketch, as far as Solr tells by now."""
     with closing(SolrClient(url)) as client:
         return prepare(client, FieldNames())[1]

@@ -58,6 +58,10 @@ class Place:
         fields = Path(f"/proc/{self.server}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def server_megabytes(self) -> float:
+        """Return the memory that the server has of its own, without files."""
+        return _anonymous(self.server) if self.server is not None else 0.0
+
 
 @contextmanager
 def place(engine: str, home: Path) -> Iterator[Place]:
@@ -117,18 +121,23 @@ def ran(command: Sequence[str], meanwhile: Callable[[], object] = lambda: time.s
     Raises:
         SystemExit: The process failed.
     """
-    begun, anonymous = time.perf_counter(), 0
+    begun, anonymous = time.perf_counter(), 0.0
     with TemporaryFile() as told, subprocess.Popen(command, stdout=told, stderr=subprocess.STDOUT) as process:
         while True:
             ended, status, used = os.wait4(process.pid, os.WNOHANG)
             if ended:
                 break
-            memory = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())
-            anonymous = max(anonymous, int(memory[1]) if memory else 0)
+            anonymous = max(anonymous, _anonymous(process.pid))
             meanwhile()
         wall = time.perf_counter() - begun
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             told.seek(0)
             raise SystemExit(f"{' '.join(command)} ended with {process.returncode}: {told.read().decode()}")
-    return Ran(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, anonymous / 1024)
+    return Ran(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, anonymous)
+
+
+def _anonymous(process: int) -> float:
+    """Return the memory of a process without files, in MB; of one that has just ended, none."""
+    memory = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+    return int(memory[1]) / 1024 if memory else 0.0
