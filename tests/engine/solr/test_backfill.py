@@ -90,6 +90,28 @@ def test_backfill_goes_on_where_it_was_stopped(client: SolrClient, store: Store)
     assert stored(client) == only_of_texts(before)
 
 
+class Counting(SolrClient):
+    """Counts how often Solr goes through all documents without a sketch to tell which are next."""
+
+    passes = 0
+
+    def post(self, path: str, body: object, **params: str | int) -> Answer:
+        if path == "select" and isinstance(body, dict) and "cursorMark" in body.get("params", {}):
+            self.passes += 1
+        return super().post(path, body, **params)
+
+
+def test_backfill_lists_documents_once(url: str, client: SolrClient, store: Store) -> None:
+    """
+    Not for each batch: of a million documents, each time would be a million looked at for a hundred.
+    """
+    without_sketches(client)
+    counting = Counting(url)
+    assert backfill(counting, FieldNames(), batch=2).sent == WITH_TEXT
+    # Those without a sketch and those that lost its tokens, and of each whether there are more.
+    assert counting.passes <= 4
+
+
 class Meddling(SolrClient):
     """Changes one document and deletes another just before the first sketches are sent."""
 

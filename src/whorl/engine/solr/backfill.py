@@ -30,6 +30,8 @@ from whorl.fingerprint.winnow import PassageScheme
 
 #: Documents fetched, and sent, at once; each brings its whole text.
 DEFAULT_BATCH = 100
+#: Ids listed at once. Whatever their number, Solr goes through all documents that match to tell which ones are next.
+_LISTED_AT_ONCE = 10_000
 #: After so many the index is told to keep what it has: the next run then knows of them, however this one ends.
 _COMMIT_EVERY = 10_000
 #: Of a document without a version, Solr only asks that it is there.
@@ -160,12 +162,17 @@ def _filled(client: SolrClient, collection: Collection, documents: list[Answer],
 
 
 def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[Answer]]:
-    """Yield the documents to look at in the order of their ids, with their texts, sizes and versions."""
+    """Yield the documents to look at, about in the order of their ids, with their texts, sizes and versions."""
     key = collection.names.key
     fields = listed([key, *([collection.content] if collection.content else []), SIZE, SCHEME, "_version_"])
     for query in _queries(collection, repair=repair):
-        for documents, _ in client.pages(query, key, fields, batch):
-            yield documents
+        for found, _ in client.pages(query, key, listed([key]), _LISTED_AT_ONCE):
+            ids = [str(each[key]) for each in found]
+            for at in range(0, len(ids), batch):
+                some = ids[at : at + batch]
+                # Who was given a sketch since then is left alone.
+                wanted = {"bool": {"filter": [one_of(key, some), query]}}
+                yield client.select({"query": wanted, "limit": len(some), "fields": fields}).documents
 
 
 def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
