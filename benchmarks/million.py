@@ -35,7 +35,6 @@ import re
 import shutil
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
@@ -196,7 +195,7 @@ class Asker:
         self._where, self._store, self._sources, self._names = where, store, sources, names
         self.seconds: dict[str, list[float]] = {name: [] for name in names}
         self.cpu: dict[str, list[float]] = {name: [] for name in names}
-        self.server: Counter[str] = Counter()
+        self.server: dict[str, float] = dict.fromkeys(names, 0.0)
         self._turn = 0
 
     def ask(self) -> None:
