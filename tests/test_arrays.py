@@ -22,6 +22,15 @@ def test_runs_are_those_of_groupby(values: list[int]) -> None:
     assert run_starts(np.array(values, np.int64)).tolist() == [sum(lengths[:at]) for at in range(len(lengths))]
 
 
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
+def test_runs_of_several_columns_are_those_of_their_rows(rows: list[tuple[int, int]]) -> None:
+    """
+    A run ends where any column changes.
+    """
+    columns = np.array(rows, np.int64).reshape(-1, 2).T
+    assert run_starts(*columns).tolist() == [at for at, row in enumerate(rows) if at == 0 or row != rows[at - 1]]
+
+
 @given(st.lists(numbers, max_size=4))
 def test_distinct_numbers_are_those_of_a_set(parts: list[list[int]]) -> None:
     """

@@ -11,12 +11,20 @@ import numpy.typing as npt
 Item = TypeVar("Item")
 
 
-def run_starts(together: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return where each run of equal numbers begins, where equal ones stand together; int64 array of shape (runs,)."""
-    if not together.size:
-        return np.empty(0, np.int64)
+def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return where each run of equal rows begins, where equal ones stand together; int64 array of shape (runs,).
+
+    Args:
+        together: A column of numbers.
+        others: Further columns; rows are equal if they are in each.
+
+    >>> run_starts(np.array([5, 5, 5, 7]), np.array([1, 2, 2, 2])).tolist()
+    [0, 1, 3]
+    """
     is_first = np.ones(together.size, np.bool_)
     np.not_equal(together[1:], together[:-1], out=is_first[1:])
+    for column in others:
+        is_first[1:] |= column[1:] != column[:-1]
     return is_first.nonzero()[0]
 
 

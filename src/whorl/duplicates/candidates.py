@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts
+from whorl.arrays import run_starts, spread
 from whorl.context import require_time
 from whorl.duplicates.meeting import Bools, Entries, Hashes, Members, Met, meeting, owners_of
 from whorl.duplicates.question import PairQuestion
@@ -159,7 +159,7 @@ class _Search:
         low = np.searchsorted(found_by, hashes | members.first[larger].astype(np.uint64))
         counts = np.maximum(0, np.searchsorted(found_by, asked) - low)
         is_left = counts > 0
-        for group in self._crowded(hashes, counts):
+        for group in crowded(hashes, counts, self._most):
             there = owners_of(found_by[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             together = np.unique(np.concatenate([larger[group], there]))
             if not self._round.is_last and self._can_be_told(members, together):
@@ -181,28 +181,36 @@ class _Search:
             if portion.size:
                 yield _some(members, found_by, low[portion], counts[portion], larger[portion], member_bits)
 
-    def _crowded(self, hashes: Hashes, counts: Numbers) -> list[Numbers]:
-        """Return the entries of each hash that makes too many pairs."""
-        if not hashes.size:
-            return []
-        starts = run_starts(hashes)
-        ends = np.append(starts[1:], hashes.size)
-        crowds = np.flatnonzero(np.add.reduceat(counts, starts) > self._most)
-        return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in crowds.tolist()]
-
     def _can_be_told(self, members: Members, which: Numbers) -> bool:
         """Return whether more hashes of these members are to be had."""
         looked = Looked(*(column[which] for column in members.looked))
         return bool(self._round.can_tell_more(self._sketches, members.places[which], looked).any())
 
 
+def crowded(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
+    """Return the places of those that make pairs, of each group that makes too many; groups stand together.
+
+    Args:
+        groups: Array of shape (entries,).
+        counts: How many pairs each entry makes.
+        most: How many a group may make.
+
+    >>> [group.tolist() for group in crowded(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)]
+    [[0, 2]]
+    """
+    if not groups.size:
+        return []
+    starts = run_starts(groups)
+    ends = np.append(starts[1:], groups.size)
+    crowds = np.flatnonzero(np.add.reduceat(counts, starts) > most)
+    return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in crowds.tolist()]
+
+
 def _some(members: Members, found_by: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int) -> Some:
     """Return the pairs of larger documents with those found by a range of entries each, every pair once."""
-    which = np.repeat(np.arange(low.size), counts)
-    within = np.arange(which.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    smaller = owners_of(found_by[low[which] + within], member_bits)
+    smaller = owners_of(found_by[spread(low, counts)], member_bits)
     half = np.uint64(32)
-    pairs = np.sort((smaller.astype(np.uint64) << half) | larger[which].astype(np.uint64))
+    pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
     pairs = pairs[run_starts(pairs)]
     return Some(
         members.places[(pairs >> half).astype(np.int64)],

@@ -134,9 +134,7 @@ def frequent(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
         hashes, owners = sketches.gathered(places, taken, upto - taken)
         taken = upto
         # A hash that one document has twice, cut to its top bits, is one document's.
-        is_first = np.ones(hashes.size, np.bool_)
-        is_first[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
-        hashes = np.sort(hashes[is_first])
+        hashes = np.sort(hashes[run_starts(hashes, owners)])
         starts = run_starts(hashes)
         found.append(hashes[starts[np.diff(np.append(starts, hashes.size)) > limit]])
     return np.concatenate(found)

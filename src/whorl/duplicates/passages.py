@@ -347,9 +347,7 @@ class Passages:
     def _groups(self) -> Numbers:
         """Return where the passages of one source and one length begin, and where all end."""
         sources, words = self._found.sources, self._found.words
-        is_first = np.ones(sources.size, np.bool_)
-        is_first[1:] = (sources[1:] != sources[:-1]) | (words[1:] != words[:-1])
-        return np.append(np.flatnonzero(is_first), sources.size)
+        return np.append(run_starts(sources, words), sources.size)
 
     def _told(self, order: Numbers, groups: Numbers) -> Iterator[Cluster]:
         for some in chunks(order.tolist(), lambda at: int(groups[at + 1] - groups[at]), _TOLD_AT_ONCE):

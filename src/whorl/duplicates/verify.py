@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import run_starts
 from whorl.context import require_time
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.sketches import Numbers, Sketches
@@ -162,10 +163,7 @@ class Pairs:
         columns = [each._parts() for each in several] or [(np.empty(0, np.int64),) * 7]
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))
-        first, second = joined.a[order], joined.b[order]
-        is_new = np.ones(order.size, np.bool_)
-        is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-        return joined.only(order[is_new])
+        return joined.only(order[run_starts(joined.a[order], joined.b[order])])
 
 
 def measured(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:

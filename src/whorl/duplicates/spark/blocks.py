@@ -32,6 +32,7 @@ from whorl.duplicates.spark.frames import (
     divided,
     joined,
     met,
+    narrow_type,
     narrowed,
     sent,
     stepped,
@@ -74,8 +75,8 @@ class Block:
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
         """Return what rows have in their columns keys, sizes, counts and hashes."""
-        kind = f"V{-(-scheme.bits // 8)}"
-        keys, sizes, counts, hashes = joined(rows, "keys sizes counts hashes", f"i8 i8 i8 {kind}")
+        types = f"i8 i8 i8 {narrow_type(scheme.bits)}"
+        keys, sizes, counts, hashes = joined(rows, "keys sizes counts hashes", types)
         # A document that was read by several workers is here several times.
         order = np.argsort(keys, kind="stable")
         order = order[run_starts(keys[order])]
@@ -112,9 +113,7 @@ class Members:
         ids, names_of = (_strings(batches, name) for name in ("ids", "names"))
         whole = cls(keys, identities, ids, names_of, worths, stays)
         order = np.lexsort((identities, keys))
-        is_first = np.ones(order.size, np.bool_)
-        is_first[1:] = (keys[order][1:] != keys[order][:-1]) | (identities[order][1:] != identities[order][:-1])
-        starts = np.flatnonzero(is_first)
+        starts = run_starts(keys[order], identities[order])
         times = np.diff(np.append(starts, order.size))
         if (times == 1).all():
             return whole, times

@@ -24,8 +24,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays import run_starts
-from whorl.duplicates.candidates import rarest
+from whorl.arrays import run_starts, spread
+from whorl.duplicates.candidates import crowded, rarest
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS, Looked, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
@@ -39,6 +39,7 @@ from whorl.duplicates.spark.frames import (
     divided,
     joined,
     met,
+    narrow_type,
     narrowed,
     repeated,
     sent,
@@ -221,7 +222,8 @@ class _Looking:
 
     def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
         """Yield the hashes of a block that the prefix filter lets through."""
-        levels, narrow, frequency = joined(frequencies, "levels tokens frequencies", f"u1 {_kind(self.scheme)} i8")
+        names, types = "levels tokens frequencies", f"u1 {narrow_type(self.scheme.bits)} i8"
+        levels, narrow, frequency = joined(frequencies, names, types)
         if not levels.size:
             return
         tokens = widened(narrow)
@@ -265,7 +267,7 @@ class _Looking:
             is_larger = homes[places] == level
             counts = looked.counted(is_larger)
             tokens, owners = sketches.gathered(places, np.zeros_like(counts), counts)
-            ranks = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
+            ranks = spread(np.zeros_like(counts), counts)
             yield level, _Entries(places, looked, is_larger, tokens, owners, ranks < looked.offered[owners])
 
     def _narrowed(self, tokens: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
@@ -275,14 +277,14 @@ class _Looking:
 def _frequencies(batches: Batches, scheme: SketchScheme) -> Batches:
     """Yield, to the blocks that have them, the hashes of a part that documents may meet by, and how many have each."""
     rows = list(batches)
-    kind = _kind(scheme)
-    levels, narrow, counts, told = joined(rows, "levels tokens counts told", f"u1 {kind} i8 u1")
+    names, types = "levels tokens counts told", f"u1 {narrow_type(scheme.bits)} i8 u1"
+    levels, narrow, counts, told = joined(rows, names, types)
     if not levels.size:
         return
     sources, tokens = repeated(rows, "source", "levels", 1), widened(narrow)
     order = np.lexsort((tokens, levels)) if scheme.bits > _LEVEL_SHIFT else np.argsort(_together(levels, tokens))
     levels, tokens, told = levels[order], tokens[order], told[order]
-    starts = _group_starts(levels, tokens)
+    starts = run_starts(levels, tokens)
     several = np.add.reduceat(counts[order], starts)
     # One of them has to offer the hash, and another one to be at home at the level, or there is no pair.
     meets = (several > 1) & (np.bitwise_or.reduceat(told, starts) == _IS_OFFERED | _IS_LARGER)
@@ -320,7 +322,7 @@ class _Line:
 
     def met(self, batches: Batches) -> Batches:
         """Yield who meets whom, as rows of _MET."""
-        names, types = "levels tokens keys sizes told", f"u1 {_kind(self.scheme)} i8 i8 u1"
+        names, types = "levels tokens keys sizes told", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
         levels, narrow, keys, sizes, told = joined(batches, names, types)
         if not levels.size:
             return
@@ -329,7 +331,7 @@ class _Line:
         levels, tokens, told = levels[order], tokens[order], told[order]
         keys, sizes = keys[order], sizes[order]
         groups = np.zeros(order.size, np.int64)
-        groups[_group_starts(levels, tokens)[1:]] = 1
+        groups[run_starts(levels, tokens)[1:]] = 1
         groups = np.cumsum(groups)
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
         # A document that has a hash twice does not meet itself.
@@ -342,7 +344,7 @@ class _Line:
         low = np.searchsorted(places, (groups[asked] << np.int64(_SIZE_BITS)) + least)
         counts = np.maximum(0, before[asked] - low)
         is_left = counts > 0
-        for at in self._crowded(groups[asked], counts):
+        for at in crowded(groups[asked], counts, self.most):
             there = found[low[at].min() : (low[at] + counts[at]).max()]
             together = np.unique(np.concatenate([asked[at], there]))
             crowd = np.unique(keys[together])
@@ -359,18 +361,8 @@ class _Line:
         ends = np.cumsum(counts[left])
         cuts = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1] if ends.size else 0, _AT_ONCE))
         for some in np.split(left, np.unique(cuts)):
-            which = np.repeat(some, counts[some])
-            within = np.arange(which.size) - np.repeat(np.cumsum(counts[some]) - counts[some], counts[some])
-            yield self._pairs(keys[found[low[which] + within]], keys[asked[which]])
-
-    def _crowded(self, groups: Numbers, counts: Numbers) -> list[Numbers]:
-        """Return those that ask, of each hash that makes too many pairs."""
-        if not groups.size:
-            return []
-        starts = run_starts(groups)
-        ends = np.append(starts[1:], groups.size)
-        crowds = np.flatnonzero(np.add.reduceat(counts, starts) > self.most)
-        return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in crowds.tolist()]
+            times = counts[some]
+            yield self._pairs(keys[found[spread(low[some], times)]], keys[np.repeat(asked[some], times)])
 
     def _with_pivots(self, crowd: Numbers) -> Batches:
         # Crowds that are nearly the same have nearly the same pivots, so that their pairs are the same, too.
@@ -402,15 +394,3 @@ def _together(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> 
 def _mixed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return numbers that tell the part of a hash at a level."""
     return tokens + levels.astype(np.uint64) * _SCATTERED
-
-
-def _group_starts(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> Numbers:
-    """Return where each hash begins among hashes in order."""
-    is_first = np.ones(levels.size, np.bool_)
-    is_first[1:] = (levels[1:] != levels[:-1]) | (tokens[1:] != tokens[:-1])
-    return np.flatnonzero(is_first)
-
-
-def _kind(scheme: SketchScheme) -> str:
-    """Return how numpy names the type of a narrow hash."""
-    return f"V{-(-scheme.bits // 8)}"

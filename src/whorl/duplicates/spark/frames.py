@@ -243,9 +243,14 @@ def repeated(batches: Iterable[pa.RecordBatch], name: str, beside: str, size: in
 
 def narrowed(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
     """Return hashes in as few whole bytes each as their bits take, the lowest byte first; array of this shape."""
-    width = -(-bits // 8)
-    cut_off = hashes.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, :width]
-    return np.ascontiguousarray(cut_off).view(f"V{width}").reshape(-1)
+    kind = np.dtype(narrow_type(bits))
+    cut_off = hashes.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, : kind.itemsize]
+    return np.ascontiguousarray(cut_off).view(kind).reshape(-1)
+
+
+def narrow_type(bits: int) -> str:
+    """Return how numpy names the type of what `narrowed` returns."""
+    return f"V{-(-bits // 8)}"
 
 
 def widened(narrow: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:

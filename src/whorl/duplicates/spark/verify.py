@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from whorl.arrays import chunks
+from whorl.arrays import chunks, run_starts
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.spark.blocks import SKETCHES, Block, Gathered, sketch_row
@@ -75,9 +75,8 @@ def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: P
     whole, schema = Block.of(block, scheme), arrow_schema(_TRAVELLING)
     order = np.lexsort((homes, travellers, parts.of(homes)))
     travellers, homes = travellers[order], homes[order]
-    is_new = np.ones(order.size, np.bool_)
-    is_new[1:] = (travellers[1:] != travellers[:-1]) | (homes[1:] != homes[:-1])
-    travellers, homes = travellers[is_new], homes[is_new]
+    different = run_starts(travellers, homes)
+    travellers, homes = travellers[different], homes[different]
     of_parts, places = parts.of(homes), whole.places(travellers)
     cuts = np.flatnonzero(np.diff(of_parts)) + 1
     for own, own_homes in zip(np.split(places, cuts), np.split(homes, cuts), strict=True):
