@@ -87,8 +87,8 @@ def stages(log: Path) -> int:
     return len(events(log, "StageCompleted"))
 
 
-def session(log: Path) -> SparkSession:
-    """Start Spark."""
+def session(log: Path, master: str = "local[2]") -> SparkSession:
+    """Start Spark, or a program of a Spark that runs already."""
     settings = {
         "spark.driver.memory": "2g",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -101,7 +101,7 @@ def session(log: Path) -> SparkSession:
         "spark.sql.shuffle.partitions": "4",
         "spark.ui.showConsoleProgress": "false",
     }
-    builder = SparkSession.builder.master("local[2]").appName("benchmark")
+    builder = SparkSession.builder.master(master).appName("benchmark")
     for name, value in {**SETTINGS, **settings}.items():
         builder = builder.config(name, value)
     made = builder.getOrCreate()
@@ -161,10 +161,7 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
 
 def whole(spark: SparkSession, path: str, folder: Path, steps: Steps, count: int) -> None:
     """Do the work of the command on Spark and in one process, and compare what is found."""
-    local = folder / "local.jsonl"
-    whorl = str(Path(sys.executable).parent / "whorl")
-    command = [whorl, "duplicates", path, "--format", "json", "-o", str(local), "--workers", "1"]
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    local = in_one_process(path, folder)
     steps.end("one process")
     began = time.monotonic()
     run([path], ask_pairs("jaccard", 80, 95), output=str(folder / "spark"), session=spark)
@@ -180,6 +177,15 @@ def whole(spark: SparkSession, path: str, folder: Path, steps: Steps, count: int
     )
 
 
+def in_one_process(path: str, folder: Path) -> Path:
+    """Return the file of the clusters that `whorl duplicates` finds."""
+    local = folder / "local.jsonl"
+    whorl = str(Path(sys.executable).parent / "whorl")
+    command = [whorl, "duplicates", path, "--format", "json", "-o", str(local), "--workers", "1"]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    return local
+
+
 def clusters_in(files: Iterable[Path]) -> set[frozenset[str]]:
     """Return the ids of the members of each cluster."""
     lines = (json.loads(line) for file in files for line in file.open(encoding="utf-8"))
@@ -188,12 +194,7 @@ def clusters_in(files: Iterable[Path]) -> set[frozenset[str]]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="?", type=Path, default=DATA, help="JSON lines with id and text")
-    parser.add_argument("--documents", type=int, help="how many of them, spread over the file; all without it")
-    parser.add_argument("--words", type=int, help="cut texts of so many words out of them")
-    parser.add_argument("--template", type=float, default=0, help="share of them that one text is put in front of")
-    options = parser.parse_args()
+    options = asking(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "log").mkdir()
@@ -209,6 +210,16 @@ def main() -> None:
         steps.begin()
         whole(spark, f"{folder}/all.jsonl", folder, steps, count)
         spark.stop()
+
+
+def asking(what: str | None) -> argparse.ArgumentParser:
+    """Return a parser of what says which texts are compared."""
+    parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="?", type=Path, default=DATA, help="JSON lines with id and text")
+    parser.add_argument("--documents", type=int, help="how many of them, spread over the file; all without it")
+    parser.add_argument("--words", type=int, help="cut texts of so many words out of them")
+    parser.add_argument("--template", type=float, default=0, help="share of them that one text is put in front of")
+    return parser
 
 
 def write_texts(options: argparse.Namespace, path: Path) -> int:

@@ -203,6 +203,7 @@ def _on_spark(asked: Asked) -> None:
         form=asked.form_named or "json",
         keep=asked.keep,
         filtered=None if asked.filtered is None else str(asked.filtered),
+        reference=asked.reference,
         scheme=asked.scheme,
         id_column=asked.columns.id_column,
         text_column=asked.columns.text,

@@ -201,7 +201,7 @@ class Asked:
         for option, is_given in {
             "--state": self.state is not None, "--delete-list": self.delete_list is not None,
             "--store": self.store is not None, "--workers": self.workers is not None,
-            "--reference": bool(self.reference), "--within-column": self.within is not None,
+            "--within-column": self.within is not None,
             "--annotated": self.annotated is not None, "--versions": self.versions,
             "--common-above": self.common_above is not None, "--boilerplate": bool(self.boilerplate_files),
             "--ignore-common": self.ignore_common, "--level": self.piece is not None,

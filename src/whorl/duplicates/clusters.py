@@ -78,6 +78,30 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
     return labels
 
 
+def labels_beside_known(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
+    """Return labels of stars around documents that came before, and of complete groups of the others.
+
+    Each other document that makes a pair with some that came before is with the most similar of these, of several alike
+    the first.
+
+    Args:
+        count: How many documents there are.
+        pairs: Theirs; those among documents that came before count for nothing.
+        is_known: Which documents came before; bool array of shape (count,).
+    """
+    is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
+    is_link = is_known_a != is_known_b
+    new = np.where(is_known_a, pairs.b, pairs.a)[is_link]
+    known = np.where(is_known_a, pairs.a, pairs.b)[is_link]
+    # The most similar comes last, of equal ones the first to come, and so is what stays written.
+    order = np.lexsort((-known, pairs.jaccard[is_link]))
+    labels = np.arange(count)
+    labels[new[order]] = known[order]
+    is_alone = labels == np.arange(count)
+    rest = pairs.only(~is_known_a & ~is_known_b & is_alone[pairs.a] & is_alone[pairs.b])
+    return np.where(is_alone, complete_labels(count, rest), labels)
+
+
 def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np.intp]]]:
     """Yield the pairs of each connected component, and the order in which to take them."""
     if not len(pairs):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, chunks
 from whorl.duplicates.archive import Archived
-from whorl.duplicates.clusters import Components, complete_labels, grouped
+from whorl.duplicates.clusters import Components, complete_labels, grouped, labels_beside_known
 from whorl.duplicates.common import Rest
 from whorl.duplicates.keep import Keep
 from whorl.duplicates.scratch import Gathered
@@ -311,19 +311,7 @@ class Duplicates:
     def _labels_beside_known(self) -> Numbers:
         """Return the labels of complete clusters of new documents, and of stars around those that came before."""
         is_old = np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
-        pairs = self._pairs
-        among_new = ~is_old[pairs.a] & ~is_old[pairs.b]
-        is_link = is_old[pairs.a] != is_old[pairs.b]
-        new = np.where(is_old[pairs.a], pairs.b, pairs.a)[is_link]
-        old = np.where(is_old[pairs.a], pairs.a, pairs.b)[is_link]
-        # The most similar comes last, of equal ones the first to come, and so is what stays written.
-        order = np.lexsort((-old, pairs.jaccard[is_link]))
-        labels = np.arange(self.documents)
-        labels[new[order]] = old[order]
-        is_alone = labels == np.arange(self.documents)
-        rest = pairs.only(among_new & is_alone[pairs.a] & is_alone[pairs.b])
-        labels = np.where(is_alone, complete_labels(self.documents, rest), labels)
-        return labels[self._firsts]
+        return labels_beside_known(self.documents, self._pairs, is_old)[self._firsts]
 
     def members(self, places: Sequence[int], *, only_new: bool = False) -> dict[int, Member]:
         """Return documents by their places.

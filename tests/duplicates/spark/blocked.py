@@ -40,7 +40,7 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
     rows = []
     for key, sketch in sketches.items():
         keys, numbers = np.array([key], np.int64), np.array([[sketch.size], [sketch.hashes.size]], np.int64)
-        raw = (keys, *numbers, narrowed(sketch.hashes, scheme.bits))
+        raw = (keys, *numbers, np.array([True]), narrowed(sketch.hashes, scheme.bits))
         rows.append((int(parts.of(keys)[0]), *(bytearray(each.tobytes()) for each in raw)))
     blocks = sent(spark.createDataFrame(rows, SKETCHES), parts).persist()
     largest = max(sketch.hashes.size for sketch in sketches.values())

@@ -99,15 +99,52 @@ def test_what_is_left_without_duplicates(spark: SparkSession, tmp_path: Path) ->
     on_spark = ["--engine", "spark", "-o", str(tmp_path / "out"), "--filtered", str(folders[1])]
     done = CliRunner().invoke(main, [*asked, *on_spark])
     assert done.exit_code == 0, done.output
-    left = []
-    for folder in folders:
-        files = [each for each in sorted(folder.rglob("*")) if each.is_file() and each.name[0] not in "._"]
-        left.append(sorted(line for each in files for line in each.read_text("utf-8").splitlines()))
+    left = [
+        sorted(line for each in _files_of(folder) for line in each.read_text("utf-8").splitlines())
+        for folder in folders
+    ]
     assert left[0] == left[1]
     assert 10 < len(left[1]) < len(rows)
     assert f"{len(left[1]):,} rows are left" in done.output
     written = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
     assert {_kept(line) for line in written} == {_kept(line) for line in local.stdout.splitlines()}
+
+
+@pytest.mark.parametrize("asked", [["--pairs"], ["--clusters"], ["--keep", "largest:quality", "--filtered"]])
+def test_a_reference_is_compared_with_and_stays(spark: SparkSession, tmp_path: Path, asked: list[str]) -> None:
+    """
+    What makes pairs with it, what is left beside it, and clusters around it, as in one process. Ids may be the same in
+    both sets, and a file that is in both is of the reference.
+    """
+    from whorl.cli.main import main
+
+    documents = sorted(family_documents(20, seed=6, longest=200), key=lambda each: each.id)
+    files = {"a b+c.jsonl": documents[::3], "both.jsonl": documents[1:30:3], "new.jsonl": documents[2::3]}
+    for name, some in files.items():
+        rows = ({"id": f"{at:03}", "text": each.text, "quality": at * 7 % 5} for at, each in enumerate(some))
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    known, both, new = (str(tmp_path / name) for name in files)
+    command = ["duplicates", both, new, "--reference", known, "--reference", both, "--threshold", "60"]
+    told, left = [], []
+    for engine in ("local", "spark"):
+        folder, out = tmp_path / f"left by {engine}", tmp_path / f"told by {engine}"
+        own = [*asked, str(folder)] if asked[-1] == "--filtered" else asked
+        done = CliRunner().invoke(main, [*command, *own, "--engine", engine, "--format", "json", "-o", str(out)])
+        assert done.exit_code == 0, done.output
+        lines = [line for part in _files_of(out) for line in part.read_text("utf-8").splitlines()]
+        told.append({(_unordered if "--pairs" in asked else _kept)(line) for line in lines})
+        left.append(sorted(line for part in _files_of(folder) for line in part.read_text("utf-8").splitlines()))
+    assert told[0] == told[1]
+    assert len(told[0]) > 5
+    assert left[0] == left[1]
+    assert (0 < len(left[0]) < len(files["new.jsonl"])) == ("--filtered" in asked)
+
+
+def _files_of(written: Path) -> list[Path]:
+    """Return a file, or those of a folder in which Spark's own begin with a dot or a line."""
+    if written.is_file():
+        return [written]
+    return [each for each in sorted(written.rglob("*")) if each.is_file() and each.name[0] not in "._"]
 
 
 def _kept(line: str) -> tuple[object, ...]:

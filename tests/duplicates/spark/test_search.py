@@ -112,23 +112,33 @@ def test_pairs_and_clusters_are_those_of_one_process(
         assert clusters_of(found.clusters(complete=True).collect()) == complete
 
 
-def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession) -> None:
+@pytest.mark.parametrize("known", [0, 60])
+def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession, known: int) -> None:
     """
-    Where only clusters are wanted, 90 pages that are all alike are linked by far fewer than their 4,005 pairs; pages
-    that have a part in common with them, but are not alike, stay out.
+    Where only clusters are wanted, 90 pages that are all alike are linked by far fewer than their 4,005 pairs, also if
+    most are of a reference and so make no pairs of their own, as another crowd that is all of it; pages that have a
+    part in common with them, but are not alike, stay out.
     """
     from whorl.duplicates.spark.search import SparkDuplicates
 
     chance = random.Random(6)
-    page = [f"p{at}" for at in range(100)]
+    page, foreign = ([f"{letter}{at}" for at in range(100)] for letter in "pq")
     made = [Document(f"page/{at:03}", " ".join([*page, f"x{at}"])) for at in range(90)]
-    made += [
+    reference = made[:known] + [Document(f"foreign/{at}", " ".join([*foreign, f"x{at}"])) for at in range(known)]
+    others = [
         Document(f"other/{at}", " ".join([*page[:20], *(f"o{chance.randrange(10**6)}" for _ in range(80))]))
         for at in range(20)
     ]
-    found = SparkDuplicates(framed(spark, made, 3), ask_pairs("jaccard", 80, 95), links_suffice=True, most=50)
-    assert 89 <= found.pairs().count() < 90 * 20
+    found = SparkDuplicates(
+        framed(spark, made[known:] + others, 3),
+        ask_pairs("jaccard", 80, 95),
+        reference=framed(spark, reference, 2) if reference else None,
+        links_suffice=True,
+        most=50,
+    )
+    pairs = found.pairs().collect()
+    assert 89 <= len(pairs) < 90 * 20
+    known_ids = {each.id for each in reference}
+    assert not any({pair.a, pair.b} <= known_ids for pair in pairs)
     clusters = clusters_of(found.clusters().collect())
-    assert {first: set(members) for first, members in clusters.items()} == {
-        "page/000": {f"page/{at:03}" for at in range(90)}
-    }
+    assert {first: set(members) for first, members in clusters.items()} == {"page/000": {each.id for each in made}}

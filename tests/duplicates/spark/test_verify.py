@@ -43,7 +43,7 @@ def test_blocks_compare_what_the_whole_does(seed: int, count: int, is_measured: 
     expected = sorted(zip(*(column.tolist() for column in columns), strict=True))
 
     parts = Parts.so_many(count)
-    everything = Block(keys, sketches)
+    everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
     blocks = {
         part: pa.Table.from_batches(
             [sketch_row(part, everything, np.flatnonzero(parts.of(keys) == part), arrow_schema(SKETCHES))]

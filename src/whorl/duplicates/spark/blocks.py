@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -42,12 +42,12 @@ from whorl.duplicates.spark.frames import (
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 
-#: A property of documents that the others are compared with.
+#: A property of documents that the others are compared with, and that are not compared with one another.
 STAYS = "whorl_stays"
 #: Makes documents of the rows of a batch; tells the id and the problem of those that are none.
 Documents: TypeAlias = Callable[[pa.RecordBatch, Callable[[str | None, str], None]], list[Document]]
 
-SKETCHES = "part int, keys binary, sizes binary, counts binary, hashes binary"
+SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 _MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, stays binary"
 _BLOCKS = f"{SKETCHES}, {_MEMBERS}, problem_id string, problem string"
 _IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, times binary"
@@ -63,10 +63,12 @@ class Block:
     Args:
         keys: Of the documents, ascending; int64 array.
         sketches: Theirs, in this order.
+        is_new: Which of them are to be compared with all others, and not only with these; bool array.
     """
 
     keys: Numbers
     sketches: Sketches
+    is_new: npt.NDArray[np.bool_]
 
     def places(self, keys: Numbers) -> Numbers:
         """Return the places of documents of the block."""
@@ -74,14 +76,15 @@ class Block:
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
-        """Return what rows have in their columns keys, sizes, counts and hashes."""
-        types = f"i8 i8 i8 {narrow_type(scheme.bits)}"
-        keys, sizes, counts, hashes = joined(rows, "keys sizes counts hashes", types)
-        # A document that was read by several workers is here several times.
-        order = np.argsort(keys, kind="stable")
+        """Return what rows have in the columns of SKETCHES."""
+        types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
+        keys, sizes, counts, is_new, hashes = joined(rows, "keys sizes counts is_new hashes", types)
+        # A document that was read by several workers is here several times, one that is new first.
+        order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts
-        return cls(keys[order], Sketches(scheme, sizes[order], starts[order], counts[order], widened(hashes)))
+        sketches = Sketches(scheme, sizes[order], starts[order], counts[order], widened(hashes))
+        return cls(keys[order], sketches, is_new[order])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +97,7 @@ class Members:
         ids: What they are known by.
         names: What people know them by, or "".
         worths: What the column that decides which is kept says of them, NaN for nothing; float64 array.
-        stays: Whether they are of those that the others are compared with; bool array.
+        stays: Whether they are of those that the others are compared with, and so stay; bool array.
     """
 
     keys: Numbers
@@ -119,8 +122,8 @@ class Members:
             return whole, times
         # Of equal documents of one id the last name counts, so that the order does not.
         groups = np.split(order, starts[1:])
-        chosen = np.array([max(group.tolist(), key=lambda at: whole.names[at]) for group in groups], np.int64)
-        return whole.only(chosen), times
+        chosen = [max(group.tolist(), key=lambda at: (stays[at], whole.names[at])) for group in groups]
+        return whole.only(np.array(chosen, np.int64)), times
 
     def only(self, places: Numbers) -> Members:
         """Return some of them."""
@@ -171,6 +174,11 @@ class Gathered:
     repeated: int
     largest: int
     kept: Kept
+
+    @property
+    def sketches(self) -> DataFrame:
+        """The blocks without ids and all else that only `Members` has, as rows of SKETCHES."""
+        return self.blocks.select(*arrow_schema(SKETCHES).names)
 
     @property
     def unfit(self) -> DataFrame:
@@ -241,8 +249,9 @@ def _divided(
     sketches = Sketches(scheme, sizes, starts, counts, np.concatenate([made.hashes for made in several]))
     identities = _numbered(ids)
     parts_of = np.where(sizes > 0, parts.of(keys), parts.of(identities))
-    # Equal documents have one sketch.
-    _, chosen = np.unique(keys, return_index=True)
+    # Equal documents have one sketch, which is new if one of them is.
+    chosen = np.lexsort((stays, keys))
+    chosen = chosen[run_starts(keys[chosen])]
     chosen = chosen[sizes[chosen] > 0]
     chosen = chosen[np.argsort(parts_of[chosen], kind="stable")]
     hashes, _ = sketches.gathered(chosen, np.zeros_like(chosen), counts[chosen])
@@ -258,7 +267,7 @@ def _divided(
         "part": pa.array(present, pa.int32()),
         **{
             name: cut(each[chosen], begins, ends)
-            for name, each in (("keys", keys), ("sizes", sizes), ("counts", counts))
+            for name, each in (("keys", keys), ("sizes", sizes), ("counts", counts), ("is_new", ~stays))
         },
         "hashes": cut(narrowed(hashes, scheme.bits), hash_ends[begins], hash_ends[ends]),
         "members": cut(keys[members], first, last),
@@ -340,6 +349,7 @@ def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme) -> Batches:
     kept = members.only(np.flatnonzero([each not in gone for each in own]))
     yield kept.row(part)
     whole = Block.of(block, scheme)
+    whole = replace(whole, is_new=np.isin(whole.keys, kept.keys[~kept.stays]))
     yield sketch_row(part, whole, np.flatnonzero(np.isin(whole.keys, kept.keys)), arrow_schema(_BLOCKS))
     problems = block.filter(pa.compute.is_valid(block["problem"]))
     yield from problems.select(arrow_schema(_BLOCKS).names).to_batches()
@@ -355,6 +365,7 @@ def sketch_row(part: int, block: Block, places: Numbers, schema: pa.Schema) -> p
         "keys": block.keys[places].tobytes(),
         "sizes": sketches.sizes[places].tobytes(),
         "counts": counts.tobytes(),
+        "is_new": block.is_new[places].tobytes(),
         "hashes": narrowed(hashes, sketches.scheme.bits).tobytes(),
     }
     return pa.RecordBatch.from_pylist([values], schema)

@@ -52,13 +52,13 @@ _COUNTS = "part int, source long, levels binary, tokens binary, counts binary, t
 _FREQUENCIES = "part int, levels binary, tokens binary, frequencies binary"
 _RAREST = "part int, levels binary, tokens binary, keys binary, sizes binary, told binary"
 #: Of pairs: keys of the smaller documents, whose sketches travel, and of those they are compared with. Of crowds:
-#: which, and, as homes, the keys of its documents.
+#: which, and, as homes, the keys of its documents, as travellers those of them that are new.
 _MET = "part int, kind long, crowd string, travellers binary, homes binary"
 _MET_NAMES = [part.split()[0] for part in _MET.split(", ")]
 _PAIRS, _CROWD, _OPEN_CROWD = 0, 1, 2
 #: What is said of a hash on its way.
 _IS_OFFERED, _IS_LARGER = 1, 2
-_IS_FOUND, _IS_ASKED, _CAN_TELL_MORE = 1, 2, 4
+_IS_FOUND, _IS_ASKED, _CAN_TELL_MORE, _IS_NEW = 1, 2, 4, 8
 #: Where a level stands beside a hash, and a hash's number beside a size.
 _LEVEL_SHIFT, _SIZE_BITS = 58, 32
 #: Odd, so that no bit is lost: the golden ratio's.
@@ -67,8 +67,8 @@ _SCATTERED = np.uint64(0x9E3779B97F4A7C15)
 _AT_ONCE = 1 << 20
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Takes crowds that more hashes could tell apart, in columns crowd and key; returns those that they have to, in a
-#: column crowd.
+#: Takes crowds that more hashes could tell apart, in columns as those of `Met.crowds`; returns those that they have to,
+#: in a column crowd.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
@@ -79,7 +79,8 @@ class Met:
     Args:
         pairs: Columns part (that of the travellers), travellers and homes: keys of documents whose sketches travel, and
             of those they are to be compared with.
-        crowds: Columns crowd and key: documents of one hash any two of which are candidates; None where there are none.
+        crowds: Columns crowd, key and is_new: documents of one hash any two of which, one of them new, are candidates;
+            None where there are none.
     """
 
     pairs: DataFrame
@@ -103,10 +104,10 @@ def find_candidates(
         decide: Called after the round was given, before more hashes of its crowds are looked at; None if they always
             are.
         crowds: As in `whorl.duplicates.candidates.find_candidates`.
-        pivots: Documents of each crowd whose pairs with all others come with the pairs.
+        pivots: New documents of each crowd whose pairs with all others come with the pairs.
         most: As there.
     """
-    blocks, scheme, parts = documents.blocks, documents.scheme, documents.parts
+    blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     for number, one in enumerate(rounds(question, documents.largest or 1)):
         looking = _Looking(scheme, parts, one, _smallest_at_home(blocks, scheme, one))
         counted = sent(stepped(blocks, looking.counts, _COUNTS), parts)
@@ -124,22 +125,25 @@ def find_candidates(
             put_off = put_off.join(decide(put_off), "crowd", "left_semi")
         wanted = addressed(put_off.select("key").distinct(), parts, part_of="key", key="key")
         blocks = documents.kept.settled(
-            sent(met(documents.blocks, wanted, partial(some_of, scheme=scheme), SKETCHES, parts), parts)
+            sent(met(documents.sketches, wanted, partial(some_of, scheme=scheme), SKETCHES, parts), parts)
         )
         if blocks.isEmpty():
             return
 
 
 def _told(found: DataFrame, kind: int) -> DataFrame:
-    """Return the crowds of a kind, documents one by one: columns crowd and key."""
-    return stepped(found.where(f.col("kind") == kind), _one_by_one, "crowd string, key long")
+    """Return the crowds of a kind, documents one by one, as `Met` has them."""
+    return stepped(found.where(f.col("kind") == kind), _one_by_one, "crowd string, key long, is_new boolean")
 
 
 def _one_by_one(batches: Batches) -> Batches:
     for batch in batches:
-        for crowd, raw in zip(batch["crowd"].to_pylist(), batch["homes"].to_pylist(), strict=True):
-            keys = pa.array(np.frombuffer(raw, np.int64))
-            yield pa.RecordBatch.from_pydict({"crowd": pa.array([crowd] * len(keys), pa.string()), "key": keys})
+        for crowd, *raw in zip(*(batch[name].to_pylist() for name in ("crowd", "homes", "travellers")), strict=True):
+            keys, new = (np.frombuffer(each, np.int64) for each in raw)
+            names = pa.array([crowd] * keys.size, pa.string())
+            yield pa.RecordBatch.from_arrays(
+                [names, pa.array(keys), pa.array(np.isin(keys, new))], names=["crowd", "key", "is_new"]
+            )
 
 
 def _smallest_at_home(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
@@ -242,7 +246,8 @@ class _Looking:
             prefixes = entries.looked.prefixes(entries.is_larger, counts, offered)
             is_found, is_asked = rarest(owners, frequency[here[at[is_met]]], is_offered, *prefixes)
             can_tell_more = self.one.can_tell_more(whole.sketches, entries.places, entries.looked)[owners]
-            told = is_found * _IS_FOUND | is_asked * _IS_ASKED | can_tell_more * _CAN_TELL_MORE
+            is_new = whole.is_new[entries.places[owners]]
+            told = is_found * _IS_FOUND | is_asked * _IS_ASKED | can_tell_more * _CAN_TELL_MORE | is_new * _IS_NEW
             through = is_found | is_asked
             of = entries.places[owners[through]]
             own = entries.tokens[is_met][through]
@@ -308,7 +313,7 @@ class _Line:
         one: The round.
         number: Which one that is.
         gives_crowds: Whether documents of which any two are candidates come together, and not as pairs.
-        pivots: Documents of each crowd whose pairs with all others come all the same.
+        pivots: New documents of each crowd whose pairs with all others come all the same.
         most: Pairs that a hash may make.
     """
 
@@ -347,26 +352,30 @@ class _Line:
         for at in crowded(groups[asked], counts, self.most):
             there = found[low[at].min() : (low[at] + counts[at]).max()]
             together = np.unique(np.concatenate([asked[at], there]))
-            crowd = np.unique(keys[together])
+            crowd, new = (np.unique(keys[some]) for some in (together, together[told[together] & _IS_NEW > 0]))
             is_open = not self.one.is_last and bool((told[together] & _CAN_TELL_MORE).any())
             if not (is_open or self.gives_crowds):
                 continue
             is_left[at] = False
+            if not new.size:
+                continue
             name = f"{self.number}/{levels[at_first := together[0]]}/{tokens[at_first]}"
-            values = {"part": -1, "kind": _OPEN_CROWD if is_open else _CROWD, "crowd": name, "homes": crowd.tobytes()}
+            values = {"part": -1, "kind": _OPEN_CROWD if is_open else _CROWD, "crowd": name}
+            values |= {"travellers": new.tobytes(), "homes": crowd.tobytes()}
             yield pa.RecordBatch.from_pylist([values], arrow_schema(_MET))
             if self.pivots:
-                yield from self._with_pivots(crowd)
+                yield from self._with_pivots(crowd, new)
         left = np.flatnonzero(is_left)
         ends = np.cumsum(counts[left])
         cuts = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1] if ends.size else 0, _AT_ONCE))
         for some in np.split(left, np.unique(cuts)):
-            times = counts[some]
-            yield self._pairs(keys[found[spread(low[some], times)]], keys[np.repeat(asked[some], times)])
+            smaller, larger = found[spread(low[some], counts[some])], np.repeat(asked[some], counts[some])
+            is_open = (told[smaller] | told[larger]) & _IS_NEW > 0
+            yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 
-    def _with_pivots(self, crowd: Numbers) -> Batches:
+    def _with_pivots(self, crowd: Numbers, new: Numbers) -> Batches:
         # Crowds that are nearly the same have nearly the same pivots, so that their pairs are the same, too.
-        pivots = crowd[np.argsort(crowd.view(np.uint64) * _SCATTERED)[: self.pivots]]
+        pivots = new[np.argsort(new.view(np.uint64) * _SCATTERED)[: self.pivots]]
         for pivot in pivots.tolist():
             yield self._pairs(np.full(crowd.size, pivot, np.int64), crowd)
 

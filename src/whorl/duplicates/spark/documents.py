@@ -25,6 +25,8 @@ _PACKED = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
 #: Columns of documents; others are properties.
 _COLUMNS = ("id", "name", "text", "content")
 _BROKEN = "whorl_broken_line"
+#: How Spark begins the path of a local file, and people do not.
+_LOCAL = "^file:(//)?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,13 @@ class Columns:
 
 
 def read(
-    session: SparkSession, paths: Sequence[str], kind: str | None = None, columns: Columns = Columns()
+    session: SparkSession,
+    paths: Sequence[str],
+    kind: str | None = None,
+    columns: Columns = Columns(),
+    *,
+    but: frozenset[str] = frozenset(),
+    is_reference: bool = False,
 ) -> DataFrame:
     """Return documents: columns id, name, text and content, of which one is null.
 
@@ -55,6 +63,8 @@ def read(
         kind: One of KINDS: Parquet; JSON lines; or one text or HTML file for each document, known by its path. None to
             tell each by its name, text if that does not.
         columns: Of Parquet and JSON.
+        but: Files, as Spark names them, that are left out.
+        is_reference: Whether ids of Parquet and JSON are told apart from others by their file's path.
 
     Raises:
         ParameterError: There are no paths, or a column is missing.
@@ -66,11 +76,26 @@ def read(
         by_kind.setdefault(kind or _kind_of(path), []).append(path)
     frames = []
     for each, some in by_kind.items():
-        if each == "parquet":
-            frames.append(documents_of(session.read.parquet(*some), columns))
-        else:
-            frames.append(_json(session, some, columns) if each == "json" else _files(session, some))
+        if each == "text":
+            frames.append(_files(session, some, but))
+            continue
+        rows = session.read.parquet(*some) if each == "parquet" else _json(session, some, columns)
+        found = documents_of(_without_files(rows, but), columns)
+        frames.append(found.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else found)
     return reduce(DataFrame.unionByName, frames)
+
+
+def _without_files(frame: DataFrame, but: frozenset[str]) -> DataFrame:
+    """Return the rows that are of other files."""
+    shared = but.intersection(frame.inputFiles()) if but else ()
+    return frame.where(~f.input_file_name().isin(*shared)) if shared else frame
+
+
+def _path() -> Column:
+    """Return the path of the file that a row is of, as people write it."""
+    # What is a blank in an address of the web is a plus in a path.
+    address = f.replace(f.input_file_name(), f.lit("+"), f.lit("%2B"))
+    return f.regexp_replace(f.url_decode(address), _LOCAL, "")
 
 
 def _kind_of(path: str) -> str:
@@ -108,16 +133,13 @@ def _json(session: SparkSession, paths: Sequence[str], columns: Columns) -> Data
     own = [columns.worth] if columns.worth else []
     names = list(dict.fromkeys([columns.id, columns.text, columns.name, *own, _BROKEN]))
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in names)
-    lines = session.read.schema(schema).option("columnNameOfCorruptRecord", _BROKEN)
-    return documents_of(lines.json(list(paths)), columns)
+    return session.read.schema(schema).option("columnNameOfCorruptRecord", _BROKEN).json(list(paths))
 
 
-def _files(session: SparkSession, paths: Sequence[str]) -> DataFrame:
+def _files(session: SparkSession, paths: Sequence[str], but: frozenset[str]) -> DataFrame:
     files = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
-    # Of a local file the path is wanted as people write it.
-    path = f.regexp_replace("path", "^file:(//)?", "")
-    return files.select(
-        path.alias("id"),
+    return _without_files(files, but).select(
+        f.regexp_replace("path", _LOCAL, "").alias("id"),
         f.regexp_extract("path", "[^/]*$", 0).alias("name"),
         f.lit(None).cast("string").alias("text"),
         "content",
@@ -135,7 +157,15 @@ def require_rows(paths: Sequence[str], kind: str | None) -> None:
         raise ParameterError("--filtered writes Parquet or JSON lines; name PATHs of one of these")
 
 
-def without(session: SparkSession, paths: Sequence[str], kind: str | None, columns: Columns, ids: DataFrame) -> Left:
+def without(
+    session: SparkSession,
+    paths: Sequence[str],
+    kind: str | None,
+    columns: Columns,
+    ids: DataFrame,
+    *,
+    but: frozenset[str] = frozenset(),
+) -> Left:
     """Return what is left of files without some documents: rows with all of their columns, or lines as they are.
 
     Args:
@@ -144,12 +174,14 @@ def without(session: SparkSession, paths: Sequence[str], kind: str | None, colum
         kind: As in `read`.
         columns: As in `read`.
         ids: A column id.
+        but: As in `read`.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
     else:
         rows = session.read.text(list(paths))
         own = f.from_json("value", f"`{columns.id}` string")[columns.id]
+    rows = _without_files(rows, but)
     gone = ids.select(f.col("id").alias("whorl_id")).distinct()
     form = "text" if rows.columns == ["value"] else "parquet"
     return Left(rows.join(gone, own == f.col("whorl_id"), "left_anti"), form)

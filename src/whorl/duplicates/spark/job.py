@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,6 +70,7 @@ def run(
     checkpoints: str | None = None,
     keep: Keep | None = None,
     filtered: str | None = None,
+    reference: Sequence[str] = (),
     scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     session: SparkSession | None = None,
 ) -> Summary:
@@ -90,6 +91,8 @@ def run(
         keep: What decides which document of each cluster, which then is complete, is kept; the others are compared with
             it.
         filtered: Folder for what is left of the files without the others; it may not be there.
+        reference: Files and folders of documents that the others are compared with, but not with one another, and that
+            stay whatever they are like; their ids begin with the path of their file.
         scheme: What words and shingles are.
         session: None for one that is started, or that runs already.
 
@@ -122,21 +125,29 @@ def run(
         if checkpoints is not None:
             own.sparkContext.setCheckpointDir(checkpoints)
         columns = Columns(id_column, text_column, name_column, kept.column or None)
-        texts = read(own, paths, kind, columns)
-        found = SparkDuplicates(texts, question, scheme=scheme, keep=kept, links_suffice=clusters and not complete)
+        # Of those that stay anyway nobody asks which is the best.
+        known = read(own, reference, kind, replace(columns, worth=None), is_reference=True) if reference else None
+        # A file that is in both is of the reference.
+        but = frozenset() if known is None else frozenset(known.inputFiles())
+        texts = read(own, paths, kind, columns, but=but)
+        links_suffice = clusters and not complete
+        found = SparkDuplicates(texts, question, reference=known, scheme=scheme, keep=kept, links_suffice=links_suffice)
         rows = found.clusters(complete=complete) if clusters else found.pairs()
         left = None
         if filtered is not None:
             rows = found.kept(rows)
-            rest = without(own, paths, kind, columns, rows.where("not is_principal").select("id"))
+            superfluous = rows.where("not is_principal and not stays").select("id")
+            rest = without(own, paths, kind, columns, superfluous, but=but)
             left = _write(rest.rows, rest.form, filtered)
+        rows = rows.drop("stays")
         if form == "json":
             # As `whorl duplicates` has it: a line for each cluster, and names of pairs in tables only.
             rows = _nested(rows) if clusters else rows.drop("a_name", "b_name")
         written = _write(rows, form, output)
         documents, too_short = found.counts()
         unfit = found.unfit.count()
-        problems = tuple(f"{row.id}: {row.problem}" for row in found.unfit.limit(_TOLD).collect())
+        some = found.unfit.limit(_TOLD).collect() if unfit else []
+        problems = tuple(f"{row.id}: {row.problem}" for row in some)
         found.release()
         return Summary(documents, too_short, found.repeated, unfit, problems, written, left)
 
@@ -237,6 +248,12 @@ def _first_line(error: Exception) -> str:
 )
 @click.option(
     "--filtered", metavar="FOLDER", help="Where to write what is left of Parquet or JSON lines without the others."
+)
+@click.option(
+    "--reference",
+    multiple=True,
+    metavar="SET",
+    help="What PATHs are compared with; not compared with itself, and never left out.",
 )
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="json", show_default=True)
 @click.option("--checkpoints", metavar="FOLDER", help="For what has to outlive an executor; all of them must reach it.")

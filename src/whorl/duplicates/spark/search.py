@@ -10,13 +10,13 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from whorl.duplicates.clusters import complete_labels
+from whorl.duplicates.clusters import labels_beside_known
 from whorl.duplicates.gathering import FILES_SCHEME
 from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.duplicates.spark.blocks import Block, Members, gathered, sizes_of
+from whorl.duplicates.spark.blocks import STAYS, Block, Members, gathered, sizes_of
 from whorl.duplicates.spark.candidates import find_candidates
 from whorl.duplicates.spark.components import components
 from whorl.duplicates.spark.documents import documents_in, parts_of
@@ -48,6 +48,8 @@ class SparkDuplicates:
 
     Args:
         documents: As `documents.read` or `documents.documents_of` return them.
+        reference: Documents that these are compared with, and that are not compared with one another; in the same
+            columns, with ids of their own.
         question: What is to be found.
         scheme: What words and shingles are.
         keep: What decides which document of a cluster is kept; its column is one of the documents'.
@@ -62,6 +64,7 @@ class SparkDuplicates:
         documents: DataFrame,
         question: PairQuestion,
         *,
+        reference: DataFrame | None = None,
         scheme: Scheme = Scheme(),  # noqa: B008 - frozen
         keep: Keep = Keep("first"),  # noqa: B008 - frozen
         links_suffice: bool = False,
@@ -69,6 +72,9 @@ class SparkDuplicates:
         most: int = MOST_PAIRS,
     ) -> None:
         self._question, self._keep = question, keep
+        if reference is not None:
+            reference = reference.withColumn(STAYS, f.lit(True))
+            documents = documents.unionByName(reference, allowMissingColumns=True)
         sketching = Sketching(scheme, sketches, no_date, None, keep, None)
         self._documents = gathered(documents, documents_in, sketching, parts_of(documents))
         self._found: list[DataFrame] = []
@@ -112,6 +118,8 @@ class SparkDuplicates:
     def pairs(self) -> DataFrame:
         """Return all pairs, each once and in no order, those of equal documents included.
 
+        Those of two documents of the reference are none.
+
         Returns:
             Columns a and b (ids, a the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all
             shingles were compared), a_name and b_name.
@@ -121,32 +129,37 @@ class SparkDuplicates:
         several = members.groupBy("key").count().where(f.col("count") > 1)
         own = several.select(f.col("key").alias("traveller"), f.col("key").alias("home"))
         everything = self._pairs.unionByName(measured_pairs(self._to_travel(own), self._documents))
-        one = members.select(f.col("key").alias("a"), f.col("id").alias("one"), f.col("name").alias("one_name"))
-        other = members.select(f.col("key").alias("b"), f.col("id").alias("other"), f.col("name").alias("other_name"))
-        rows = everything.join(one, "a").join(other, "b").where("a <> b or one < other")
-        is_turned = f.col("other") < f.col("one")
+        document = f.struct("id", "name", "stays")
+        one = members.select(f.col("key").alias("a"), document.alias("one"))
+        other = members.select(f.col("key").alias("b"), document.alias("other"))
+        rows = everything.join(one, "a").join(other, "b")
+        rows = rows.where("(a <> b or one.id < other.id) and not (one.stays and other.stays)")
+        is_turned = f.col("other.id") < f.col("one.id")
         jaccard, a_in_b, b_in_a, exact = _shares()
         return rows.select(
-            f.least("one", "other").alias("a"),
-            f.greatest("one", "other").alias("b"),
+            f.least("one.id", "other.id").alias("a"),
+            f.greatest("one.id", "other.id").alias("b"),
             jaccard,
             f.when(is_turned, b_in_a).otherwise(a_in_b).alias("a_in_b"),
             f.when(is_turned, a_in_b).otherwise(b_in_a).alias("b_in_a"),
             exact,
-            f.when(is_turned, f.col("other_name")).otherwise(f.col("one_name")).alias("a_name"),
-            f.when(is_turned, f.col("one_name")).otherwise(f.col("other_name")).alias("b_name"),
+            f.when(is_turned, f.col("other.name")).otherwise(f.col("one.name")).alias("a_name"),
+            f.when(is_turned, f.col("one.name")).otherwise(f.col("other.name")).alias("b_name"),
         )
 
     def clusters(self, *, complete: bool = False) -> DataFrame:
         """Return all clusters, a row for each document that is in one.
 
+        Documents of the reference come first in them, and one of these is the one that is kept where there is any;
+        clusters of these alone are none.
+
         Args:
             complete: Whether any two members are to be a pair; else a cluster is all that pairs hold together.
 
         Returns:
-            Columns cluster (the smallest id in it), documents (how many are), id, name, shingles, is_principal (whether
-            it is the document that is kept), and of what it shares with that one, which is A, jaccard, a_in_b, b_in_a
-            and exact.
+            Columns cluster (the id of its first document), documents (how many are in it), id, name, shingles, stays
+            (whether it is of the reference), is_principal (whether it is the document that is kept), and of what it
+            shares with that one, which is A, jaccard, a_in_b, b_in_a and exact.
 
         Raises:
             ParameterError: Nobody knows what any document of a cluster is worth.
@@ -159,10 +172,11 @@ class SparkDuplicates:
             members.groupBy("root")
             .agg(
                 f.count("*").alias("documents"),
-                f.min("id").alias("cluster"),
+                f.min(_place())["id"].alias("cluster"),
                 f.min(f.struct(self._loss().alias("loss"), "id", "key")).alias("kept"),
+                f.bool_and("stays").alias("all_stay"),
             )
-            .where("documents > 1")
+            .where("documents > 1 and not all_stay")
             .select(
                 "root",
                 "documents",
@@ -184,16 +198,19 @@ class SparkDuplicates:
         shares = measured_pairs(self._to_travel(compared), self._documents)
         shares = shares.select(f.col("a").alias("first"), f.col("b").alias("key"), *_shares())
         return rows.join(shares, ["first", "key"]).select(
-            *("cluster", "documents", "id", "name", f.col("size").alias("shingles")),
+            *("cluster", "documents", "id", "name", f.col("size").alias("shingles"), "stays"),
             (f.col("id") == f.col("kept")).alias("is_principal"),
             *("jaccard", "a_in_b", "b_in_a", (f.col("exact") | (f.col("first") == f.col("key"))).alias("exact")),
         )
 
     def _loss(self) -> Column:
         """Return what tells which document is kept: the one of which it is least, of several alike the first."""
+        loss = f.lit(0.0)
         if self._keep.by == "longest":
-            return -f.col("size").cast("double")
-        return f.nanvl(-f.col("worth"), f.lit(math.inf)) if self._keep.is_by_value else f.lit(0.0)
+            loss = -f.col("size").cast("double")
+        elif self._keep.is_by_value:
+            loss = f.nanvl(-f.col("worth"), f.lit(math.inf))
+        return f.when(f.col("stays"), -math.inf).otherwise(loss)
 
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return documents of some roots, and those of which there are several equal ones: columns of _MEMBERS.
@@ -226,7 +243,7 @@ class SparkDuplicates:
         whose documents do not hang together already.
 
         Args:
-            crowds: Columns crowd and key.
+            crowds: As `candidates.Met` has them.
             is_open: Whether more hashes could tell their documents apart.
 
         Returns:
@@ -243,21 +260,32 @@ class SparkDuplicates:
         )
         decided = most.where(f.col("outside") <= _PIVOTS) if is_open else most
         outside = placed.join(decided, "crowd").where(f.col("root") != f.col("most"))
-        together = crowds.join(outside.select("crowd", f.col("key").alias("traveller")), "crowd")
-        left = together.where(f.col("key") != f.col("traveller")).select("traveller", f.col("key").alias("home"))
+        travellers = outside.select("crowd", f.col("key").alias("traveller"), f.col("is_new").alias("is_other_new"))
+        together = crowds.join(travellers, "crowd").where("key <> traveller and (is_new or is_other_new)")
+        left = together.select("traveller", f.col("key").alias("home"))
         self._verify(self._to_travel(left.distinct()))
         return most.where(f.col("outside") > _PIVOTS).select("crowd")
 
     def _complete(self, members: DataFrame) -> DataFrame:
         """Return the root of each key of members anew: groups in which any two documents are a pair."""
-        firsts = members.groupBy("key").agg(f.min("id").alias("id"), f.first("root").alias("root"))
-        pairs = (
-            self._pairs.join(firsts.select(f.col("key").alias("a"), f.col("id").alias("id_a"), "root"), "a")
-            .join(firsts.select(f.col("key").alias("b"), f.col("id").alias("id_b")), "b")
-            .select("root", *_PAIR_NAMES, "id_a", "id_b")
+        firsts = members.groupBy("key").agg(f.min(_place()).alias("first"), f.first("root").alias("root"))
+        a, b = (
+            firsts.select(
+                f.col("key").alias(side),
+                f.col("first.is_new").alias(f"is_new_{side}"),
+                f.col("first.id").alias(f"id_{side}"),
+                *of_a,
+            )
+            for side, of_a in (("a", ["root"]), ("b", []))
         )
+        pairs = self._pairs.join(a, "a").join(b, "b")
         # Whole components in each partition.
         return stepped(pairs.repartition(len(self._documents.parts), "root"), _complete_groups, "key long, root long")
+
+
+def _place() -> Column:
+    """Return what is least of the first of several members: those of the reference come before all others."""
+    return f.struct((~f.col("stays")).alias("is_new"), "id")
 
 
 def _shares() -> tuple[Column, ...]:
@@ -287,17 +315,21 @@ def _members_of(block: pa.Table, roots: pa.Table, scheme: SketchScheme) -> Batch
 
 
 def _complete_groups(batches: Batches) -> Batches:
-    """Yield the complete groups of some connected components, documents in the order of their ids."""
+    """Yield the complete groups of some connected components, documents of the reference first, then by their ids."""
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):
         return
     pairs = pa.Table.from_batches(rows).combine_chunks()
-    keys = np.concatenate([whole_numbers(pairs[side]) for side in ("a", "b")])
-    ids = np.array([each for side in ("id_a", "id_b") for each in pairs[side].to_pylist()], dtype=object)
-    _, at, places = np.unique(ids, return_index=True, return_inverse=True)
-    a, b = np.split(places, 2)
+    keys, is_new, ids = (
+        np.concatenate([np.asarray(pairs[f"{name}{side}"]) for side in ("a", "b")]) for name in ("", "is_new_", "id_")
+    )
+    _, at, which = np.unique(ids, return_index=True, return_inverse=True)
+    order = np.argsort(is_new[at], kind="stable")
+    places = np.empty_like(order)
+    places[order] = np.arange(order.size)
+    a, b = np.split(places[which], 2)
     numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
-    # By the places of the ids from here on.
-    alone = np.arange(at.size)
-    labels = complete_labels(at.size, Pairs(a, b, *numbers).at(alone))
+    # By their places from here on.
+    at = at[order]
+    labels = labels_beside_known(at.size, Pairs(a, b, *numbers).at(np.arange(at.size)), ~is_new[at])
     yield batch_of({"key": keys[at], "root": keys[at][labels]})

@@ -62,7 +62,7 @@ def _measured(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pair
 
 
 def _compared(pairs: DataFrame, documents: Gathered, compare: _Compare) -> DataFrame:
-    scheme, parts, blocks = documents.scheme, documents.parts, documents.blocks
+    scheme, parts, blocks = documents.scheme, documents.parts, documents.sketches
     travelling = met(blocks, pairs, partial(_travelling, scheme=scheme, parts=parts), _TRAVELLING, parts)
     return met(blocks, travelling, partial(_at_home, scheme=scheme, compare=compare), PAIRS, parts)
 
