@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Processes that tests are shared out to: units to two, the whole suite to four, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract mutations prove-identity prove-engines prove-kills replay-image screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract mutations prove-identity prove-engines prove-kills replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -105,6 +105,9 @@ bench-hamming: .venv/developing ## Hamming search of up to 100 million codes; PE
 
 bench-spark: .venv/developing benchmarks/data/main.jsonl ## What duplicates on Spark take of a document, step by step (about 3 minutes)
 	$(BIN)/python benchmarks/spark.py
+
+bench-spark-cluster: .venv/developing benchmarks/data/main.jsonl ## Duplicates on a cluster of Spark that loses a worker in the middle (about 2 minutes)
+	$(BIN)/python benchmarks/spark_cluster.py --documents 20000 --words 60
 
 bench-parsing: .venv/developing ## Time the query parser (about a minute)
 	$(BIN)/python benchmarks/parsing.py

@@ -110,7 +110,7 @@ def test_what_is_left_without_duplicates(spark: SparkSession, tmp_path: Path) ->
     assert {_kept(line) for line in written} == {_kept(line) for line in local.stdout.splitlines()}
 
 
-@pytest.mark.parametrize("asked", [["--pairs"], ["--clusters"], ["--keep", "largest:quality", "--filtered"]])
+@pytest.mark.parametrize("asked", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
 def test_a_reference_is_compared_with_and_stays(spark: SparkSession, tmp_path: Path, asked: list[str]) -> None:
     """
     What makes pairs with it, what is left beside it, and clusters around it, as in one process. Ids may be the same in
