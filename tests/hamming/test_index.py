@@ -219,3 +219,20 @@ def test_what_cannot_be_loaded(tmp_path: Path) -> None:
         place.write_bytes(content)
         with pytest.raises(StoreError, match="codes is no index that was saved"):
             HammingIndex.load(place)
+
+
+def test_damage_is_told(tmp_path: Path) -> None:
+    """
+    Whichever byte of a file is turned round: the same codes are loaded, or one error is raised.
+    """
+    place = tmp_path / "codes"
+    HammingIndex(3, [1, 2]).save(place)
+    whole = place.read_bytes()
+    damages = 0
+    for at in range(len(whole)):
+        place.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            assert HammingIndex.load(place).codes().tolist() == [1, 2]
+        except StoreError:
+            damages += 1
+    assert damages > len(whole) // 2
