@@ -88,7 +88,10 @@ bench-duplicates: .venv/developing benchmarks/data/main.jsonl ## All pairs of ne
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$peer"; done
 	-$(BIN)/python -m venv benchmarks/data/venv-text-dedup && benchmarks/data/venv-text-dedup/bin/python -m pip install \
 		--quiet --disable-pip-version-check -r benchmarks/requirements-duplicates-text-dedup.txt
-	$(BIN)/python benchmarks/duplicates.py --thresholds 50,80,90
+	$(BIN)/python benchmarks/duplicates.py --thresholds 80,50,90
+	$(BIN)/python benchmarks/duplicates.py --words 60
+	$(BIN)/python benchmarks/descriptions.py
+	$(BIN)/python benchmarks/duplicates.py benchmarks/data/descriptions.jsonl --thresholds 80,50,90
 	$(BIN)/python benchmarks/duplicates.py --profile
 
 bench-duplicates-accuracy: .venv/developing benchmarks/data/main.jsonl ## Recall and precision of duplicates on real text (about 20 minutes)

@@ -319,7 +319,8 @@ def _apt_entries(source: str) -> Iterator[tuple[list[str], list[str]]]:
             yield fields.get("URIs", "").split(), fields.get("Components", "").split()
 
 
-def _machine_mirror() -> str:
+def machine_mirror() -> str:
+    """Return the Debian mirror that this machine's apt sources name."""
     folder = Path("/etc/apt")
     files = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
     files = [file for file in files if file.suffix in {".list", ".sources"} and file.is_file()]
@@ -393,7 +394,7 @@ class Downloads:
             return
         if not DEBIAN_KEYRING.exists():
             raise CorpusError(f"{DEBIAN_KEYRING} is missing: apt-get install debian-archive-keyring")
-        mirror = self._mirror or _machine_mirror()
+        mirror = self._mirror or machine_mirror()
         for folder in ("lists/partial", "cache/archives/partial"):
             _made(self._apt / folder)
         # target=Packages leaves out the lists that only desktops read.

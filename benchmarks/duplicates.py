@@ -2,6 +2,7 @@
 
     python benchmarks/duplicates.py [CORPUS.jsonl] [--thresholds 80] [--rounds 3] [--documents N] [--only NAME,...]
     python benchmarks/duplicates.py [CORPUS.jsonl] --words 60 [--documents N]
+    python benchmarks/duplicates.py benchmarks/data/descriptions.jsonl --thresholds 50,80,90 --rounds 1
     python benchmarks/duplicates.py [CORPUS.jsonl] --profile
 
 Each contender reads the file and writes what it finds, in a process of its own that is held to one processor and one
@@ -22,7 +23,9 @@ copies, and what is alike in real text stays so.
 
 --profile prints where whorl's own seconds go. `requirements-duplicates.txt` names the libraries; text-dedup takes an
 environment of its own, FOLDER/venv-text-dedup (`make bench-duplicates` makes it). Absent ones are reported.
-Results: results/duplicates.csv, or duplicates-short.csv with --words (not with --documents or --only).
+Results: results/duplicates.csv, duplicates-short.csv with --words, and of another corpus duplicates-NAME.csv (not with
+--documents or --only). One threshold is measured and recorded after the other; those of other thresholds stay there.
+`descriptions.py` makes such a corpus.
 """
 
 from __future__ import annotations
@@ -34,15 +37,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duplicates_processes import WHORL, WHORL_WITHOUT_NUMBA, Taken, best, required, run, say
 
 if TYPE_CHECKING:
-    from duplicates_truth import Numbers, Overlaps
+    from duplicates_truth import Numbers
 
 HERE = Path(__file__).resolve().parent
 FIELDS = (
@@ -161,19 +166,29 @@ def answer(contender: Contender, path: Path, places: dict[str, int]) -> tuple[Nu
 
 
 def rows_of(
-    several: list[Contender], runs: dict[str, Run], percent: int, corpus: Path, truths: dict[str, Overlaps], at: Path
+    home: Path, names: list[str], runs: dict[str, Run], percent: int, corpus: Path, kept: Path, at: Path
 ) -> list[dict[str, str]]:
-    """Return a row of the table for each contender that is here."""
-    from duplicates_truth import documents_of, judged
+    """Return a row of the table for each contender that is here.
 
+    Args:
+        home: The folder of the environments.
+        names: The contenders.
+        runs: What they did.
+        percent: At this threshold.
+        corpus: With this file.
+        kept: The folder of what is true of files.
+        at: The folder of the answers.
+    """
+    from duplicates_truth import documents_of, judged, truth_of
+
+    several = [each for each in contenders(home) if each.name in names and runs[each.name].taken]
+    truths = {each: truth_of(corpus, each, kept, say) for each in sorted({one.definition for one in several})}
     with corpus.open(encoding="utf-8") as lines:
         places = {json.loads(line)["id"]: number for number, line in enumerate(lines)}
     megabytes = corpus.stat().st_size / 1e6
     rows = []
     for contender in several:
-        if not (taken := runs[contender.name].taken):
-            continue
-        one = best(taken)
+        one = best(runs[contender.name].taken)
         ratio = f"{one.cpu / best(own).cpu:.2f}" if (own := runs.get("whorl", Run()).taken) else ""
         pairs, documents = answer(contender, at / contender.name, places)
         right = truths[contender.definition].above("jaccard", percent)
@@ -218,9 +233,10 @@ def main() -> None:
     parser.add_argument("--only", help="names of contenders, with commas; records nothing")
     parser.add_argument("--profile", action="store_true", help="print where the seconds of whorl go, and nothing else")
     parser.add_argument("--folder", type=Path, default=HERE / "data", help="for truths, environments and what is made")
-    parser.add_argument("--out", type=Path, default=HERE / "results" / "duplicates.csv")
+    parser.add_argument("--out", type=Path, help="where to record  [results/]")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
+    asked.corpus = asked.corpus.resolve()
     several = contenders(asked.folder)
     if asked.words:
         # It compares each document with all that it keeps, which takes hours of so many.
@@ -245,30 +261,28 @@ def main() -> None:
         # What numba compiles is kept; the first run of all would pay for it.
         warm_up = part_of(corpus, 500, folder / "warm-up.jsonl")
         required(run([*WHORL, "duplicates", str(warm_up), "-o", str(folder / "none")], folder, one_core=True))
-        measured = {}
         for percent in map(int, asked.thresholds.split(",")):
             answers = folder / str(percent)
             answers.mkdir()
-            measured[percent] = measure(several, corpus, percent, asked.rounds, folder, answers)
-        # From here on this process may be large: nothing is measured any more.
-        from duplicates_truth import truth_of
-
-        truths = {
-            each: truth_of(corpus, each, asked.folder / "duplicates-truth", say)
-            for each in dict.fromkeys(contender.definition for contender in several)
-        }
-        rows = []
-        for percent, runs in measured.items():
-            some = rows_of(several, runs, percent, corpus, truths, folder / str(percent))
+            runs = measure(several, corpus, percent, asked.rounds, folder, answers)
+            # In a process of its own, since it may be large: see `run`.
+            with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+                kept = asked.folder / "duplicates-truth"
+                names = [each.name for each in several]
+                rows = apart.submit(rows_of, asked.folder, names, runs, percent, corpus, kept, answers).result()
             print(f"\n## {percent} %, {corpus.stat().st_size / 1e6:.1f} MB, the best of {asked.rounds} rounds")
-            show(some)
-            rows += some
+            show(rows)
             for name, one in runs.items():
                 if one.absent:
                     print(f"absent: {name}: {one.absent}")
+            sys.stdout.flush()
+            if not (asked.documents or asked.only):
+                out = asked.out
+                if out is None:
+                    which = "short" if asked.words else "" if asked.corpus.stem == "main" else asked.corpus.stem
+                    out = HERE / "results" / f"duplicates{which and f'-{which}'}.csv"
+                write(out, percent, rows)
     print(f"\nPython {sys.version.split()[0]}")
-    if not (asked.documents or asked.only):
-        write(asked.out.with_stem(f"{asked.out.stem}-short") if asked.words else asked.out, rows)
 
 
 def part_of(corpus: Path, most: int | None, target: Path) -> Path:
@@ -290,12 +304,16 @@ def made_of(corpus: Path, words: int, count: int, target: Path) -> Path:
     return target
 
 
-def write(path: Path, rows: list[dict[str, str]]) -> None:
-    """Record rows."""
+def write(path: Path, percent: int, rows: list[dict[str, str]]) -> None:
+    """Record the rows of a threshold; those of others stay."""
+    there: list[dict[str, str]] = []
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            there = [row for row in csv.DictReader(file) if row["threshold"] != str(percent)]
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
+        writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(sorted([*there, *rows], key=lambda row: int(row["threshold"])))
 
 
 if __name__ == "__main__":

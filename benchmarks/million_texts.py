@@ -23,10 +23,12 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import lzma
 import re
 import sys
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -80,7 +82,7 @@ def code_documents(archives: Sequence[Path]) -> Iterator[Document]:
     for archive in archives:
         package = archive.name.partition("_")[0]
         for match, content in deb_members(archive, re.compile(r"^\./usr/(?:src|share|lib)/(.+)")):
-            for path, inner in _unpacked(match[1], content):
+            for path, inner in unpacked(match[1], content):
                 try:
                     text = inner.decode()
                 except UnicodeDecodeError:
@@ -89,19 +91,22 @@ def code_documents(archives: Sequence[Path]) -> Iterator[Document]:
                     yield Document(f"code:{package}/{path}", path, text)
 
 
-def _unpacked(path: str, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield a file, or those of the archive that it is."""
-    if path.endswith(".tar.xz"):
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r|xz") as archive:
-            for member in archive:
-                if (file := archive.extractfile(member) if member.isfile() else None) is not None:
-                    yield f"{path}/{member.name}", file.read()
-    elif path.endswith(".zip"):
-        with zipfile.ZipFile(io.BytesIO(content)) as zipped:
-            for name in zipped.namelist():
-                yield f"{path}/{name}", zipped.read(name)
-    else:
-        yield path, content
+def unpacked(path: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield a file, or those of the archive that it is; of archives that are broken, as some tests need, the first."""
+    try:
+        if path.endswith(".tar.xz"):
+            with tarfile.open(fileobj=io.BytesIO(content), mode="r|xz") as archive:
+                for member in archive:
+                    if (file := archive.extractfile(member) if member.isfile() else None) is not None:
+                        yield f"{path}/{member.name}", file.read()
+        elif path.endswith(".zip"):
+            with zipfile.ZipFile(io.BytesIO(content)) as zipped:
+                for name in zipped.namelist():
+                    yield f"{path}/{name}", zipped.read(name)
+        else:
+            yield path, content
+    except (tarfile.TarError, lzma.LZMAError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError):
+        return
 
 
 CODE = Corpus("code", "debian", CODE_PACKAGES, code_documents)

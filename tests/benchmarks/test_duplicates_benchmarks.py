@@ -1,5 +1,6 @@
 """What the benchmarks of duplicates count, make and time."""
 
+import csv
 import re
 import string
 from importlib import import_module
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numba", reason="numba is not installed")
 
+import duplicates
 import duplicates_peers
 import duplicates_profile
 import duplicates_truth as truth
@@ -190,3 +192,17 @@ def test_what_is_timed_is_there(part, module, name):
     for each in name.split("."):
         home = getattr(home, each)
     assert callable(home)
+
+
+def test_rows_of_other_thresholds_stay(tmp_path):
+    """
+    A threshold that is measured again has its new rows, in the order of thresholds.
+    """
+    path = tmp_path / "duplicates.csv"
+    for percent, name in ((80, "one"), (50, "two"), (80, "three")):
+        duplicates.write(path, percent, [dict.fromkeys(duplicates.FIELDS, name) | {"threshold": str(percent)}])
+    with path.open() as lines:
+        assert [(row["threshold"], row["contender"]) for row in csv.DictReader(lines)] == [
+            ("50", "two"),
+            ("80", "three"),
+        ]

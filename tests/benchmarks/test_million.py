@@ -1,12 +1,16 @@
 """What the benchmark of a million documents is made of: its documents, what is right of them, and its results."""
 
+import io
 import json
 import sys
+import tarfile
+import zipfile
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import descriptions
 import million
 import million_texts
 import million_truth
@@ -27,6 +31,32 @@ def test_paragraphs_are_what_stands_between_blank_lines():
     assert [each.id for each in found] == ["a#1", "a#3"]
     assert found[0].text == paragraph(0)
     assert found[1].text == f"{paragraph(2, 10)}\n{paragraph(3, 10)}"
+
+
+def test_archives_within_packages_are_opened():
+    """
+    Their files are found, and what is broken is left out.
+    """
+    packed, zipped = io.BytesIO(), io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz") as archive:
+        member = tarfile.TarInfo("a.c")
+        member.size = 3
+        archive.addfile(member, io.BytesIO(b"int"))
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("B.java", "class")
+    assert list(million_texts.unpacked("p/c.tar.xz", packed.getvalue())) == [("p/c.tar.xz/a.c", b"int")]
+    assert list(million_texts.unpacked("src.zip", zipped.getvalue())) == [("src.zip/B.java", b"class")]
+    assert list(million_texts.unpacked("main.go", b"package")) == [("main.go", b"package")]
+    for broken in ("a.zip", "a.tar.xz"):
+        assert list(million_texts.unpacked(broken, b"nothing of the kind")) == []
+
+
+def test_descriptions_are_titles_and_bodies():
+    """
+    Of each package that has one, without the marks of lines.
+    """
+    told = "Package: a\nDescription-md5: 0\nDescription-en: One\n Two\n .\n  - three\n\nPackage: b\n\n"
+    assert list(descriptions.descriptions(told)) == [Document("a", "One", "One\nTwo\n\n - three")]
 
 
 @settings(max_examples=10)

@@ -156,7 +156,10 @@ class _Sweep:
 
     def _last_offered(self, starts: Numbers, numbers: Numbers) -> Hashes:
         """Return the last of the hashes that each member offers: a hash is offered if it is no larger."""
-        offered = self._members.looked.offered
+        looked, offered = self._members.looked, self._members.looked.offered
+        if offered is looked.counts:
+            # All that is looked at is offered, so nobody has to read the file.
+            return np.full(offered.size, np.uint64(0xFFFFFFFFFFFFFFFF))
         last = np.zeros(offered.size, np.uint64)
         numbers = numbers[offered[numbers] > 0]
         ends = starts[numbers] + offered[numbers] - 1
