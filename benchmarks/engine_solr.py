@@ -53,9 +53,10 @@ class MeasuredSolr:
         if self.own is None:
             raise ValueError("the caches of a Solr that somebody else runs stay as they are")
         stock = (configset_directory() / "conf" / "solrconfig.xml").read_text(encoding="utf-8")
-        config = self.own.log.parent / _CORE / "conf" / "solrconfig.xml"
+        core = self.url.rpartition("/")[2]
+        config = self.own.log.parent / core / "conf" / "solrconfig.xml"
         config.write_text(stock if on else _CACHES.sub("", stock), encoding="utf-8")
-        admin(self.own.url, "cores", action="RELOAD", core=_CORE)
+        admin(self.own.url, "cores", action="RELOAD", core=core)
 
 
 @contextmanager

@@ -1,14 +1,17 @@
 """How fast a calibrated search is beside Solr's own `{!min_hash}`, on a real Solr of 100,000 documents, in one run.
 
     python benchmarks/similar.py [CORPUS.jsonl] [--documents 100000] [--sources 60] [--rounds 5] [--keep FOLDER]
-        [--segments 12,1] [--solr-only]
+        [--segments 12,1] [--thresholds 20,50,80,90] [--solr-only] [--million FOLDER]
 
 The documents are those of the corpus and, until there are enough, pieces of 200 words of them. For each source all
 ways take turns, in a new order each round, and the median of the rounds counts. `{!min_hash}` is asked by bare HTTP,
 with tokens fetched beforehand and not timed (its best case), and with the source's text, which it analyses itself.
-whorl is asked for a document by its id: it fetches the source's tokens or sketch first, and verifies what it finds.
+whorl is asked for a document by its id, so that it fetches the source's tokens or sketch first, and for the source's
+text, which it analyses itself; and verifies what it finds.
 The caches of Solr are switched off, else all but the first round would be answered from them. Solr looks every token
 up in each segment of its index: with `--segments` they are merged until there are so many, and all is measured anew.
+
+With `--million` it is the Solr of a million paragraphs that `million.py` has filled, in its folder.
 
 What is right is counted from all shingles of all documents: recall and precision at the threshold, for each way.
 """
@@ -23,8 +26,8 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -34,10 +37,11 @@ from typing import Any
 import numpy as np
 import requests
 
-from engine_solr import own_solr
+from engine_solr import MeasuredSolr, own_solr
 from engine_timing import compared, interleaved
 from whorl import Document, Store, open_store
 from whorl.engine.solr.client import SolrClient
+from whorl.engine.solr.local.launcher import configset_directory, start_standalone
 from whorl.engine.solr.request import joined
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.minhash.signature import sign
@@ -45,6 +49,8 @@ from whorl.fingerprint.scheme import Scheme
 
 HERE = Path(__file__).resolve().parent
 WORDS_IN_PIECE = 200
+#: What `million_stores.py`, which needs this module, calls the core.
+MILLION = "million"
 ROWS = 1000
 
 
@@ -119,6 +125,10 @@ def ways(stores: Mapping[str, Store], url: str, source: Document, percent: int) 
         page = store.similar(source.id, threshold=percent, recall=95, rows=ROWS)
         return [found.hit.id for found in page.found]
 
+    def from_text(store: Store) -> list[str]:
+        page = store.similar(source=source.text, threshold=percent, recall=95, rows=ROWS)
+        return [found.hit.id for found in page.found]
+
     def stock(store: Store) -> list[str]:
         return [hit.id for hit in store.search(f'FINGERPRINT:"{quoted}"_{percent}_95', rows=ROWS).hits]
 
@@ -130,7 +140,15 @@ def ways(stores: Mapping[str, Store], url: str, source: Document, percent: int) 
     for name, store in stores.items():
         several[f"{name}, stock bands"] = partial(stock, store)
         several[f"{name}, calibrated"] = partial(calibrated, store)
+        several[f"{name}, calibrated, from text"] = partial(from_text, store)
     return several
+
+
+@contextmanager
+def of_million(folder: Path) -> Iterator[MeasuredSolr]:
+    """Start the Solr that `million.py` has filled."""
+    with start_standalone(folder / "solr", {MILLION: configset_directory()}, heap="2g") as running:
+        yield MeasuredSolr(f"{running.url}/{MILLION}", running)
 
 
 def fill(store: Store, collection: list[Document], what: str) -> None:
@@ -160,12 +178,13 @@ def measure(
     chosen: list[int],
     rounds: int,
     segments: int,
+    thresholds: Sequence[int],
 ) -> list[dict[str, object]]:
-    """Time all ways at all thresholds, and count what they find."""
+    """Time all ways at some thresholds, and count what they find."""
     chance = random.Random(11)
     places = {document.id: place for place, document in enumerate(collection)}
     rows: list[dict[str, object]] = []
-    for percent in (20, 50, 80, 90):
+    for percent in thresholds:
         times, counts = [], dict[str, list[tuple[int, int, int]]]()
         for place in chosen:
             several = ways(stores, url, collection[place], percent)
@@ -203,29 +222,38 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keep", type=Path, help="folder in which both stores stay, for the next run")
     parser.add_argument("--segments", help="numbers of segments, descending, as 12,1; without it as they come")
+    parser.add_argument("--thresholds", default="20,50,80,90")
+    parser.add_argument(
+        "--million", type=Path, metavar="FOLDER", help="where million.py has put its documents and Solr"
+    )
     parser.add_argument("--solr-only", action="store_true", help="no embedded store beside it")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "similar.csv")
     asked = parser.parse_args()
-    collection = list(documents(asked.corpus, asked.documents))
+    corpus = asked.corpus if asked.million is None else asked.million / "documents.jsonl"
+    collection = list(documents(corpus, asked.documents))
     chosen = random.Random(7).sample(range(len(collection)), asked.sources)
+    thresholds = [int(percent) for percent in asked.thresholds.split(",")]
     numbers = [int(number) for number in asked.segments.split(",")] if asked.segments else [None]
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as made:
         home = asked.keep or Path(made)
         with ExitStack() as opened:
-            measured = opened.enter_context(own_solr(home / "solr"))
+            measured = opened.enter_context(
+                own_solr(home / "solr") if asked.million is None else of_million(asked.million)
+            )
             stores = {"whorl on Solr": opened.enter_context(open_store(measured.url))}
-            if not asked.solr_only:
+            if not (asked.solr_only or asked.million):
                 stores["whorl embedded"] = opened.enter_context(open_store(home / "folder"))
             for name, store in stores.items():
-                fill(store, collection, name)
+                if asked.million is None:
+                    fill(store, collection, name)
             truth = Truth(collection, Scheme())
             for number in numbers:
                 segments = merged(measured.url, number)
                 measured.switch_caches(on=False)
                 print(f"Solr {measured.version}, {len(collection):,} documents in {segments} segments")
                 print("documents\tsegments\tthreshold\tway\tms\ttimes\tlow\trecall\tprecision")
-                rows += measure(stores, measured.url, collection, truth, chosen, asked.rounds, segments)
+                rows += measure(stores, measured.url, collection, truth, chosen, asked.rounds, segments, thresholds)
     with asked.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()

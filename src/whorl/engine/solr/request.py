@@ -62,6 +62,8 @@ _BETWEEN_IDS = "\x1f"
 
 #: Or Solr replaces ${…} in ids, words and tokens by the request's own parameters.
 _LITERALLY = {"expandMacros": "false"}
+#: Or Solr finds all documents of a filter, most of the index, before it looks at those that the tokens name.
+_LAZILY = {"cache": "false"}
 _NO_DOCUMENT: dict[str, Any] = {"bool": {"must_not": ["*:*"]}}
 
 
@@ -322,8 +324,8 @@ class _Builder:
             return _NO_DOCUMENT
         largest = "*" if node.largest_size is None else node.largest_size
         filters = [
-            {"term": {"f": SCHEME, "query": stored_name(self._names.scheme, node.scheme)}},
-            {"lucene": {"query": f"{SIZE}:[{node.smallest_size} TO {largest}]"}},
+            {"term": {"f": SCHEME, "query": stored_name(self._names.scheme, node.scheme), **_LAZILY}},
+            {"lucene": {"query": f"{SIZE}:[{node.smallest_size} TO {largest}]", **_LAZILY}},
         ]
         if id(node) not in self._apart:
             query = _min_hash(SAMPLE, tokens, overlap_similarity(len(tokens), minimum), 1.0)
