@@ -1,6 +1,6 @@
 """What the search for duplicates on Spark takes of a document: bytes and seconds of a processor, step by step.
 
-    python benchmarks/spark.py [FILE] [--documents N] [--words N] [--template SHARE]
+    python benchmarks/spark.py [FILE] [--documents N] [--words N] [--template SHARE] [--whole]
 
 Spark runs here, with two workers. Seconds are those that its processes spent on the processor, so that what else the
 machine does hardly counts; starting Spark, and compiling the loops, is done before on a few documents. Bytes are those
@@ -194,7 +194,9 @@ def clusters_in(files: Iterable[Path]) -> set[frozenset[str]]:
 
 def main() -> None:
     """Measure and print."""
-    options = asking(__doc__).parse_args()
+    parser = asking(__doc__)
+    parser.add_argument("--whole", action="store_true", help="only the whole command, not step by step before")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "log").mkdir()
@@ -206,7 +208,8 @@ def main() -> None:
         kind = f"texts of {options.words} words of" if options.words else "documents of"
         print(f"{count:,} {kind} {options.file.name}; for each of them:")
         steps = Steps(folder / "log", count)
-        search(spark, f"{folder}/all.jsonl", steps)
+        if not options.whole:
+            search(spark, f"{folder}/all.jsonl", steps)
         steps.begin()
         whole(spark, f"{folder}/all.jsonl", folder, steps, count)
         spark.stop()
