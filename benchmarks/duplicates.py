@@ -24,7 +24,7 @@ copies, and what is alike in real text stays so.
 --profile prints where whorl's own seconds go. `requirements-duplicates.txt` names the libraries; text-dedup takes an
 environment of its own, FOLDER/venv-text-dedup (`make bench-duplicates` makes it). Absent ones are reported.
 Results: results/duplicates.csv, duplicates-short.csv with --words, and of another corpus duplicates-NAME.csv (not with
---documents or --only). One threshold is measured and recorded after the other; those of other thresholds stay there.
+--documents). One threshold is measured and recorded after the other; rows of other thresholds and contenders stay.
 `descriptions.py` makes such a corpus.
 """
 
@@ -58,6 +58,10 @@ FIELDS = (
 ABSENT = 3
 #: Texts that are cut out of the corpus.
 SHORT_TEXTS = 100_000
+#: Documents up to which each can be compared with all that are kept; of more that takes hours.
+MOST_OF_ALL = 20_000
+#: Documents that all compiled loops are used for, and what compiles those of hashing.
+WARM_UP, COMPILED = 5_000, "from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +234,7 @@ def main() -> None:
         type=int,
         help="compare texts of so many words, cut out of the corpus; 100,000 of them, or --documents",
     )
-    parser.add_argument("--only", help="names of contenders, with commas; records nothing")
+    parser.add_argument("--only", help="names of contenders, with commas; rows of others stay")
     parser.add_argument("--profile", action="store_true", help="print where the seconds of whorl go, and nothing else")
     parser.add_argument("--folder", type=Path, default=HERE / "data", help="for truths, environments and what is made")
     parser.add_argument("--out", type=Path, help="where to record  [results/]")
@@ -238,9 +242,6 @@ def main() -> None:
     asked.folder.mkdir(parents=True, exist_ok=True)
     asked.corpus = asked.corpus.resolve()
     several = contenders(asked.folder)
-    if asked.words:
-        # It compares each document with all that it keeps, which takes hours of so many.
-        several = [each for each in several if each.name != "rensa CMinHashDeduplicator"]
     if asked.only:
         names = asked.only.split(",")
         if unknown := set(names) - {each.name for each in several}:
@@ -252,6 +253,9 @@ def main() -> None:
             corpus = made_of(asked.corpus, asked.words, asked.documents or SHORT_TEXTS, folder / "short.jsonl")
         else:
             corpus = part_of(asked.corpus, asked.documents, folder / "part.jsonl")
+        with corpus.open("rb") as lines:
+            if sum(1 for _ in lines) > MOST_OF_ALL:
+                several = [each for each in several if each.name != "rensa CMinHashDeduplicator"]
         if asked.profile:
             for more in ([], ["--without-numba"]):
                 print(" ".join(["whorl duplicates", *more]))
@@ -259,7 +263,8 @@ def main() -> None:
                 print(required(run(command, folder, one_core=True)).told, flush=True)
             return
         # What numba compiles is kept; the first run of all would pay for it.
-        warm_up = part_of(corpus, 500, folder / "warm-up.jsonl")
+        subprocess.run([sys.executable, "-c", COMPILED], check=True)
+        warm_up = part_of(corpus, WARM_UP, folder / "warm-up.jsonl")
         required(run([*WHORL, "duplicates", str(warm_up), "-o", str(folder / "none")], folder, one_core=True))
         for percent in map(int, asked.thresholds.split(",")):
             answers = folder / str(percent)
@@ -276,12 +281,12 @@ def main() -> None:
                 if one.absent:
                     print(f"absent: {name}: {one.absent}")
             sys.stdout.flush()
-            if not (asked.documents or asked.only):
+            if not asked.documents:
                 out = asked.out
                 if out is None:
                     which = "short" if asked.words else "" if asked.corpus.stem == "main" else asked.corpus.stem
                     out = HERE / "results" / f"duplicates{which and f'-{which}'}.csv"
-                write(out, percent, rows)
+                write(out, rows)
     print(f"\nPython {sys.version.split()[0]}")
 
 
@@ -304,16 +309,24 @@ def made_of(corpus: Path, words: int, count: int, target: Path) -> Path:
     return target
 
 
-def write(path: Path, percent: int, rows: list[dict[str, str]]) -> None:
-    """Record the rows of a threshold; those of others stay."""
-    there: list[dict[str, str]] = []
+def write(path: Path, rows: list[dict[str, str]]) -> None:
+    """Record rows; those of other thresholds and contenders stay."""
+    found: dict[tuple[int, str], dict[str, str]] = {}
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
-            there = [row for row in csv.DictReader(file) if row["threshold"] != str(percent)]
+            found = {_place(row): row for row in csv.DictReader(file)}
+    found |= {_place(row): row for row in rows}
+    for (threshold, _), row in found.items():
+        if (own := found.get((threshold, "whorl"))) is not None:
+            row["times whorl's CPU"] = f"{float(row['CPU s']) / float(own['CPU s']):.2f}"
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
-        writer.writerows(sorted([*there, *rows], key=lambda row: int(row["threshold"])))
+        writer.writerows(row for _, row in sorted(found.items(), key=lambda one: one[0][0]))
+
+
+def _place(row: dict[str, str]) -> tuple[int, str]:
+    return int(row["threshold"]), row["contender"]
 
 
 if __name__ == "__main__":

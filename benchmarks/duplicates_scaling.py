@@ -39,7 +39,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from duplicates_processes import WHORL, Taken, best, required, run, say
 
@@ -63,6 +63,7 @@ LINES_FIELDS = (
 )  # fmt: skip
 
 _Result = TypeVar("_Result")
+_Rows: TypeAlias = list[dict[str, object]]
 
 
 def apart(function: Callable[..., _Result], *arguments: object) -> _Result:
@@ -173,10 +174,11 @@ def scaling(corpus: Path, counts: list[int], rounds: int, folder: Path) -> list[
     return rows
 
 
-def first_lines(file: Path, counts: list[int], rounds: int, folder: Path) -> list[dict[str, object]]:
-    """Measure the first so many lines of a file."""
-    rows: list[dict[str, object]] = []
-    several = sorted({1, os.cpu_count() or 1})
+def first_lines(
+    file: Path, counts: list[int], rounds: int, several: list[int], folder: Path, record: Callable[[_Rows], None]
+) -> _Rows:
+    """Measure the first so many lines of a file, and record what there is after each number of them."""
+    rows: _Rows = []
     for count in counts:
         path = folder / f"{count}.jsonl"
         with file.open("rb") as lines, path.open("wb") as out:
@@ -190,7 +192,8 @@ def first_lines(file: Path, counts: list[int], rounds: int, folder: Path) -> lis
             rows.append(dict(zip(LINES_FIELDS, figures, strict=True)))
             print(*figures, sep="\t", flush=True)
         path.unlink()
-    for workers in several:
+        record(rows)
+    for workers in several if len(counts) > 1 else ():
         own = [row for row in rows if row["workers"] == workers]
         sizes = [float(str(row["documents"])) for row in own]
         told = [f"{what}: {growth(sizes, [float(str(row[what])) for row in own]):.2f}" for what in ("CPU s", "peak MB")]
@@ -235,6 +238,9 @@ def main() -> None:
     kinds.add_argument("--lines", type=Path, metavar="FILE", help="JSON lines as they are")
     parser.add_argument("--documents", help="how many, with commas  [10000,100000,1000000; fewer of what is alike]")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument(
+        "--workers", default=",".join(map(str, sorted({1, os.cpu_count() or 1}))), help="of --lines, with commas"
+    )
     parser.add_argument("--folder", type=Path, default=HERE / "data", help="for the documents; 8 GB for a million")
     parser.add_argument("--dry-run", action="store_true", help="record nothing")
     asked = parser.parse_args()
@@ -251,20 +257,26 @@ def main() -> None:
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors, the best of {asked.rounds} rounds")
     fields = {"scaling": FIELDS, "lines": LINES_FIELDS}.get(name, BOILERPLATE_FIELDS)
     print(*fields, sep="\t")
+
+    def record(rows: _Rows) -> None:
+        if not asked.dry_run:
+            path = HERE / "results" / f"duplicates-{name}.csv"
+            with path.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, fields)
+                writer.writeheader()
+                writer.writerows(rows)
+
     with tempfile.TemporaryDirectory(dir=asked.folder, prefix="duplicates-") as made:
         if name == "lines":
-            rows = first_lines(asked.lines, sizes, asked.rounds, Path(made))
+            workers = sorted(map(int, asked.workers.split(",")))
+            rows = first_lines(asked.lines, sizes, asked.rounds, workers, Path(made), record)
         elif name != "scaling":
             from duplicates_texts import BOILERPLATE, FAMILIES
 
             rows = alike(FAMILIES if asked.families else BOILERPLATE, sizes, asked.rounds, Path(made))
         else:
             rows = scaling(asked.corpus, sizes, asked.rounds, Path(made))
-    if not asked.dry_run:
-        with (HERE / "results" / f"duplicates-{name}.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fields)
-            writer.writeheader()
-            writer.writerows(rows)
+    record(rows)
 
 
 if __name__ == "__main__":

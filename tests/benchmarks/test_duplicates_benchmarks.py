@@ -194,15 +194,14 @@ def test_what_is_timed_is_there(part, module, name):
     assert callable(home)
 
 
-def test_rows_of_other_thresholds_stay(tmp_path):
+def test_rows_of_others_stay(tmp_path):
     """
-    A threshold that is measured again has its new rows, in the order of thresholds.
+    What is measured again has its new row, in the order of thresholds; ratios are those of the rows that are there.
     """
     path = tmp_path / "duplicates.csv"
-    for percent, name in ((80, "one"), (50, "two"), (80, "three")):
-        duplicates.write(path, percent, [dict.fromkeys(duplicates.FIELDS, name) | {"threshold": str(percent)}])
+    for percent, name, cpu in ((80, "rensa", 3), (80, "whorl", 2), (50, "gaoya", 1), (80, "rensa", 5)):
+        row = dict.fromkeys(duplicates.FIELDS, "") | {"threshold": str(percent), "contender": name, "CPU s": str(cpu)}
+        duplicates.write(path, [row])
     with path.open() as lines:
-        assert [(row["threshold"], row["contender"]) for row in csv.DictReader(lines)] == [
-            ("50", "two"),
-            ("80", "three"),
-        ]
+        told = [(row["threshold"], row["contender"], row["times whorl's CPU"]) for row in csv.DictReader(lines)]
+    assert told == [("50", "gaoya", ""), ("80", "rensa", "2.50"), ("80", "whorl", "1.00")]

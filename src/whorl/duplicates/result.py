@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice, repeat
 from typing import TypeAlias
 
@@ -226,9 +227,14 @@ class Duplicates:
                 if not only_new or self._is_new[one] or self._is_new[other]:
                     yield one, other
 
+    @cached_property
+    def _copied_at(self) -> dict[int, int]:
+        """Where texts that several documents have stand among these; of millions of documents, only pairs need it."""
+        return {place: at for at, place in enumerate(self._copied.tolist())}
+
     def _equal_to(self, place: int) -> list[int]:
-        at = int(np.searchsorted(self._copied, place))
-        if at == self._copied.size or self._copied[at] != place:
+        at = self._copied_at.get(place)
+        if at is None:
             return [place]
         copies: list[int] = self._copies[self._begins[at] : self._begins[at + 1]].tolist()
         return copies
