@@ -217,7 +217,7 @@ class Uploads:
                 if line is None:
                     raise DocumentError(f"a line has at most {most:,} bytes")
                 if line.strip():
-                    yield number, json_document(line)
+                    yield number, _addressable(json_document(line))
             except DocumentError as error:
                 report.refuse(number, str(error))
 
@@ -252,3 +252,13 @@ class Uploads:
             for found in repeats.of_stored(stored):
                 report.repeat(numbers[found.id], found)
             report.checked += len(stored)
+
+
+def _addressable(document: Document) -> Document:
+    """Return a document that an address can name, or raise DocumentError: clients resolve dots before they ask."""
+    if document.id in (".", ".."):
+        raise DocumentError(
+            f"no address of this service ends in {document.id!r}, so a document of this id could not be read or "
+            "deleted; choose another id"
+        )
+    return document

@@ -100,7 +100,7 @@ def test_documents_of_any_name(service: TestClient) -> None:
     """
     Ids with slashes, spaces and other scripts are looked at, read and deleted by their address.
     """
-    for number, name in enumerate(["a/b c/d.txt", "日本 ü", "a?b#c", "{!x}", "..", "4711"]):
+    for number, name in enumerate(["a/b c/d.txt", "日本 ü", "a?b#c", "{!x}", "...", "4711"]):
         text = f"{TEXT} {number}"
         stored = service.post("/api/v1/documents", content=sent([{"id": name, "text": text}]), headers=LINES)
         assert stored.status_code == 200
@@ -111,6 +111,18 @@ def test_documents_of_any_name(service: TestClient) -> None:
         for method in ("GET", "DELETE"):
             gone = service.request(method, address)
             assert gone.status_code == gone.json()["error"]["statusCode"] == 404
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_ids_that_no_address_can_name(service: TestClient, name: str) -> None:
+    """
+    Browsers and libraries take `.` and `..` out of an address, however they are spelled: such an id is refused.
+    """
+    lines = sent([{"id": name, "text": TEXT}, {"id": f"{name}/a", "text": TEXT}])
+    told = service.post("/api/v1/documents", content=lines, headers=LINES).json()
+    assert (told["stored"], told["refused"]) == (1, 1)
+    reason = f"no address of this service ends in {name!r}, so a document of this id could not be read or deleted"
+    assert told["errors"] == [{"line": 1, "message": f"{reason}; choose another id"}]
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,8 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         """Store documents, one JSON object a line, in any number.
 
         Documents of the same id are replaced, and those that are there unchanged are left alone, so sending all again
-        completes what was interrupted. What the answer counts as stored is safe and searchable.
+        completes what was interrupted. What the answer counts as stored is safe and searchable. The ids `.` and `..`
+        are refused, because no address can end in them.
 
         With `check` nothing is stored: `repeats` tells of each document which of the store it repeats, by so many
         percent of the `metric` or more; A is what was sent. With `warn` that is told of those that are stored, which
