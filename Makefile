@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Processes that tests are shared out to: units to two, the whole suite to four, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract mutations prove-identity prove-engines prove-kills replay-image screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract mutations injections prove-identity prove-engines prove-kills replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -153,6 +153,9 @@ contract: .venv/developing ## Schemathesis over every operation of the service, 
 
 mutations: .venv/developing ## 10,000 damaged answers of a real Solr and of OpenSearch, to every question whorl asks (about ten minutes)
 	MUTATIONS=5000 $(BIN)/python -m pytest -q tests/engine/test_mutations.py
+
+injections: .venv/developing ## Syntax of Solr's and OpenSearch's own in every place where a user can write, on all engines (about two minutes)
+	INJECTIONS_STEP=1 $(BIN)/python -m pytest -q tests/cli/test_injections.py
 
 fuzz: .venv/developing ## Hundreds of thousands of damaged queries, requests and files (about half an hour)
 	$(BIN)/python -m tests.query.fuzz_queries benchmarks/results/fuzz.txt

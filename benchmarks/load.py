@@ -54,10 +54,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The service at one moment: resident bytes and threads."""
+    """The service at one moment: the bytes that are its own, which no file is mapped to, and threads."""
 
     at: float
-    resident: int
+    own: int
     threads: int
 
 
@@ -174,8 +174,8 @@ def _sampled(service: Service, samples: list[Memory]) -> Iterator[None]:
             with contextlib.suppress(OSError, KeyError):
                 assert service.process is not None
                 status = Path(f"/proc/{service.process.pid}/status").read_text(encoding="ascii")
-                told = dict(re.findall(r"^(VmRSS|Threads):\s+(\d+)", status, re.MULTILINE))
-                samples.append(Memory(time.time(), 1024 * int(told["VmRSS"]), int(told["Threads"])))
+                told = dict(re.findall(r"^(RssAnon|Threads):\s+(\d+)", status, re.MULTILINE))
+                samples.append(Memory(time.time(), 1024 * int(told["RssAnon"]), int(told["Threads"])))
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -254,10 +254,10 @@ def _memory_lines(run: Run, first: float) -> list[str]:
         if len(samples) < 3:
             continue
         minutes = np.array([(each.at - begin) / 60 for each in samples])
-        slope = float(np.polyfit(minutes, [each.resident / 1e6 for each in samples], 1)[0])
-        sizes = [each.resident / 1e6 for each in samples]
+        slope = float(np.polyfit(minutes, [each.own / 1e6 for each in samples], 1)[0])
+        sizes = [each.own / 1e6 for each in samples]
         lines.append(
-            f"resident memory {phase:7}{sizes[0]:6.0f} to {sizes[-1]:4.0f} MB, at most {max(sizes):4.0f}; slope "
+            f"own memory {phase:7}{sizes[0]:6.0f} to {sizes[-1]:4.0f} MB, at most {max(sizes):4.0f}; slope "
             f"{slope:+.2f} MB a minute over {len(samples)} s"
         )
     lines.append(f"threads of the service, at most {max(each.threads for each in run.memory)}")
@@ -270,16 +270,16 @@ def _write_seconds(run: Run, path: Path) -> None:
     by_second: dict[int, list[Answer]] = {}
     for answer in run.answers:
         by_second.setdefault(int(answer.ended - first), []).append(answer)
-    resident = {int(each.at - first): each.resident for each in run.memory}
+    own = {int(each.at - first): each.own for each in run.memory}
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["second", "answered_200", "answered_503", "other", "median_ms", "resident_mb"])
+        rows.writerow(["second", "answered_200", "answered_503", "other", "median_ms", "own_mb"])
         for second in range(max(by_second) + 1):
             answers = by_second.get(second, [])
             counts = Counter(each.status for each in answers)
             taken = [1000 * (each.ended - each.began) for each in answers if each.status == 200]
             median = round(float(np.median(taken))) if taken else ""
-            size = round(resident[second] / 1e6, 1) if second in resident else ""
+            size = round(own[second] / 1e6, 1) if second in own else ""
             other = len(answers) - counts[200] - counts[503]
             rows.writerow([second, counts[200], counts[503], other, median, size])
 

@@ -1,19 +1,30 @@
-"""Syntax of Solr's and OpenSearch's own, in every place where a user can write: it is text, on every engine."""
+"""Syntax of Solr's and OpenSearch's own, in every place where a user can write: it is text, on every engine.
+
+Over HTTP each text is put into a few of the places here, and into all of them by `make injections`.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from starlette.testclient import TestClient
 
 from tests import opensearch_runtime
 from tests.cli.running import FIRST, SECOND, asked, ids, own_collection, whorl
 from whorl import Document, Store, open_store
 from whorl.errors import FieldError, ParameterError, QueryError
 from whorl.model import Order
+from whorl.service.app import create_app
+from whorl.service.paths import API, DOCUMENTS, SEARCH
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -130,6 +141,132 @@ def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], text: st
         assert whorl("search", "--store", name, "--json", "--", bare).exit_code in (0, 2)
     assert whorl("explain", "--store", name, "--", text).exit_code in (0, 2)
     assert ids(asked(f"FINGERPRINT:{quoted(text)}_100", store=name)) == [text]
+
+
+#: Places of `test_syntax_of_a_search_server_is_text` that a text is put into.
+PLACES = 36
+#: Of the places of a request over HTTP, every so many are tried with a text; all of them where that is 1.
+STEP = int(os.environ.get("INJECTIONS_STEP", "8"))
+ONE = {"query": {"query": "kind:canary"}}
+#: What a client of Alfresco's sends beside a query that finds one document.
+BESIDE: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "a facet's field": lambda text: {"facetFields": {"facets": [{"field": text}]}},
+    "a facet's prefix": lambda text: {"facetFields": {"facets": [{"field": "kind", "prefix": text}]}},
+    "a facet's label": lambda text: {"facetFields": {"facets": [{"field": "kind", "label": text}]}},
+    "a facet query": lambda text: {"facetQueries": [{"query": text, "label": "a"}]},
+    "a facet query's value": lambda text: {"facetQueries": [{"query": f"kind:{quoted(text)}", "label": text}]},
+    "an interval's ends": lambda text: {
+        "facetIntervals": {"intervals": [{"field": "kind", "sets": [{"label": text, "start": text, "end": text}]}]}
+    },
+    "an interval's field": lambda text: {
+        "facetIntervals": {"intervals": [{"field": text, "sets": [{"label": "a", "start": "a", "end": "z"}]}]}
+    },
+    "a range": lambda text: {"ranges": [{"field": "kind", "start": text, "end": text, "gap": text}]},
+    "a range's field": lambda text: {"ranges": [{"field": text, "start": "0", "end": "9", "gap": "1"}]},
+    "statistics": lambda text: {"stats": [{"field": text}]},
+    "a pivot": lambda text: {
+        "facetFields": {"facets": [{"field": "kind", "label": text}]},
+        "pivots": [{"key": text}],
+    },
+    "marks": lambda text: {"highlight": {"prefix": text, "postfix": text, "fields": [{"field": "kind"}]}},
+    "a marked field": lambda text: {"highlight": {"fields": [{"field": text}]}},
+    "a word to be spelled": lambda text: {"spellcheck": {"query": text}},
+    "an order": lambda text: {"sort": [{"type": "FIELD", "field": text, "ascending": True}]},
+    "a template": lambda text: {
+        "query": {"query": "kind:canary AND T:fox"},
+        "templates": [{"name": "T", "template": text}],
+    },
+    "a template's name": lambda text: {"templates": [{"name": text, "template": "%content"}]},
+    "text fields": lambda text: {
+        "query": {"query": "kind:canary AND fox"},
+        "defaults": {"textAttributes": [text], "namespace": text, "defaultFieldName": text},
+    },
+    "a filter": lambda text: {"filterQueries": [{"query": text}]},
+    "a filter's value": lambda text: {"filterQueries": [{"query": f"kind:{escaped(text)}"}]},
+    "a time zone": lambda text: {"localization": {"timezone": text, "locales": [text]}},
+    "fields to return": lambda text: {"include": [text], "fields": [text]},
+}
+IDS = sorted(each.id for each in ODD)
+HARMLESS = {*INJECTIONS, "canary"}
+#: Whorl's own routes: what they are sent, and what their answers are.
+OWN: Mapping[str, tuple[Callable[[str], tuple[str, str, Any]], Callable[[str, Any], bool]]] = {
+    "a name in the list": (
+        lambda text: ("GET", f"{DOCUMENTS}?named={quote(text)}", None),
+        lambda text, told: HARMLESS.issuperset(each["id"] for each in told["documents"]),
+    ),
+    "an end of the list": (
+        lambda text: ("GET", f"{DOCUMENTS}?after={quote(text)}", None),
+        lambda text, told: [each["id"] for each in told["documents"]] == [each for each in IDS if each > text][:50],
+    ),
+    "ids to delete": (
+        lambda text: ("POST", f"{API}/delete", {"ids": [text, f"{text}x"], "dry_run": True}),
+        lambda text, told: told["matched"] == 1,
+    ),
+    "a query to delete by": (
+        lambda text: ("POST", f"{API}/delete", {"query": f"id:{quoted(text)}", "dry_run": True}),
+        lambda text, told: told["matched"] == 1,
+    ),
+    "a document to compare": (
+        lambda text: ("POST", f"{API}/compare", {"a": {"id": text}, "b": {"id": "canary"}}),
+        lambda text, told: told["jaccard"] == 0,
+    ),
+    "documents to quote from": (
+        lambda text: ("POST", f"{API}/snippets", {"query": "canary fox", "documents": [text, f"{text}x"]}),
+        lambda text, told: {text}.issuperset(each["id"] for each in told["documents"]),
+    ),
+    "documents that share passages": (
+        lambda text: ("POST", f"{API}/passages", {"id": text, "documents": [text, f"{text}x"]}),
+        lambda text, told: [each["id"] for each in told["documents"]] == [text],
+    ),
+    "a source": (
+        lambda text: ("POST", f"{API}/similar", {"id": text, "threshold": 5, "filter": f"kind:{quoted(text)}"}),
+        lambda text, told: told["total"] == 0,
+    ),
+    "a document that is no source": (
+        lambda text: ("POST", f"{API}/sources", {"text": ODD[0].text, "except": f"id:{quoted(text)}", "min_words": 5}),
+        lambda text, told: text not in [each["id"] for each in told["sources"]],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def client(injected: tuple[str, Store]) -> TestClient:
+    """A client of a service over the store."""
+    return TestClient(create_app(injected[1]), raise_server_exceptions=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(INJECTIONS)), ids=INJECTIONS)
+def test_syntax_of_a_search_server_is_text_over_http(client: TestClient, number: int) -> None:
+    """
+    Beside a query that finds one document, it does not find another, and counts no other; in whorl's own requests it is
+    the id that it is. Elsewhere it is a mistake of the client's.
+    """
+    text = INJECTIONS[number]
+    tried = [place for at, place in enumerate([*BESIDE, *OWN]) if (at + number) % STEP == 0]
+    for place in tried:
+        if place in BESIDE:
+            answer = client.post(SEARCH, json=ONE | BESIDE[place](text))
+            assert answer.status_code in (200, 400), (place, answer.text)
+            if answer.status_code == 200:
+                assert answer.json()["list"]["pagination"]["totalItems"] <= 1, place
+                assert not re.search(r'"count": ?"?(?!0|1\b)\d', answer.text), (place, answer.text)
+        else:
+            ask, is_right = OWN[place]
+            method, path, body = ask(text)
+            answer = client.request(method, path, json=body)
+            assert answer.status_code == 200, (place, answer.text)
+            assert is_right(text, answer.json()), (place, answer.text)
+
+
+def test_injections_are_counted() -> None:
+    """
+    The documentation has the number of texts and places.
+    """
+    told = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    places = PLACES + len(BESIDE) + len(OWN)
+    assert f"{len(INJECTIONS)} pieces of other languages' syntax in {places} places each" in told
+    assert f"| {len(INJECTIONS) * places:,} |" in told
 
 
 def test_syntax_of_a_search_server_deletes_nothing(injected: tuple[str, Store]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from whorl.engine.embedded import runs
+from whorl.engine.embedded import counting, runs
 from whorl.engine.embedded.counting import Counted, best, count, is_countable
 from whorl.engine.embedded.tokens import DocumentTokens, TokenIndex, TokenSnapshot
 from whorl.fingerprint.sketch.sketch import SketchScheme
@@ -114,18 +115,47 @@ def bools(children: st.SearchStrategy[BoundNode]) -> st.SearchStrategy[BoundNode
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(plan=st.recursive(LEAVES, bools, max_leaves=8), at_once=st.sampled_from([1, 3, 1 << 20]))
+@given(
+    plan=st.recursive(LEAVES, bools, max_leaves=8),
+    at_once=st.sampled_from([1, 3, 1 << 20]),
+    parts_at_once=st.sampled_from([1, 2, 64]),
+)
 def test_what_is_counted_is_there(
-    snapshot: TokenSnapshot, plan: BoundNode, at_once: int, monkeypatch: pytest.MonkeyPatch
+    snapshot: TokenSnapshot, plan: BoundNode, at_once: int, parts_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Repeats, minima, bands, sizes and booleans, over documents that were replaced and deleted, in any portions.
     """
     assert is_countable(plan)
     monkeypatch.setattr(runs, "READ_AT_ONCE", at_once)
+    monkeypatch.setattr(counting, "_PARTS_AT_ONCE", parts_at_once)
     found = count(plan, snapshot)
     assert dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True)) == plain(plan)
     assert found.numbers.tolist() == sorted(found.numbers.tolist())
+
+
+def test_many_parts_take_no_more_memory_than_some(tmp_path: Path) -> None:
+    """
+    A thousand parts that are all found in a thousand documents are not a million documents.
+    """
+    index = TokenIndex(tmp_path / "tokens", "mine", (64, SCHEME.bits))
+    index.make()
+    index.replace(
+        {number: DocumentTokens(1, (np.array([7], np.uint64), np.zeros(0, np.uint64))) for number in range(1000)}
+    )
+    index.commit(1)
+    parts = tuple(SharedTokens(f"s{number}", (7,), 1, 1.0) for number in range(1000))
+    snapshot = index.snapshot()
+    tracemalloc.start()
+    try:
+        found = [count(plan, snapshot) for plan in (Bool(should=parts), Bool(must=parts))]
+        none = count(Bool(must=parts[:1], must_not=parts), snapshot)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [set(each.scores.tolist()) for each in found] == [{1000.0}, {1000.0}]
+    assert none.numbers.size == 0
+    assert most < 10_000_000
 
 
 def test_words_are_not_counted() -> None:

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from whorl import Store
+from whorl.engine.embedded.contents import Contents
+from whorl.engine.embedded.counting import Counted
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.records import Records
 from whorl.model import Document, Order
+from whorl.planning.build import BoundNode
 
 COUNT = 30
 TEXT = " ".join(f"word{number}" for number in range(60))
@@ -52,6 +55,31 @@ def test_a_similar_search_reads_the_source_and_its_candidates(engine: EmbeddedEn
     ]
     assert len(found) == COUNT - 1
     assert len(read) == 2
+
+
+def test_fingerprints_beside_words_are_counted_together(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    What each of many has found by itself would be a query of as many documents.
+    """
+    counted: list[BoundNode] = []
+    real = Contents.counted
+
+    def noted(self: Contents, plan: BoundNode) -> Counted:
+        counted.append(plan)
+        return real(self, plan)
+
+    monkeypatch.setattr(Contents, "counted", noted)
+    store = Store(engine)
+    fingerprints = " OR ".join(f'FINGERPRINT:"copy {number:02}"_80' for number in range(10))
+    scores = {hit.id: hit.score for hit in store.search(fingerprints, rows=COUNT).hits}
+    assert not counted
+    page = store.search(f"{fingerprints} OR quite", rows=COUNT + 1)
+    assert len(counted) == 1
+    assert {hit.id: hit.score for hit in page.hits} == {**scores, "7": 0.0}
+    assert store.search(f"(copy OR quite) AND NOT ({fingerprints})").total == 1
+    assert len(counted) == 2
 
 
 @pytest.mark.parametrize(("start", "rows"), [(0, COUNT), (0, 4), (13, 4), (14, 3), (28, 9), (0, 0)])

@@ -15,6 +15,7 @@ class Example(Part):
     kind: Annotated[str, BeforeValidator(folded)] = "A"
     limits: Unasked = None
     is_more: UnaskedFlag = False
+    size: Annotated[int, Field(ge=0)] | None = None
 
 
 def test_names_and_defaults() -> None:
@@ -40,6 +41,7 @@ def test_what_asks_for_nothing(nothing: dict[str, Any]) -> None:
         ({"limits": [1]}, "leave it out"),
         ({"isMore": True}, "leave it out"),
         ({"isMore": 0}, "not a number"),
+        ({"size": False}, "a number, not true or false"),
         ({"other": 1}, "other"),
     ],
 )
@@ -56,5 +58,5 @@ def test_null_is_described() -> None:
     For every part that need not be there.
     """
     described = Example.model_json_schema()["properties"]
-    assert described.keys() == {"someNumbers", "kind", "limits", "isMore"}
+    assert described.keys() == {"someNumbers", "kind", "limits", "isMore", "size"}
     assert all({"type": "null"} in part["anyOf"] for part in described.values())

@@ -10,15 +10,26 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts, sorted_distinct, spread
+from whorl.arrays import batches, run_starts, sorted_distinct, spread
 from whorl.context import require_time
 from whorl.engine.embedded.runs import Numbers, Tokens
 from whorl.engine.embedded.tokens import TokenSnapshot
-from whorl.planning.build import Bool, BoundNode, Nothing, PassageNumbers, SharedBands, SharedTokens, SketchTokens
+from whorl.planning.build import (
+    Bool,
+    BoundLeaf,
+    BoundNode,
+    Nothing,
+    PassageNumbers,
+    SharedBands,
+    SharedTokens,
+    SketchTokens,
+)
 
 #: The kinds of tokens, in the order in which runs have them: bucket minima, what sketches are looked up by, and, where
 #: the store has them, the numbers of passages.
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
+#: Parts of a plan whose documents are put together at once.
+_PARTS_AT_ONCE = 64
 _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
@@ -85,10 +96,28 @@ def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
         case SharedBands(bands=bands, weight=weight):
             return _banded(snapshot, bands, weight)
         case Bool():
+            plan = _in_groups(plan)
             must, should, must_not = (_each(some, snapshot) for some in (plan.must, plan.should, plan.must_not))
             return _combined(must, should, must_not, plan.min_should_match if must else max(plan.min_should_match, 1))
         case _:
             return NONE
+
+
+def _in_groups(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
+    """Return a plan of many parts as one of some groups; what a group has found is no more than there are documents."""
+
+    def grouped(parts: tuple[BoundNode, ...], together: Callable[..., BoundNode]) -> tuple[BoundNode, ...]:
+        if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
+            return parts
+        return tuple(together(tuple(some)) for some in batches(parts, _PARTS_AT_ONCE))
+
+    return Bool(
+        grouped(plan.must, lambda some: Bool(must=some)),
+        # Of several that must match, a group does not tell how many have.
+        grouped(plan.should, lambda some: Bool(should=some)) if plan.min_should_match <= 1 else plan.should,
+        grouped(plan.must_not, lambda some: Bool(should=some)),
+        plan.min_should_match,
+    )
 
 
 def _each(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[Counted]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.clauses import ClauseQueries
 from whorl.engine.embedded.contents import Contents
+from whorl.engine.embedded.counting import is_countable
 from whorl.engine.embedded.schema import SCHEMA
 from whorl.planning.build import (
     Bool,
@@ -77,7 +78,7 @@ def translate(plan: BoundPlan, profile: str, contents: Contents | None) -> Trans
 class _Translator:
     def __init__(self, profile: str, contents: Contents | None) -> None:
         self.warnings: list[str] = []
-        self.contents = contents
+        self.profile, self.contents = profile, contents
         self.clauses = ClauseQueries(profile, contents)
 
     def part(self, plan: BoundNode) -> _Part:
@@ -113,12 +114,15 @@ class _Translator:
                 chosen = [Query.const_score_query(_ids(ids), score) for score, ids in groups]
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
                 return _Part(_combined((), chosen, (), 1), {"chosen": described}, None)
+            case Bool() if self.contents is not None and is_countable(plan):
+                told = _Translator(self.profile, None).bool(plan)
+                return replace(told, query=self.counted(plan))
             case Bool():
-                return self.bool(plan)
+                return self.bool(plan if self.contents is None else _tokens_together(plan))
             case _:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
-    def counted(self, plan: BoundLeaf) -> Query:
+    def counted(self, plan: BoundNode) -> Query:
         """Match the documents that a part of a plan finds by their tokens, each with its score."""
         if self.contents is None:
             return Query.empty_query()
@@ -148,6 +152,23 @@ class _Translator:
         certain = must if optional else must + should
         is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
         return _Part(query, {"bool": described}, sum(part.score or 0.0 for part in certain) if is_constant else None)
+
+
+def _tokens_together(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
+    """Return a plan whose tokens are counted as one part: a query of tantivy has each document that a part finds."""
+
+    def grouped(parts: tuple[BoundNode, ...], together: Callable[..., BoundNode]) -> tuple[BoundNode, ...]:
+        of_tokens = tuple(filter(is_countable, parts))
+        if len(of_tokens) < 2:
+            return parts
+        return (*(each for each in parts if not is_countable(each)), together(of_tokens))
+
+    return Bool(
+        grouped(plan.must, lambda some: Bool(must=some)),
+        grouped(plan.should, lambda some: Bool(should=some)) if plan.min_should_match <= 1 else plan.should,
+        grouped(plan.must_not, lambda some: Bool(should=some)),
+        plan.min_should_match,
+    )
 
 
 def _nothing(reason: str) -> _Part:

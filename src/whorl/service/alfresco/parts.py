@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias, get_args
 
 from pydantic import (
     AfterValidator,
@@ -36,12 +36,18 @@ class Part(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_no_number(cls, told: Any, info: ValidationInfo) -> Any:
-        # Numbers may be text, as in Alfresco, but 0 is not false.
-        is_flag = cls.model_fields[str(info.field_name)].annotation in (bool, bool | None)
-        if is_flag and isinstance(told, int | float) and not isinstance(told, bool):
+    def _is_flag_or_number(cls, told: Any, info: ValidationInfo) -> Any:
+        # Numbers may be text, as in Alfresco, but 0 is not false, and false is not 0.
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        if _holds(annotation, bool) and isinstance(told, int | float) and not isinstance(told, bool):
             raise ValueError("this is true or false, not a number")
+        if _holds(annotation, int, float) and isinstance(told, bool):
+            raise ValueError("this is a number, not true or false")
         return told
+
+
+def _holds(annotation: Any, *types: type) -> bool:
+    return annotation in types or any(_holds(each, *types) for each in get_args(annotation))
 
 
 def _complete(schema: dict[str, Any], cls: type[Part]) -> None:

@@ -10,8 +10,10 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
+from whorl.fingerprint.words.tokenizer import tokens
 from whorl.listing import behind
 from whorl.model import MAX_ID_LENGTH, PropertyValue
+from whorl.planning.clauses import Kind
 from whorl.query import ast
 from whorl.query.ast import Joker, Wildcard
 from whorl.query.unparse import unparse
@@ -140,8 +142,7 @@ def documents_routes(store: Store, uploads: Uploads, *, is_read_only: bool = Fal
         `after`, until it is null: however many there are, each is listed once, and none is missed that is there
         throughout.
         """
-        fields = [field for field in ("name", "id") if store.engine.fields().named(field, store.names)]
-        wanted = _named(named, fields)
+        wanted = _named(named, store) if named.strip() else None
         filters = [] if wanted is None else [wanted]
         further = filters if after is None else [*filters, behind(after)]
         page = store.search("*", filters=further, start=start, rows=rows)
@@ -235,17 +236,29 @@ def _listed(properties: Mapping[str, Sequence[PropertyValue]]) -> dict[str, list
     return {name: [*values] for name, values in properties.items()}
 
 
-def _named(typed: str, fields: Sequence[str]) -> str | None:
-    """Return the query that chooses the documents whose name or id has what was typed in it, None for all."""
-    each = tuple(_has(piece, fields) for piece in typed.split()[:_MOST_PIECES])
-    if not each:
-        return None
-    return unparse(each[0] if len(each) == 1 else ast.And(each))
+def _named(typed: str, store: Store) -> str:
+    """Return the query that chooses the documents whose name or id has what was typed in it."""
+    places = {field: store.engine.fields().named(field, store.names) or {} for field in ("name", "id")}
+    profile = store.engine.scheme.profile
+    each = []
+    for piece in typed.split()[:_MOST_PIECES]:
+        # Where only the words of names are known, those of the piece are looked for, whatever stands between them.
+        is_whole = Kind.KEYWORD in places["name"]
+        words = [piece] if is_whole else [word for word in tokens(piece, profile) if word]
+        in_name = [_all([_has(word, "name") for word in words])] if words and places["name"] else []
+        # Of ids only that is found which is spelled so.
+        spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
+        each.append(_any([*in_name, *(_has(text, "id") for text in spelled)]))
+    return unparse(_all(each))
 
 
-def _has(piece: str, fields: Sequence[str]) -> ast.Node:
-    # Names are compared by their words, whatever their letters; of ids only that is found which is spelled so.
-    spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
-    places = tuple((field, text) for field in fields for text in ([piece] if field == "name" else spelled))
-    each = tuple(Wildcard((Joker.ANY, text, Joker.ANY), field) for field, text in places)
-    return each[0] if len(each) == 1 else ast.Or(each)
+def _has(text: str, field: str) -> ast.Node:
+    return Wildcard((Joker.ANY, text, Joker.ANY), field)
+
+
+def _all(nodes: Sequence[ast.Node]) -> ast.Node:
+    return nodes[0] if len(nodes) == 1 else ast.And(tuple(nodes))
+
+
+def _any(nodes: Sequence[ast.Node]) -> ast.Node:
+    return nodes[0] if len(nodes) == 1 else ast.Or(tuple(nodes))
