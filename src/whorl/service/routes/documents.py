@@ -10,12 +10,12 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from whorl.errors import ParameterError, UnknownDocumentError
-from whorl.fingerprint.words.tokenizer import tokens
 from whorl.listing import behind
 from whorl.model import MAX_ID_LENGTH, PropertyValue
 from whorl.planning.clauses import Kind
+from whorl.planning.patterns import words_of
 from whorl.query import ast
-from whorl.query.ast import Joker, Wildcard
+from whorl.query.ast import Joker, Pattern, Wildcard
 from whorl.query.unparse import unparse
 from whorl.repeats import RepeatSearch
 from whorl.service.errors import Failure, Json, failure_of, require_writable
@@ -244,16 +244,16 @@ def _named(typed: str, store: Store) -> str:
     for piece in typed.split()[:_MOST_PIECES]:
         # Where only the words of names are known, those of the piece are looked for, whatever stands between them.
         is_whole = Kind.KEYWORD in places["name"]
-        words = [piece] if is_whole else [word for word in tokens(piece, profile) if word]
+        words = [(piece,)] if is_whole else words_of((piece,), profile)
         in_name = [_all([_has(word, "name") for word in words])] if words and places["name"] else []
         # Of ids only that is found which is spelled so.
         spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
-        each.append(_any([*in_name, *(_has(text, "id") for text in spelled)]))
+        each.append(_any([*in_name, *(_has((text,), "id") for text in spelled)]))
     return unparse(_all(each))
 
 
-def _has(text: str, field: str) -> ast.Node:
-    return Wildcard((Joker.ANY, text, Joker.ANY), field)
+def _has(text: Pattern, field: str) -> ast.Node:
+    return Wildcard((Joker.ANY, *text, Joker.ANY), field)
 
 
 def _all(nodes: Sequence[ast.Node]) -> ast.Node:
