@@ -150,6 +150,43 @@ def count_entries(keys: Any, offered: Any, member_bits: int, met: Any, met_offer
 
 
 @kept
+def leave_out(
+    numbers: Any, cursors: Any, ends: Any, counts: Any, offered: Any, least_offered: Any, least_shared: Any,
+    is_larger: Any, met: Any, met_offered: Any, is_open: Any,
+) -> Any:  # fmt: skip
+    """Leave out members that can make no pair any more.
+
+    Args:
+        numbers: int64 array of shape (left,): the members that are left; gets those that stay, in their order.
+        cursors: Where the hashes of each begin that are left; gets those of the members that stay.
+        ends: Where they end; the same.
+        counts: int64 array of shape (members,), as are all others: how many hashes are looked at.
+        offered: How many of them are offered.
+        least_offered: How many of these a larger partner shares.
+        least_shared: How many a smaller partner shares.
+        is_larger: bool array: who may have one.
+        met: How many entries each has so far; becomes 0 of those that are left out.
+        met_offered: How many of them are offered; the same.
+        is_open: bool array of no member; gets those that stay.
+
+    Returns:
+        How many stay.
+    """
+    count = 0
+    for i in range(numbers.size):
+        member, left = numbers[i], ends[i] - cursors[i]
+        left_offered = max(0, offered[member] - (counts[member] - left))
+        is_found = offered[member] > 0 and met_offered[member] + left_offered >= least_offered[member]
+        if is_found or (is_larger[member] and met[member] + left >= least_shared[member]):
+            numbers[count], cursors[count], ends[count] = member, cursors[i], ends[i]
+            is_open[member] = True
+            count += 1
+        else:
+            met[member] = met_offered[member] = 0
+    return count
+
+
+@kept
 def rarest(
     keys: Any, frequencies: Any, offered: Any, member_bits: int, found_by: Any, asks: Any, begins: Any, slots: Any,
     aside: Any, is_found_by: Any, is_asked: Any,

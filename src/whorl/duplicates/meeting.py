@@ -145,7 +145,7 @@ class _Sweep:
         self._member_bits = member_bits
         lead = max(0, 64 - (sketches.scheme.bits - level - self._shift + member_bits))
         self._bits = np.array([self._shift, member_bits, lead], np.int64)
-        counts = members.looked.counted(members.is_larger)
+        self._counts = counts = members.looked.counted(members.is_larger)
         starts = sketches.starts[members.places]
         numbers = np.argsort(starts, kind="stable")
         numbers = numbers[counts[numbers] > 0]
@@ -176,14 +176,22 @@ class _Sweep:
 
     def leave_out(self) -> Bools:
         """Leave out members that can make no pair any more; return which stay, as bool array of shape (members,)."""
-        members, at = self._members, self._numbers
-        looked, left = members.looked, self._ends - self._cursors
-        left_offered = np.maximum(0, looked.offered[at] - (looked.counted(members.is_larger)[at] - left))
-        is_found = self.met_offered[at] + left_offered >= looked.least_offered[at]
-        asks = members.is_larger[at] & (self.met[at] + left >= looked.least_shared[at])
-        stays = (is_found & (looked.offered[at] > 0)) | asks
+        members, at, looked = self._members, self._numbers, self._members.looked
+        counts, is_open = self._counts, np.zeros(self.met.size, np.bool_)
+        if self._is_fast:
+            from whorl.duplicates.compiled import leave_out
+
+            count = leave_out(
+                at, self._cursors, self._ends, counts, looked.offered, looked.least_offered, looked.least_shared,
+                members.is_larger, self.met, self.met_offered, is_open,
+            )  # fmt: skip
+            self._numbers, self._cursors, self._ends = at[:count], self._cursors[:count], self._ends[:count]
+            return is_open
+        left = self._ends - self._cursors
+        left_offered = np.maximum(0, looked.offered[at] - (counts[at] - left))
+        is_found = (looked.offered[at] > 0) & (self.met_offered[at] + left_offered >= looked.least_offered[at])
+        stays = is_found | (members.is_larger[at] & (self.met[at] + left >= looked.least_shared[at]))
         self._numbers, self._cursors, self._ends = at[stays], self._cursors[stays], self._ends[stays]
-        is_open = np.zeros(self.met.size, np.bool_)
         is_open[self._numbers] = True
         self.met[~is_open] = self.met_offered[~is_open] = 0
         return is_open
