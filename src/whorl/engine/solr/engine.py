@@ -16,7 +16,7 @@ from whorl.arrays import batches, chunks
 from whorl.engine.facets import Counted, Facet
 from whorl.engine.passages import passage_tokens
 from whorl.engine.patterns import refusals_explained
-from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
+from whorl.engine.protocol import Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
 from whorl.engine.solr.answer import Answer, Json, first_text, vectors, whole_text
@@ -52,6 +52,8 @@ from whorl.planning.build import BoundLeaf, BoundNode, BoundPlan, Nothing, Share
 from whorl.planning.clauses import InOrder, Near, Words
 from whorl.planning.fields import Fields
 
+#: Documents in a portion of a scan; for each portion Solr goes through all, 20 ms where they are a million.
+SCANNED_AT_ONCE = 5_000
 #: References resolved in one request; each is up to three clauses.
 _REFERENCES_AT_ONCE = 200
 #: What this version of whorl makes and searches.

@@ -1,0 +1,71 @@
+"""What a page of Solr's cursor takes, by the documents on it, in the Solr that `million.py` filled.
+
+    python benchmarks/million_pages.py [--folder FOLDER] > benchmarks/results/million-pages.txt
+
+Solr goes through all documents that match to tell which ones are on the next page: that is the time of a page of ten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from corpus import DEFAULT_DIRECTORY
+from million_stores import place
+from whorl.engine.solr.client import BEGINNING, SolrClient
+from whorl.engine.solr.fields import SCHEME, SKETCH
+from whorl.engine.solr.request import EVERYTHING
+
+
+class Pages(NamedTuple):
+    """Pages of so many documents, with some fields; `least` is how many hits Solr counts exactly, at least."""
+
+    fields: list[str]
+    rows: int
+    number: int
+    least: int | None = None
+
+
+_IDS, _SKETCHES = ["id"], ["id", "name", SKETCH, SCHEME]
+_ASKED = {
+    "to warm up": Pages(_SKETCHES, 1_000, 30),
+    "ids, 1,000 at once": Pages(_IDS, 1_000, 40),
+    "sketches, 1,000": Pages(_SKETCHES, 1_000, 40),
+    "ids, 10,000": Pages(_IDS, 10_000, 10),
+    "sketches, 10,000": Pages(_SKETCHES, 10_000, 10),
+    "sketches, 5,000": Pages(_SKETCHES, 5_000, 10),
+    "ids, 10": Pages(_IDS, 10, 40),
+    "ids, 1,000, hits not counted": Pages(_IDS, 1_000, 40, least=0),
+    "ids, 100, hits not counted": Pages(_IDS, 100, 40, least=0),
+    "ids, 100": Pages(_IDS, 100, 40),
+}
+
+
+def main() -> None:
+    """Ask for the pages, and print what they take."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=DEFAULT_DIRECTORY / "million", help="of the stores")
+    with place("solr", parser.parse_args().folder) as where, closing(SolrClient(where.url)) as client:
+        print(f"{client.count(EVERYTHING):,} documents")
+        for name, pages in _ASKED.items():
+            begun, server, mark, found = time.perf_counter(), where.server_seconds(), BEGINNING, 0
+            for _ in range(pages.number):
+                more = {} if pages.least is None else {"minExactCount": str(pages.least)}
+                body: dict[str, Any] = {"query": EVERYTHING, "limit": pages.rows, "fields": pages.fields}
+                told = client.select({**body, "sort": "id asc", "params": {"cursorMark": mark, **more}})
+                mark, found = told.answer.text("nextCursorMark"), found + len(told.documents)
+            taken = 1000 * (where.server_seconds() - server)
+            elapsed = 1000 * (time.perf_counter() - begun)
+            a_document = 1000 * taken / found
+            print(
+                f"{name:30} Solr's CPU {taken / pages.number:6.2f} ms a page, {a_document:7.1f} µs a document; "
+                f"elapsed {elapsed / pages.number:7.1f} ms a page",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
