@@ -65,7 +65,7 @@ bench-fingerprint: .venv/developing benchmarks/data/main.jsonl ## Time signature
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$peer"; done
 	$(BIN)/python benchmarks/fingerprint.py
 
-bench-similar: .venv/developing benchmarks/data/main.jsonl ## Time calibrated searches beside {!min_hash} on 100,000 documents (about an hour)
+bench-similar: .venv/developing benchmarks/data/main.jsonl ## Time calibrated searches beside {!min_hash} on 100,000 documents (about 10 minutes)
 	$(BIN)/python benchmarks/similar.py --sources 20 --rounds 3
 
 bench-startup: .venv/developing ## Time the process of whorl fingerprint FILE
