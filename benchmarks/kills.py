@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -30,8 +30,7 @@ from duplicates_processes import say
 from load_servers import DEADLINE_SECONDS, KEY, Server, Service, served
 from load_texts import VARIANTS, text
 from whorl import Document, Store, open_store
-from whorl.errors import WhorlError
-from writers import Writer, lost, write
+from writers import Writer, lost, lost_by_now, write
 
 SEED = 17
 #: From the first acknowledgement to the kill, at most.
@@ -142,7 +141,7 @@ def killed_uploads(engine: str, kills: int, chance: random.Random) -> Told:
                 service.kill()
             with open_store(name, create=False) as opened:
                 while (
-                    gone := _lost_by_now(opened, [*all_safe.values()])
+                    gone := lost_by_now(opened, [*all_safe.values()])
                 ) and time.perf_counter() - begun < _PATIENCE_SECONDS:
                     time.sleep(0.5)
                 if engine != "embedded":
@@ -187,15 +186,6 @@ def _uploaded_until_killed(service: Service, server: Server, mark: str, seconds:
     for each in clients:
         each.join()
     return safe
-
-
-def _lost_by_now(store: Store, sent: Sequence[Document]) -> int:
-    """Return how many documents are lost, or all of them where a Solr that reads its log again does not answer yet."""
-    try:
-        return lost(store, sent)
-    except WhorlError as error:
-        say(f"not yet: {error}")
-        return len(sent)
 
 
 def not_found(store: Store, sent: dict[str, Document], chance: random.Random) -> int:

@@ -33,7 +33,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.solr.backfill import prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import FieldNames
-from writers import Writer, lost, write
+from writers import Writer, lost, lost_by_now, write
 
 KILLS, LONGEST_SECONDS, SEED = 20, 6.0, 3
 #: Documents of each kill that are looked for by their tokens as well.
@@ -127,7 +127,7 @@ def _solr_index(documents: Path, count: int) -> list[Told]:
         with open_store(f"{running.url}/{NAME}") as store:
             sent = list(islice(more(documents, mark), writer.safe))
             # Solr answers before it has read all of its log again.
-            while (gone := lost(store, sent)) and time.perf_counter() - begun < _PATIENCE_SECONDS:
+            while (gone := lost_by_now(store, sent)) and time.perf_counter() - begun < _PATIENCE_SECONDS:
                 time.sleep(1)
             there = time.perf_counter() - begun
             again = _writer(f"{running.url}/{NAME}", documents, mark, _SENT)

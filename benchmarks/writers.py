@@ -7,7 +7,9 @@ import sys
 import threading
 from collections.abc import Iterable, Sequence
 
+from duplicates_processes import say
 from whorl import Document, Indexed, Store, open_store
+from whorl.errors import WhorlError
 from whorl.ingest.indexing import DEFAULT_BATCH
 
 
@@ -55,3 +57,12 @@ def lost(store: Store, sent: Sequence[Document]) -> int:
     store.engine.refresh()
     digests = store.engine.digests([each.id for each in sent])
     return sum(digests.get(each.id) != each.digest for each in sent)
+
+
+def lost_by_now(store: Store, sent: Sequence[Document]) -> int:
+    """Return how many documents are lost, or all of them where a Solr that reads its log again does not answer yet."""
+    try:
+        return lost(store, sent)
+    except WhorlError as error:
+        say(f"not yet: {error}")
+        return len(sent)
