@@ -1,6 +1,6 @@
 """The first use of the loops on a machine: another process compiles them, and the plain route goes on meanwhile.
 
-Compiling takes 8 to 10 seconds once. What is compiled is kept on disk, so the process that compiles serves all that
+Compiling takes 10 to 15 seconds once. What is compiled is kept on disk, so the process that compiles serves all that
 come after; nobody waits for it.
 """
 
