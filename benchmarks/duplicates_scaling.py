@@ -20,7 +20,7 @@ stays linear.
 shingle has; what a family of near-copies costs.
 
 --lines: the first so many lines of a file, as they are; short texts for instance (`million_texts.py` makes a million).
-With one process, and with one for each processor.
+With one process, and with one for each processor, unless --workers says otherwise. Rows of other files stay.
 
 Results: results/duplicates-scaling.csv, duplicates-boilerplate.csv, duplicates-families.csv, duplicates-lines.csv (not
 with --dry-run).
@@ -258,13 +258,18 @@ def main() -> None:
     fields = {"scaling": FIELDS, "lines": LINES_FIELDS}.get(name, BOILERPLATE_FIELDS)
     print(*fields, sep="\t")
 
+    path = HERE / "results" / f"duplicates-{name}.csv"
+    others: _Rows = []
+    if name == "lines" and path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            others = [{**row} for row in csv.DictReader(file) if row["file"] != asked.lines.stem]
+
     def record(rows: _Rows) -> None:
         if not asked.dry_run:
-            path = HERE / "results" / f"duplicates-{name}.csv"
             with path.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.DictWriter(file, fields)
                 writer.writeheader()
-                writer.writerows(rows)
+                writer.writerows([*others, *rows])
 
     with tempfile.TemporaryDirectory(dir=asked.folder, prefix="duplicates-") as made:
         if name == "lines":
