@@ -17,12 +17,13 @@ from tests import solr_runtime
 from tests.engine.solr.test_client import Faulty, http
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
+from whorl.engine.solr.answer import Answer
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED
 from whorl.engine.solr.schema import FieldNames, Version, inspect
 from whorl.engine.solr.setup import initialise
-from whorl.errors import SchemaError
+from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = " ".join(f"word{number}" for number in range(60))
 #: What is answered, by path.
@@ -51,6 +52,7 @@ SHAPES: dict[str, list[object]] = {
         {"fields": [{"name": 7}]},
         {"fields": [{"name": "MINHASH"}]},
         {"fields": [{"name": "MINHASH", "type": "nowhere"}]},
+        {"fields": [{"name": "MINHASH", "type": {}}]},
     ],
     "/schema/dynamicfields": [{"dynamicFields": 7}, {"dynamicFields": [[]]}],
     "/config": [
@@ -93,6 +95,17 @@ def run(address: str, url: str, *command: str) -> Result:
     result = CliRunner().invoke(main, [each.replace("URL", there) for each in command])
     assert result.exception is None or isinstance(result.exception, SystemExit), (command, result.exception)
     return result
+
+
+@pytest.mark.parametrize("number", [10**400, -(1 << 70), "7", None])
+def test_numbers_that_no_solr_writes(number: object) -> None:
+    """
+    One of hundreds of digits cannot be counted with.
+    """
+    answer = Answer("http://host/solr/x", {"part": number})
+    for read in (answer.count, answer.number):
+        with pytest.raises(EngineResponseError, match="'part' is no"):
+            read("part")
 
 
 @pytest.mark.parametrize(("path", "told"), [(path, told) for path, answers in SHAPES.items() for told in answers])

@@ -53,7 +53,8 @@ class Answer(Json):
 
     def _typed(self, key: str, kind: type | tuple[type, ...], called: str) -> Any:
         value = self[key]
-        if not isinstance(value, kind):
+        # Python reads numbers of any length, and no Solr writes one of more than 64 bits.
+        if not isinstance(value, kind) or (isinstance(value, int) and value.bit_length() > 63):
             raise strange(self.url, f"{key!r} is no {called}: {value!r:.80}")
         return value
 

@@ -44,5 +44,6 @@ def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageS
         found = client.select({"query": EVERYTHING, "limit": 0, "facet": facet}).answer
         # An empty collection has no facets.
         facets = found.object("facets", is_optional=True)
-        counts += [int(facets.object(name, is_optional=True).get("count", 0)) for name in facet]
+        parts = [facets.object(name, is_optional=True) for name in facet]
+        counts += [part.count("count") if part else 0 for part in parts]
     return counts

@@ -7,13 +7,13 @@ tokens can come from and how the index spells them.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 from whorl.engine.solr.analysis import seen_profile
-from whorl.engine.solr.answer import Json, first_text, reading
+from whorl.engine.solr.answer import Answer, Json, first_text, reading
 from whorl.engine.solr.fields import NEEDED, NEEDED_OF_PASSAGES, PASSAGES
 from whorl.engine.solr.request import Names, listed
 from whorl.errors import ParameterError, SchemaError
@@ -125,13 +125,22 @@ def read_schema(client: SolrClient) -> Schema:
     dynamic = client.get("schema/dynamicfields", showDefaults="true").objects("dynamicFields")
     return Schema(
         key=str(schema.get("uniqueKey", "id")),
-        fields={each.text("name"): each for each in fields},
-        dynamic={each.text("name"): each for each in dynamic},
+        fields=_typed(fields),
+        dynamic=_typed(dynamic),
         types={each.text("name"): each for each in schema.objects("fieldTypes")},
         copies=tuple(
             (each.text("source"), each.text("dest")) for each in schema.objects("copyFields", is_optional=True)
         ),
     )
+
+
+def _typed(fields: Iterable[Answer]) -> dict[str, Json]:
+    """Return fields by name; each must say its type."""
+    named: dict[str, Json] = {}
+    for each in fields:
+        each.text("type")
+        named[each.text("name")] = each
+    return named
 
 
 @dataclass(frozen=True, slots=True)
