@@ -81,6 +81,8 @@ def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         first_use.count_search(Scheme())
     assert _loading() == []
+    # numba's modules are there, but nobody is to wait for the loops.
+    assert not kernel.is_loaded()
     first_use.count_search(Scheme())
     for thread in _loading():
         thread.join()

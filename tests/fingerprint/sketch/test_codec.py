@@ -122,6 +122,9 @@ def test_damage_is_found(data: st.DataObject) -> None:
         bytes([2, 27, 0, 3, 2, 0, 0, 0, 9, 0, 0, 0, 3]),  # fewer bits left over than hashes
         bytes([2, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7]),  # more high parts than hashes
         bytes([2, 27, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]),  # none
+        bytes([2, 27, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 255]),  # eight, and one is said
+        bytes([2, 27, 0, 0, 5, 0, 0, 0, 0, 0, 0, 128]),  # none, and two thousand million are said
+        bytes([2, 27, 0, 71, 5, 0, 0, 0, 2, 0, 0, 0, *[17] * 18, 3]),  # more low bits than a hash has
     ],
 )
 def test_contradictions_are_found(body: bytes) -> None:

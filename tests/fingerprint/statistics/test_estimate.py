@@ -15,7 +15,7 @@ from tests.plain import sketch_of
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme
 from whorl.fingerprint.statistics.estimate import CONFIDENCE, estimate, estimate_overlaps, overlap_interval
-from whorl.fingerprint.statistics.hypergeometric import upper_tail
+from whorl.fingerprint.statistics.hypergeometric import SLACK, upper_tail
 
 pytestmark = pytest.mark.usefixtures("each_route")
 
@@ -70,7 +70,7 @@ def test_ends_are_those_that_trying_all_finds(data: st.DataObject) -> None:
     most = (total - drawn + shared) // 2 if is_union else total - drawn + shared
     most = np.maximum(most, shared)
     ends = overlap_interval(np.full(rows, total), np.full(rows, is_union), drawn, shared, most, confidence)
-    tail = (1 - confidence) / 2
+    tail = (1 - confidence) / 2 * (1 - SLACK)
     for row, (least, largest) in enumerate(zip(*ends, strict=True)):
         tried = np.arange(shared[row], most[row] + 1)
         population = total - tried if is_union else np.full(tried.shape, total)
@@ -79,6 +79,15 @@ def test_ends_are_those_that_trying_all_finds(data: st.DataObject) -> None:
         # The ends themselves are taken to be possible, where nothing else is.
         assert least == next(iter(tried[can_be_so_many]), most[row])
         assert largest == max(least, next(iter(tried[can_be_so_few][::-1]), shared[row]))
+
+
+def test_an_end_whose_chance_is_just_the_tail() -> None:
+    """
+    None of one drawn is good with chance 5 / 200 where 195 of 200 are: just what an interval of 95 % leaves out.
+    """
+    total, drawn, shared, most = np.array([[200], [1], [0], [199]])
+    ends = overlap_interval(total, np.array([False]), drawn, shared, most, CONFIDENCE)
+    assert [end.tolist() for end in ends] == [[0], [195]]
 
 
 @pytest.mark.parametrize("drawn", [1, 3, 7, 15, 29])

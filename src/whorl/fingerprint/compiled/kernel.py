@@ -12,7 +12,6 @@ plain route, segment by segment, and is remembered.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -396,13 +395,13 @@ def is_available() -> bool:
 
 
 def is_loaded() -> bool:
-    """Return whether this process has paid for importing numba and the loops already."""
-    return "whorl.fingerprint.compiled.jit" in sys.modules
+    """Return whether this process has paid for importing numba and the loops already; not while it still does."""
+    return bool(_compiled)
 
 
 def loops_at_hand() -> Loops | None:
     """Return the loops where a kernel of this process has them compiled, so that a call of one takes no time."""
-    return _load_loops() if _compiled else None
+    return _load_loops() if is_loaded() else None
 
 
 def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -81,7 +81,7 @@ def _kept_units(
 
 
 def as_kept(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    """Return hashes as an index gives them back: what `read` makes of what `spell` writes."""
+    """Return hashes as an index gives them back: what `read` makes of what `spell` writes; for UNITS_8 both halves."""
     if spelling is Spelling.HEX or not len(hashes):
         return read(spell(hashes, spelling), spelling)
     words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)

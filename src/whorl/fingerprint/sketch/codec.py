@@ -81,8 +81,7 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
     try:
         return Sketch(scheme, size, _hashes(raw, low_bits, count))
     except ValueError:
-        # The check sum holds, so somebody wrote it so.
-        raise StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again") from None
+        raise _contradiction(raw) from None
 
 
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
@@ -162,7 +161,14 @@ def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
             f"a sketch of version {version}, {bits} bits, level {level} for {size} shingles is not of scheme "
             f"{scheme.name}; index its document again"
         )
+    if low_bits > max(0, bits - level):
+        raise _contradiction(raw)
     return low_bits, size, count
+
+
+def _contradiction(raw: bytes) -> StoreError:
+    # The check sum holds, so somebody wrote it so.
+    return StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again")
 
 
 def _hashes_of_all(raws: Sequence[bytes], low_bits: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
@@ -207,8 +213,10 @@ def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
     low_length = low_bits // 8 * count + -(-(low_bits % 8) * count // 8)
     ends = np.frombuffer(raw, np.uint8, len(raw) - 4 - _HEAD.size - low_length, _HEAD.size + low_length)
     # Of truth values numpy finds those that are set much faster than of numbers.
-    hashes = np.unpackbits(ends, bitorder="little").view(np.bool_).nonzero()[0].astype(np.uint64)
-    # A wrong number of bits does not broadcast.
+    ones = np.unpackbits(ends, bitorder="little").view(np.bool_).nonzero()[0]
+    if ones.size != count:
+        raise ValueError("a sketch has another number of hashes than it says")
+    hashes = ones.astype(np.uint64)
     hashes -= np.arange(count, dtype=np.uint64)
     hashes = _shifted(hashes, -low_bits)
     at, done = _HEAD.size, 0

@@ -13,8 +13,8 @@ x ~ Hypergeometric(a + b - I, I, x + ya + yb), the union's. The smaller document
 For documents of like size the union's has least: with a <= b, s = (a + b) / a and I / a below s (3 - s) / 2. Which
 law it is must not depend on what was seen, so sizes within 3 : 2 of each other (s <= 5 / 2) take the union's.
 
-An interval holds every I at which a count as large, and one as small, as that seen has a chance above half of what
-is missing to the confidence (Clopper and Pearson's construction, for a law of whole numbers): it covers the truth
+An interval holds every I at which a count as large, and one as small, as that seen has a chance of half of what is
+missing to the confidence, or more (Clopper and Pearson's construction, for a law of whole numbers): it covers the truth
 with at least that confidence, whatever the truth. The three shares rise with I, so its ends become theirs.
 """
 
@@ -31,7 +31,7 @@ import numpy.typing as npt
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
-from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, upper_tail
+from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, Floats, upper_tail
 from whorl.fingerprint.statistics.metric import Shares
 
 CONFIDENCE = 0.95
@@ -153,7 +153,8 @@ def overlap_interval(
         ParameterError: The confidence is outside its range.
     """
     _require_confidence(confidence)
-    tail = (1 - confidence) / 2
+    # As chances are computed, one that is just the tail may come out as a little less.
+    tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
         counts = map(for_loops, (total, is_union, drawn, shared, np.maximum(shared, most)))
