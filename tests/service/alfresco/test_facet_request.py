@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.service.alfresco.test_request import GOOD, told
+from whorl.service.alfresco.facet_request import IntervalSet, Range
 from whorl.service.paths import SEARCH
 
 #: A request, and what the answer has to name: the part, then the value or the reason.
@@ -52,3 +53,13 @@ def test_a_wrong_facet_is_named(embedded_service: TestClient, body: Any, named: 
     message = told(embedded_service.post(SEARCH, json=body), 400)
     for each in named:
         assert each in message
+
+
+@pytest.mark.parametrize("part", [IntervalSet, Range])
+def test_what_may_be_a_number_is_described_as_one(part: type[IntervalSet | Range]) -> None:
+    """
+    The description of the service says of every end and step that it may be a number, as it is taken.
+    """
+    described = part.model_json_schema()["properties"]
+    for name in {"start", "end", "gap"} & described.keys():
+        assert {each.get("type") for each in described[name]["anyOf"]} == {"string", "number"}

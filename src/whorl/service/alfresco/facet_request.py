@@ -28,6 +28,9 @@ def _plain(query: str) -> str:
     return query
 
 
+#: What may be written as a number.
+_Bound: TypeAlias = Annotated[str, BeforeValidator(_spelled, json_schema_input_type=str | float)]
+_Step: TypeAlias = Annotated[Text, BeforeValidator(_spelled, json_schema_input_type=Text | float)]
 RangeOther: TypeAlias = Literal["before", "after", "between", "none", "all"]
 RangeInclude: TypeAlias = Literal["lower", "upper", "edge", "outer", "all"]
 
@@ -76,8 +79,8 @@ class IntervalSet(Part):
     """One interval; `*` leaves an end open."""
 
     label: Text | None = None
-    start: Annotated[str, BeforeValidator(_spelled)]
-    end: Annotated[str, BeforeValidator(_spelled)]
+    start: _Bound
+    end: _Bound
     start_inclusive: bool = True
     end_inclusive: bool = True
 
@@ -108,9 +111,9 @@ class Range(Part):
     """A field whose values are counted by steps from `start` to `end`."""
 
     field: Text
-    start: Annotated[Text, BeforeValidator(_spelled)]
-    end: Annotated[Text, BeforeValidator(_spelled)]
-    gap: Annotated[Text, BeforeValidator(_spelled)]
+    start: _Step
+    end: _Step
+    gap: _Step
     hardend: bool = False
     other: Annotated[list[RangeOther], BeforeValidator(listed)] = []
     include: Annotated[list[RangeInclude], BeforeValidator(listed)] = ["lower"]
