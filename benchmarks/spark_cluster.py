@@ -23,6 +23,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
+from load_servers import free_port
 from spark import asking, clusters_in, events, in_one_process, session, write_texts
 from whorl.duplicates import ask_pairs
 from whorl.duplicates.spark.job import run
@@ -37,9 +38,7 @@ PATIENCE = 120
 def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """Run a master and workers, and yield its address and these; each leads a session of its own."""
     home = Path(pyspark.__file__).parent
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     address = f"spark://127.0.0.1:{port}"
     environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
     started: list[subprocess.Popen[bytes]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Event
 from unittest.mock import patch
 
 import pytest
@@ -20,7 +21,7 @@ def _no_idle_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 def each_route(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let all tests of a module have numpy's own way, and then the compiled loops at hand."""
     if request.param == "plain":
-        with patch.object(kernel, "_compiled", set()):
+        with patch.object(kernel, "_compiled", Event()):
             yield
     elif kernel.is_available():
         kernel.Kernel()

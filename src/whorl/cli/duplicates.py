@@ -248,7 +248,7 @@ def _write_duplicates(asked: Asked, reading: Reading) -> int:
 
 
 def _found(asked: Asked, reading: Reading, progress: Progress) -> AbstractContextManager[Duplicates]:
-    from whorl.duplicates import Keep, duplicates_among
+    from whorl.duplicates import duplicates_among
     from whorl.duplicates.processes import worthwhile_workers
 
     if not asked.paths:
@@ -261,7 +261,7 @@ def _found(asked: Asked, reading: Reading, progress: Progress) -> AbstractContex
         folder=asked.state,
         dates=reading.dates,
         date_column=asked.date_column,
-        keep=asked.keep or Keep("first"),
+        keep=asked.rule,
         within=asked.within,
         kind=asked.level,
         common=asked.common,
@@ -275,7 +275,7 @@ def _found(asked: Asked, reading: Reading, progress: Progress) -> AbstractContex
 
 @contextmanager
 def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
-    from whorl.duplicates import Keep, duplicates_in
+    from whorl.duplicates import duplicates_in
     from whorl.opening import open_store
     from whorl.settings.settings import Settings
 
@@ -298,7 +298,7 @@ def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
             folder=asked.state,
             names=opened.names,
             date_field=asked.date_column,
-            keep=asked.keep or Keep("first"),
+            keep=asked.rule,
             common=asked.common,
             links_suffice=asked.links_suffice,
             progress=progress,

@@ -100,6 +100,11 @@ class Asked:
         return keep or (Keep("first") if self.folders else None)
 
     @property
+    def rule(self) -> Keep:
+        """Which document of each cluster is its principal one: the first, where nothing is kept."""
+        return self.keep or Keep("first")
+
+    @property
     def date_column(self) -> str | None:
         """The column of the dates that --versions and --keep go by."""
         if self.date_named is None and self.keep is not None and self.keep.is_by_date:
@@ -237,7 +242,7 @@ class Asked:
             self.paths,
             reference=self.reference,
             columns=self.columns,
-            keep=self.keep or Keep("first"),
+            keep=self.rule,
             date_column=self.date_column,
             within=self.within,
             level=Level(self.level),

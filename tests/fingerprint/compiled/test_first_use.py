@@ -9,6 +9,7 @@ import sys
 import threading
 from itertools import count
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     A process that only searches has the loops at hand after the third of three searches, and not before.
     """
     kernel.Kernel()
-    monkeypatch.setattr(kernel, "_compiled", set())
+    monkeypatch.setattr(kernel, "_compiled", Event())
     monkeypatch.setattr(first_use, "_searches", count(1))
     monkeypatch.setattr(first_use, "WORTH_LOADING", 3)
     for _ in range(2):

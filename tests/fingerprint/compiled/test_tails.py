@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Event
 from unittest.mock import patch
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_all_pairs_of_a_sample() -> None:
     levels = np.maximum(0, np.ceil(np.log2(np.maximum(a, b) / 256))).astype(np.int64)
     shared, of_a, of_b = (chance.binomial(some, 0.5**levels) for some in (both, a - both, b - both))
     pairs = a, b, levels, shared + of_a, shared + of_b, shared
-    with patch.object(kernel, "_compiled", set()):
+    with patch.object(kernel, "_compiled", Event()):
         plain = shared_shingles(*pairs)
     for found, expected in zip(shared_shingles(*pairs), plain, strict=True):
         assert found.tolist() == expected.tolist()
@@ -50,7 +51,7 @@ def test_any_law(laws: list[tuple[int, int, int, int]]) -> None:
     """
     population = np.array([max(law[:3]) for law in laws])
     good, drawn, least = np.array([law[1:] for law in laws]).T
-    with patch.object(kernel, "_compiled", set()):
+    with patch.object(kernel, "_compiled", Event()):
         plain = upper_tail(population, good, drawn, least)
     assert upper_tail(population, good, drawn, least).tolist() == pytest.approx(plain.tolist(), rel=1e-11, abs=1e-300)
 
@@ -66,6 +67,6 @@ def test_arrays_of_any_kind() -> None:
     loops = kernel.loops_at_hand()
     assert loops is not None
     assert len(loops.overlap_intervals.signatures) == 1
-    with patch.object(kernel, "_compiled", set()):
+    with patch.object(kernel, "_compiled", Event()):
         plain = overlap_interval(total, is_union, drawn, shared, 10 * drawn, 0.95)
     assert [ends.tolist() for ends in both] == [ends.tolist() for ends in plain]

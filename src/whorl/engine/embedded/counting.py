@@ -30,6 +30,8 @@ from whorl.planning.build import (
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 #: Parts of a plan whose documents are put together at once.
 _PARTS_AT_ONCE = 64
+#: Puts several parts of a plan into one.
+Together: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
 _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
@@ -106,11 +108,23 @@ def count(plan: BoundNode, snapshot: TokenSnapshot) -> Counted:
 def _in_groups(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
     """Return a plan of many parts as one of some groups; what a group has found is no more than there are documents."""
 
-    def grouped(parts: tuple[BoundNode, ...], together: Callable[..., BoundNode]) -> tuple[BoundNode, ...]:
+    def grouped(parts: tuple[BoundNode, ...], together: Together) -> tuple[BoundNode, ...]:
         if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
             return parts
         return tuple(together(tuple(some)) for some in batches(parts, _PARTS_AT_ONCE))
 
+    return regrouped(plan, grouped)
+
+
+def regrouped(
+    plan: Bool[BoundLeaf], grouped: Callable[[tuple[BoundNode, ...], Together], tuple[BoundNode, ...]]
+) -> Bool[BoundLeaf]:
+    """Return a plan that matches and scores the same, some of its parts put together.
+
+    Args:
+        plan: The plan.
+        grouped: Takes parts, and what puts several of them together; returns those that take their place.
+    """
     return Bool(
         grouped(plan.must, lambda some: Bool(must=some)),
         # Of several that must match, a group does not tell how many have.

@@ -43,7 +43,7 @@ from whorl.engine.embedded.search import Search
 from whorl.engine.facets import Counted, Facet
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.errors import SchemaError, StoreError
-from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.batch import signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -380,11 +380,7 @@ class EmbeddedEngine:
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of documents, by id, always in order and with their repeats."""
         self._require_usable()
-        return self._signatures(self._records.texts(wanted))
-
-    def _signatures(self, texts: Mapping[str, str]) -> Mapping[str, Signature]:
-        found = hashed(texts.values(), self._scheme, Parts.MINIMA, workers=1)
-        return {each: Signature(self._scheme, own.minima[:, 0]) for each, own in zip(texts, found, strict=True)}
+        return signatures_by_id(self._records.texts(wanted), self._scheme)
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         """Return the stored texts of documents, by id, of those that have one; an empty text is none."""
@@ -425,7 +421,7 @@ class EmbeddedEngine:
         """Return ids, and signatures or None, by reference."""
         self._require_usable()
         named = dict(self._search.named(wanted, self._records.texts))
-        signatures = self._signatures(dict(named.values()))
+        signatures = signatures_by_id(dict(named.values()), self._scheme)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:

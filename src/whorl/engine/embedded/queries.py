@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -11,7 +11,7 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.clauses import ClauseQueries
 from whorl.engine.embedded.contents import Contents
-from whorl.engine.embedded.counting import is_countable
+from whorl.engine.embedded.counting import Together, is_countable, regrouped
 from whorl.engine.embedded.schema import SCHEMA
 from whorl.planning.build import (
     Bool,
@@ -157,18 +157,13 @@ class _Translator:
 def _tokens_together(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
     """Return a plan whose tokens are counted as one part: a query of tantivy has each document that a part finds."""
 
-    def grouped(parts: tuple[BoundNode, ...], together: Callable[..., BoundNode]) -> tuple[BoundNode, ...]:
+    def grouped(parts: tuple[BoundNode, ...], together: Together) -> tuple[BoundNode, ...]:
         of_tokens = tuple(filter(is_countable, parts))
         if len(of_tokens) < 2:
             return parts
         return (*(each for each in parts if not is_countable(each)), together(of_tokens))
 
-    return Bool(
-        grouped(plan.must, lambda some: Bool(must=some)),
-        grouped(plan.should, lambda some: Bool(should=some)) if plan.min_should_match <= 1 else plan.should,
-        grouped(plan.must_not, lambda some: Bool(should=some)),
-        plan.min_should_match,
-    )
+    return regrouped(plan, grouped)
 
 
 def _nothing(reason: str) -> _Part:

@@ -40,8 +40,8 @@ from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
-from whorl.fingerprint.batch import Parts, hashed
-from whorl.fingerprint.minhash.signature import Signature, sign, signature_of
+from whorl.fingerprint.batch import Parts, hashed, signatures_by_id
+from whorl.fingerprint.minhash.signature import Signature, sign
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode_texts
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -199,11 +199,8 @@ class OpenSearchEngine:
         if self._foreign:
             return self._foreign.signatures(wanted)
         found = self._client.documents(list(wanted), [self._names.content])
-        return self._signatures({each: text_in(hit.get("_source", {}), self._names) for each, hit in found.items()})
-
-    def _signatures(self, texts: Mapping[str, str]) -> dict[str, Signature]:
-        made = hashed(texts.values(), self._scheme, Parts.MINIMA, workers=1)
-        return {each: signature_of(own.minima, self._scheme) for each, own in zip(texts, made, strict=True)}
+        texts = {each: text_in(hit.get("_source", {}), self._names) for each, hit in found.items()}
+        return signatures_by_id(texts, self._scheme)
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
@@ -217,7 +214,7 @@ class OpenSearchEngine:
         found = dict(self._named(wanted, {"_source": [self._names.content]}))
         # Two references may name one document.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in found.values()}
-        signatures = self._signatures(texts)
+        signatures = signatures_by_id(texts, self._scheme)
         return {reference: (hit["_id"], signatures[hit["_id"]]) for reference, hit in found.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from whorl.arrays import batches
 from whorl.engine.backfilled import Backfilled
 from whorl.engine.passages import passage_tokens
 from whorl.engine.solr.answer import Answer, Json, first_text, whole_text
@@ -168,8 +169,7 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
     for query in _queries(collection, repair=repair):
         for found, _ in client.pages(query, key, listed([key]), _LISTED_AT_ONCE):
             ids = [str(each[key]) for each in found]
-            for at in range(0, len(ids), batch):
-                some = ids[at : at + batch]
+            for some in batches(ids, batch):
                 # Who was given a sketch since then is left alone.
                 wanted = {"bool": {"filter": [one_of(key, some), query]}}
                 yield client.select({"query": wanted, "limit": len(some), "fields": fields}).documents

@@ -40,7 +40,7 @@ from whorl.engine.solr.sending import PORTION, PORTION_CHARACTERS, side_by_side
 from whorl.engine.solr.sketches import Coverage, coverage, read_sketches, sketch_fields
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
-from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.batch import Parts, hashed, signatures_by_id
 from whorl.fingerprint.minhash.codec import read
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, signature_of, smallest_in_buckets
 from whorl.fingerprint.scheme import Scheme
@@ -347,9 +347,8 @@ class SolrEngine:
                 yield document_id, self._signature(document, repeats.get(document_id, {}), wanted[document_id])
             return
         scheme, content = collection.scheme, str(collection.content)
-        texts = (whole_text(each.get(content)) for each in documents.values())
-        for document_id, made in zip(documents, hashed(texts, scheme, Parts.MINIMA, workers=1), strict=True):
-            yield document_id, signature_of(made.minima, scheme, collection.spelling)
+        texts = {document_id: whole_text(each.get(content)) for document_id, each in documents.items()}
+        yield from signatures_by_id(texts, scheme, collection.spelling).items()
 
     def texts(self, ids: Sized[str]) -> Mapping[str, str]:
         collection = self.collection

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from itertools import accumulate, pairwise
+from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +36,8 @@ WINDOW = 1 << 18
 LONGEST_KEPT, MOST_KEPT = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
-#: Holds something once the loops of this process have been called.
-_compiled: set[bool] = set()
+#: Set once the loops of this process have been called.
+_compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
 #: What is left of the first and second eight bytes when 0 to 7 units remain.
@@ -109,7 +110,7 @@ class Kernel:
         except OSError as problem:  # the folder is there, but is full, or was closed meanwhile
             self._loops.keep_nothing(problem)
             self._call_each()
-        _compiled.add(True)
+        _compiled.set()
 
     def _call_each(self) -> None:
         words = " ".join(["e\u0301 \u65e5"] * self.scheme.shingle_size)
@@ -396,7 +397,7 @@ def is_available() -> bool:
 
 def is_loaded() -> bool:
     """Return whether this process has paid for importing numba and the loops already; not while it still does."""
-    return bool(_compiled)
+    return _compiled.is_set()
 
 
 def loops_at_hand() -> Loops | None:
