@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from corpus import DEFAULT_DIRECTORY, Corpus, Downloads, deb_members, decode
-from identity import corpus as lines_of
+from corpus_texts import texts
 from whorl import Document, ask_common, ask_pairs, duplicates_among
 from whorl.ingest.extraction.html import html_text
 
@@ -81,7 +81,7 @@ def between(begin: str, end: str) -> Callable[[str], str]:
 
 def posix() -> Iterator[Framed]:
     """Yield man pages of POSIX."""
-    for name, text in lines_of(DEFAULT_DIRECTORY / "man.jsonl"):
+    for name, text in texts(DEFAULT_DIRECTORY / "man.jsonl"):
         if name.endswith("posix"):
             sections = re.split(r"(?m)^(?=[A-Z][A-Z /]+$)", text)
             own = [each for each in sections if each.startswith(_SUBJECT)]
@@ -106,7 +106,7 @@ def copyrights() -> Iterator[Framed]:
 def forms() -> Iterator[Framed]:
     """Yield forms: a template each, filled in at its places with words of real texts; some again, a little changed."""
     chance = random.Random(11)
-    words = [word for _, text in lines_of(DEFAULT_DIRECTORY / "spdx.jsonl") for word in text.split()]
+    words = [word for _, text in texts(DEFAULT_DIRECTORY / "spdx.jsonl") for word in text.split()]
 
     def some(count: int) -> list[str]:
         at = chance.randrange(len(words) - count)
@@ -181,7 +181,7 @@ def measured(name: str, thresholds: Sequence[str], lines: Sequence[str]) -> Iter
 
 def cost(corpus: Path) -> None:
     """Print what leaving out what is common takes of a corpus."""
-    documents = [Document(name, text) for name, text in lines_of(corpus)]
+    documents = [Document(name, text) for name, text in texts(corpus)]
     labels_of(documents[:50], "80", None)
     rounds = [[labels_of(documents, "80", line)[1] for line in (None, "1%")] for _ in range(3)]
     plain, without = (min(each) for each in zip(*rounds, strict=True))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import sys
 import tempfile
 from collections import Counter
@@ -26,6 +25,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from analysed import analysed
+from corpus_texts import texts
 from hostile import TEXTS
 from whorl import Store
 from whorl.engine.solr.answer import vectors
@@ -95,14 +95,6 @@ class Comparison:
         return line
 
 
-def corpus(file: Path) -> Iterator[tuple[str, str]]:
-    """Yield the ids and texts of a corpus."""
-    with file.open(encoding="utf-8") as lines:
-        for line in lines:
-            told = json.loads(line)
-            yield told["id"], told["text"]
-
-
 def compare_random(compare: Callable[[Iterable[tuple[str, str]]], None], count: int) -> None:
     """Compare `count` random texts, the same ones at every run."""
 
@@ -150,7 +142,7 @@ def main() -> None:
     with solr(asked.solr) as client:
         comparison = Comparison(client)
         for name in filter(None, asked.only.split(",")):
-            comparison.compare(corpus(asked.folder / f"{name}.jsonl"))
+            comparison.compare(texts(asked.folder / f"{name}.jsonl"))
             differ += len(comparison.differing)
             print(comparison.told(name), flush=True)
         if asked.random:

@@ -25,7 +25,8 @@ from typing import Any
 
 import requests
 
-from identity import AT_ONCE, CORPORA, DATA, SOUND_MARKS, compare_random, corpus
+from corpus_texts import texts
+from identity import AT_ONCE, CORPORA, DATA, SOUND_MARKS, compare_random
 from whorl import Store
 from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.engine.opensearch.client import IndexClient
@@ -170,7 +171,7 @@ def main() -> None:
         about = client.about()["version"]
         print(f"{about.get('distribution', 'elasticsearch')} {about['number']}, {comparison.scheme}", flush=True)
         for name in filter(None, asked.only.split(",")):
-            comparison.compare(corpus(asked.folder / f"{name}.jsonl"))
+            comparison.compare(texts(asked.folder / f"{name}.jsonl"))
             differ += len(comparison.differing)
             print(comparison.told(name), flush=True)
         if asked.random:

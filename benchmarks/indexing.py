@@ -25,7 +25,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from similar import documents
+from corpus_texts import documents
 from whorl import Document, Store, open_store
 
 HERE = Path(__file__).resolve().parent

@@ -26,9 +26,9 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 
+from corpus_texts import texts
 from duplicates_processes import WHORL, say
 from million_stores import NAME, started
-from million_truth import texts
 from whorl import Document, Store, open_store
 from whorl.engine.solr.backfill import prepare
 from whorl.engine.solr.client import SolrClient

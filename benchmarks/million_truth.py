@@ -7,9 +7,8 @@ document shares with each is counted. One pass takes all documents, whose shingl
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from corpus_texts import texts
 from duplicates_truth import SHINGLE, Hashes, Numbers, mixed
 from whorl.arrays import spread
 from whorl.fingerprint.words.tokenizer import tokens
@@ -68,14 +68,6 @@ class Truth:
             whole += self.sizes[places] - shared
         is_right = (100 * shared >= percent * whole) & (places != at) & (places < documents)
         return {self.ids[place] for place in places[is_right].tolist()}
-
-
-def texts(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield ids and texts of a file of JSON lines."""
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            told = json.loads(line)
-            yield told["id"], told["text"]
 
 
 def truth_of(path: Path, kept: Path, progress: Callable[[int], None] = lambda done: None) -> Truth:

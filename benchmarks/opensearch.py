@@ -35,9 +35,9 @@ from unittest.mock import patch
 
 import requests
 
+from corpus_texts import texts
 from engine_requests import ByHand, recorded
 from engine_solr import MeasuredSolr, own_solr
-from similar import texts
 from whorl import Document, Store, open_store
 from whorl.engine.opensearch.client import Access, IndexClient
 from whorl.engine.opensearch.fields import SourceNames

@@ -25,8 +25,8 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
+from corpus_texts import texts
 from indexing import COLUMNS, HERE, QUERIES, cpu_ms
-from similar import texts
 from whorl import Document, Store, open_store
 from whorl.similar import by_sketch, plan
 

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from corpus_texts import texts
 from indexing import HERE
 from queries import WHOLE
-from similar import texts
 
 _ASKED = """
 import gc, sys, time

@@ -27,8 +27,8 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from corpus_texts import texts
 from engine_solr import own_solr
-from similar import texts
 from whorl import Document, ParameterError, Store, open_store
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.local.launcher import start_opensearch

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import random
 import re
 import sys
@@ -29,7 +28,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,45 +35,19 @@ from typing import Any
 import numpy as np
 import requests
 
+from corpus_texts import documents
 from engine_solr import MeasuredSolr, own_solr
 from engine_timing import compared, interleaved
+from million_stores import NAME, started
 from whorl import Document, Store, open_store
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.local.launcher import configset_directory, start_standalone
 from whorl.engine.solr.request import joined
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.minhash.signature import sign
 from whorl.fingerprint.scheme import Scheme
 
 HERE = Path(__file__).resolve().parent
-WORDS_IN_PIECE = 200
-#: What `million_stores.py`, which needs this module, calls the core.
-MILLION = "million"
 ROWS = 1000
-
-
-def documents(corpus: Path, count: int) -> Iterator[Document]:
-    """Yield the texts of a corpus, and then pieces of them."""
-    whole = list(islice(texts(corpus), count))
-    for name, text in whole:
-        yield Document(name, text)
-    yield from islice(pieces(whole), count - len(whole))
-
-
-def texts(corpus: Path) -> Iterator[tuple[str, str]]:
-    """Yield ids and texts."""
-    with corpus.open(encoding="utf-8") as lines:
-        for line in lines:
-            told = json.loads(line)
-            yield told["id"], told["text"]
-
-
-def pieces(whole: list[tuple[str, str]]) -> Iterator[Document]:
-    """Yield pieces of texts, one text after the other."""
-    for name, text in whole:
-        words = text.split()
-        for number, start in enumerate(range(0, len(words) - WORDS_IN_PIECE // 4, WORDS_IN_PIECE)):
-            yield Document(f"{name}#{number}", " ".join(words[start : start + WORDS_IN_PIECE]))
 
 
 class Truth:
@@ -147,8 +119,8 @@ def ways(stores: Mapping[str, Store], url: str, source: Document, percent: int) 
 @contextmanager
 def of_million(folder: Path) -> Iterator[MeasuredSolr]:
     """Start the Solr that `million.py` has filled."""
-    with start_standalone(folder / "solr", {MILLION: configset_directory()}, heap="2g") as running:
-        yield MeasuredSolr(f"{running.url}/{MILLION}", running)
+    with started("solr", folder / "solr") as running:
+        yield MeasuredSolr(f"{running.url}/{NAME}", running)
 
 
 def fill(store: Store, collection: list[Document], what: str) -> None:

@@ -19,8 +19,9 @@ from statistics import mean, median
 
 import numpy as np
 
+from corpus_texts import documents
 from engine_solr import own_solr
-from similar import documents, merged
+from similar import merged
 from whorl import Store, open_store
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers
 from whorl.fingerprint.statistics.estimate import estimate
