@@ -1,15 +1,18 @@
 """How fast a calibrated search is beside Solr's own `{!min_hash}`, on a real Solr of 100,000 documents, in one run.
 
     python benchmarks/similar.py [CORPUS.jsonl] [--documents 100000] [--sources 60] [--rounds 5] [--keep FOLDER]
-        [--segments 12,1] [--thresholds 20,50,80,90] [--solr-only] [--million FOLDER]
+        [--segments 12,1] [--thresholds 20,50,80,90] [--warm 25] [--solr-only] [--million FOLDER]
 
 The documents are those of the corpus and, until there are enough, pieces of 200 words of them. For each source all
 ways take turns, in a new order each round, and the median of the rounds counts. `{!min_hash}` is asked by bare HTTP,
 with tokens fetched beforehand and not timed (its best case), and with the source's text, which it analyses itself.
 whorl is asked for a document by its id, so that it fetches the source's tokens or sketch first, and for the source's
-text, which it analyses itself; and verifies what it finds.
-The caches of Solr are switched off, else all but the first round would be answered from them. Solr looks every token
-up in each segment of its index: with `--segments` they are merged until there are so many, and all is measured anew.
+text, which it analyses itself; and verifies what it finds. Beside them stands an empty exchange with Solr, by whorl's
+client: what no way can go below.
+The caches of Solr are switched off, else all but the first round would be answered from them. Before the first round
+each way has asked some rounds that are not timed, as in a service that has run for some minutes: Java's and whorl's
+compiled loops are there by then. Solr looks every token up in each segment of its index: with `--segments` they are
+merged until there are so many, and all is measured anew.
 
 With `--million` it is the Solr of a million paragraphs that `million.py` has filled, in its folder.
 
@@ -87,9 +90,11 @@ class BareMinHash:
         return [each["id"] for each in answer.json()["response"]["docs"]]
 
 
-def ways(stores: Mapping[str, Store], url: str, source: Document, percent: int) -> dict[str, Callable[[], list[str]]]:
-    """Return every way to ask for what is similar to a source, by name; one of the stores is that of the URL."""
-    bare, share = BareMinHash(url), str(percent / 100)
+def ways(
+    stores: Mapping[str, Store], client: SolrClient, source: Document, percent: int
+) -> dict[str, Callable[[], list[str]]]:
+    """Return every way to ask for what is similar to a source, by name; one of the stores is that of the client."""
+    bare, share = BareMinHash(client.url), str(percent / 100)
     tokens, separator = joined(tuple(dict.fromkeys(sign(source.text, Scheme()).tokens)))
     quoted = re.sub(r'[\\"_]', r"\\\g<0>", source.id)
 
@@ -104,7 +109,12 @@ def ways(stores: Mapping[str, Store], url: str, source: Document, percent: int) 
     def stock(store: Store) -> list[str]:
         return [hit.id for hit in store.search(f'FINGERPRINT:"{quoted}"_{percent}_95', rows=ROWS).hits]
 
+    def empty() -> list[str]:
+        client.count({"term": {"f": "id", "query": "no such document"}})
+        return []
+
     several = {
+        "an empty exchange": empty,
         "min_hash, tokens known, minimum": lambda: bare.ask(tokens, sep=separator, sim=share, tp="1.0"),
         "min_hash, tokens known, bands": lambda: bare.ask(tokens, sep=separator, sim=share, tp="0.95"),
         "min_hash, from text, bands": lambda: bare.ask(source.text, sim=share, tp="0.95"),
@@ -134,21 +144,21 @@ def fill(store: Store, collection: list[Document], what: str) -> None:
     print(f"\r{what}: {store.count():,} documents in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
 
 
-def merged(url: str, segments: int | None) -> int:
+def merged(client: SolrClient, segments: int | None) -> int:
     """Merge the segments of Solr's index until there are at most so many, if a number is given; return how many."""
-    with closing(SolrClient(url, timeout_seconds=3600)) as client:
-        if segments is not None:
-            client.post("update", {"optimize": {"maxSegments": segments}})
-        return int(client.get("admin/luke", numTerms=0)["index"]["segmentCount"])
+    if segments is not None:
+        client.post("update", {"optimize": {"maxSegments": segments}})
+    return int(client.get("admin/luke", numTerms=0)["index"]["segmentCount"])
 
 
 def measure(
     stores: Mapping[str, Store],
-    url: str,
+    client: SolrClient,
     collection: list[Document],
     truth: Truth,
     chosen: list[int],
     rounds: int,
+    warm: int,
     segments: int,
     thresholds: Sequence[int],
 ) -> list[dict[str, object]]:
@@ -157,9 +167,11 @@ def measure(
     places = {document.id: place for place, document in enumerate(collection)}
     rows: list[dict[str, object]] = []
     for percent in thresholds:
+        for place in chosen:
+            interleaved(ways(stores, client, collection[place], percent), warm, chance)
         times, counts = [], dict[str, list[tuple[int, int, int]]]()
         for place in chosen:
-            several = ways(stores, url, collection[place], percent)
+            several = ways(stores, client, collection[place], percent)
             right = truth.similar(place, percent / 100)
             for name, ask in several.items():
                 found = {places[each] for each in ask()} - {place}
@@ -192,6 +204,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--sources", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--warm", type=int, default=25, help="rounds that are not timed")
     parser.add_argument("--keep", type=Path, help="folder in which both stores stay, for the next run")
     parser.add_argument("--segments", help="numbers of segments, descending, as 12,1; without it as they come")
     parser.add_argument("--thresholds", default="20,50,80,90")
@@ -213,6 +226,7 @@ def main() -> None:
             measured = opened.enter_context(
                 own_solr(home / "solr") if asked.million is None else of_million(asked.million)
             )
+            client = opened.enter_context(closing(SolrClient(measured.url, timeout_seconds=3600)))
             stores = {"whorl on Solr": opened.enter_context(open_store(measured.url))}
             if not (asked.solr_only or asked.million):
                 stores["whorl embedded"] = opened.enter_context(open_store(home / "folder"))
@@ -221,11 +235,13 @@ def main() -> None:
                     fill(store, collection, name)
             truth = Truth(collection, Scheme())
             for number in numbers:
-                segments = merged(measured.url, number)
+                segments = merged(client, number)
                 measured.switch_caches(on=False)
                 print(f"Solr {measured.version}, {len(collection):,} documents in {segments} segments")
                 print("documents\tsegments\tthreshold\tway\tms\ttimes\tlow\trecall\tprecision")
-                rows += measure(stores, measured.url, collection, truth, chosen, asked.rounds, segments, thresholds)
+                rows += measure(
+                    stores, client, collection, truth, chosen, asked.rounds, asked.warm, segments, thresholds
+                )
     with asked.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()

@@ -13,6 +13,7 @@ import argparse
 import random
 import time
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from statistics import mean, median
@@ -23,6 +24,7 @@ from corpus_texts import documents
 from engine_solr import own_solr
 from similar import merged
 from whorl import Store, open_store
+from whorl.engine.solr.client import SolrClient
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers
 from whorl.fingerprint.statistics.estimate import estimate
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
@@ -106,9 +108,13 @@ def main() -> None:
     parser.add_argument("--sources", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=9)
     told = parser.parse_args()
-    with own_solr(told.keep / "solr") as measured, open_store(measured.url) as store:
+    with (
+        own_solr(told.keep / "solr") as measured,
+        open_store(measured.url) as store,
+        closing(SolrClient(measured.url)) as client,
+    ):
         measured.switch_caches(on=False)
-        segments, count = merged(measured.url, None), store.count()
+        segments, count = merged(client, None), store.count()
         ids = [each.id for each in documents(told.corpus, count)]
         chosen = random.Random(5).sample(ids, told.sources)
         sketches = [sketch for sketch in store.engine.sketches(chosen).values() if sketch.size >= 40]
