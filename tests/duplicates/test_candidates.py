@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.duplicates.sets import SMALL, families, numbers, question, sketches_of, truth
+from whorl.duplicates import candidates
 from whorl.duplicates.candidates import Some, find_candidates
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS
@@ -115,3 +116,17 @@ def test_nothing_to_compare() -> None:
     """
     for sets in ([], [{1}], [set[int](), set[int]()]):
         assert not list(find_candidates(sketches_of(sets), question("jaccard", 80)))
+
+
+def test_a_document_may_make_more_pairs_than_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Candidates come in portions, those of one larger document together, also where the last one makes several portions'.
+    """
+    monkeypatch.setattr(candidates, "AT_ONCE", 5)
+    chance = random.Random(5)
+    page = numbers(chance, 40)
+    sketches = sketches_of([page | numbers(chance, 2) for _ in range(12)])
+    some = [each for each in find_candidates(sketches, question("jaccard", 80)) if isinstance(each, Some)]
+    pairs = [pair for each in some for pair in zip(each.smaller.tolist(), each.larger.tolist(), strict=True)]
+    assert sorted(map(sorted, pairs)) == [[a, b] for a in range(12) for b in range(a + 1, 12)]
+    assert len(some) > 3

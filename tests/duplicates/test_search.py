@@ -10,6 +10,7 @@ import pytest
 
 from tests.duplicates.sets import numbers, question, sketches_of
 from tests.plain import sketch_of
+from whorl.duplicates import search
 from whorl.duplicates.archive import sketch_key
 from whorl.duplicates.candidates import Crowd, find_candidates
 from whorl.duplicates.clusters import Components
@@ -69,6 +70,47 @@ def test_a_crowd_is_linked_without_all_its_pairs() -> None:
     )
     assert 3_999 <= len(pairs) < 20_000
     assert set(pairs.a.tolist()) | set(pairs.b.tolist()) == set(range(4_000))
+
+
+def test_documents_that_hang_together_are_compared_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Where only links are wanted, families too small for a crowd take about as many comparisons as they have members,
+    and hang together as all their pairs do; so do chains, and those of documents that came before.
+    """
+    compared = 0
+
+    def counting(own: Sketches, a: Numbers, *more: object) -> object:
+        nonlocal compared
+        compared += a.size
+        return verified(own, a, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(search, "verified", counting)
+    chance = random.Random(11)
+    sets = []
+    for size in (150, 40, 2, 1):
+        page = numbers(chance, 60)
+        sets += [page | numbers(chance, 3) for _ in range(size)]
+    line = sorted(numbers(chance, 100))
+    sets += [set(line[at : at + 30]) for at in range(0, 70, 2)]
+    sketches, asked = sketches_of(sets), question("jaccard", 80)
+    for old in (0, 100):
+        labels, counts = [], []
+        is_known = np.arange(len(sets)) < old
+        known = Pairs.together([])
+        for only_links in (False, True):
+            compared = 0
+            pairs = find_pairs(
+                sketches, np.arange(len(sets)), asked, known=known, is_known=is_known, links_suffice=True,
+                only_links=only_links,
+            )  # fmt: skip
+            components = Components(len(sets))
+            components.join(pairs.a, pairs.b)
+            labels.append(components.labels().tolist())
+            counts.append(compared)
+        assert labels[0] == labels[1]
+        assert len(set(labels[0])) == 5
+        assert counts[0] > 5_000
+        assert counts[1] < 3 * len(sets)
 
 
 @pytest.mark.parametrize("strangers", [0, 12])

@@ -110,8 +110,10 @@ class _Search:
         return np.unique(np.concatenate([np.empty(0, np.int64), *self._put_off]))
 
     def run(self, places: Numbers) -> Iterator[Some | Crowd]:
-        """Yield the candidates among some documents."""
-        places = places[np.lexsort((places, self._sketches.sizes[places]))]
+        """Yield the candidates among some documents, given by ascending places."""
+        sizes = self._sketches.sizes[places]
+        # Small numbers are sorted by their digits.
+        places = places[np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")]
         levels = self._round.home_levels(self._sketches, self._sketches.sizes[places])
         for level in np.unique(levels).tolist():
             yield from self._compare(*self._taking_part(places, levels, level), level)
@@ -175,7 +177,9 @@ class _Search:
         left = left[np.argsort(larger[left], kind="stable")]
         ends = np.cumsum(counts[left])
         first = np.flatnonzero(np.diff(larger[left], prepend=-1))
-        cuts = first[np.searchsorted(ends[first], np.arange(AT_ONCE, ends[-1] if ends.size else 0, AT_ONCE))]
+        # The last one of all may make more than is left of a portion.
+        after = np.searchsorted(ends[first], np.arange(AT_ONCE, ends[-1] if ends.size else 0, AT_ONCE))
+        cuts = np.append(first, left.size)[after]
         for portion in np.split(left, np.unique(cuts)):
             require_time()
             if portion.size:

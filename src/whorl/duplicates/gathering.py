@@ -82,7 +82,7 @@ def duplicates_among(
         kind: What the documents are called, which a folder keeps to: "paragraph", where they are pieces of others.
         common: What is common in the documents, and is told apart or ignored. It changes with every document that
             comes: of a folder what was read counts then, and all pairs are found anew where it is ignored.
-        links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
+        links_suffice: Whether only clusters are wanted: not all pairs of documents that hang together are looked for.
         workers: Processes that read and make sketches, and threads that compare them; what is found is the same. With a
             folder one process reads.
         texts: Gives texts again, of documents that have theirs at hand: what versions add and lose is told in words.
@@ -128,6 +128,7 @@ def duplicates_among(
             None,
             common=common,
             links_suffice=links_suffice,
+            only_links=links_suffice,
             workers=workers,
             progress=progress,
         )
@@ -161,7 +162,7 @@ def duplicates_in(
         keep: What decides which document of a cluster is kept; its column is a field, as a query names it.
         common: As in `duplicates_among`; all texts of the store are then read, with a folder those that it does not
             know yet.
-        links_suffice: As in `duplicates_among`.
+        links_suffice: Whether only clusters are wanted: of a crowd that is all alike not all pairs are looked for.
         progress: As in `duplicates_among`.
 
     Raises:
@@ -418,6 +419,7 @@ def _found(
     *,
     common: CommonQuestion | None,
     links_suffice: bool,
+    only_links: bool = False,
     workers: int = 1,
     progress: Progress,
 ) -> Duplicates:
@@ -442,6 +444,7 @@ def _found(
         is_known=is_known,
         keys=archived.keys,
         links_suffice=links_suffice,
+        only_links=only_links,
         workers=workers,
         progress=lambda count: progress("comparing", count),
     )

@@ -32,7 +32,7 @@ Bools = npt.NDArray[np.bool_]
 AT_ONCE = 1 << 22
 #: Stretches at the least and at the most, of which each takes a look at all documents that are left, and how often
 #: those without hope are left out.
-_LEAST_STRETCHES, _MOST_STRETCHES, _PRUNINGS = 8, 64, 8
+_LEAST_STRETCHES, _MOST_STRETCHES, _PRUNINGS = 8, 32, 8
 #: Entries that are put in order together, as a power of two: they stay in the processor's cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
@@ -147,7 +147,7 @@ class _Sweep:
         self._bits = np.array([self._shift, member_bits, lead], np.int64)
         self._counts = counts = members.looked.counted(members.is_larger)
         starts = sketches.starts[members.places]
-        numbers = np.argsort(starts, kind="stable")
+        numbers = np.argsort(starts)
         numbers = numbers[counts[numbers] > 0]
         self._numbers, self._cursors = numbers, starts[numbers]
         self._ends = self._cursors + counts[numbers]
@@ -227,7 +227,7 @@ class _Sweep:
         # In each part those of the first stretch stand first.
         before = np.cumsum(counts, axis=0) - counts
         begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
-        in_threads(partial(self._put, entries), stretches, taken, begins)
+        in_threads(partial(self._put, entries), zip(taken, begins, strict=True))
         del taken
         keys = np.empty(total, np.uint64)
         ends = np.append(ends[1:], 0)
@@ -251,7 +251,7 @@ class _Sweep:
                 found.append(room[: state[1]])
         return found, counts
 
-    def _put(self, entries: Hashes, first: int, upto: int, taken: list[Hashes], begins: Numbers) -> None:
+    def _put(self, entries: Hashes, taken: list[Hashes], begins: Numbers) -> None:
         from whorl.duplicates.compiled import put_in_parts
 
         for some in taken:

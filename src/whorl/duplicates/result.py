@@ -26,8 +26,8 @@ from whorl.fingerprint.passages import TextWords, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 
-#: Pairs, or members of clusters, of which ids and names are looked up at once.
-_TOLD_AT_ONCE = 4096
+#: Pairs, or members of clusters, of which ids and names are looked up at once: so many that some stand side by side.
+_TOLD_AT_ONCE = 1 << 15
 #: Texts read at once to tell what versions add and lose.
 _TEXTS_AT_ONCE = 32
 #: Takes ids; returns the texts of documents, of those that have one at hand.
@@ -326,6 +326,7 @@ class Duplicates:
             places: Of the documents.
             only_new: Whether those that came before stay.
         """
+        places = sorted(places)
         numbers = self._archived.numbers[np.array(places, np.int64)].tolist()
         known = self._archive.known(numbers)
         sizes = self._archived.sketches.sizes

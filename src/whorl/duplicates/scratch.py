@@ -112,17 +112,15 @@ class Scratch:
     def _later(self) -> Numbers:
         """Return the places of documents of ids that came before."""
         identities = np.concatenate([np.empty(0, np.int64), *self._identities])
-        order = np.argsort(identities, kind="stable")
-        ascending = identities[order]
-        is_again = np.zeros(order.size, np.bool_)
-        is_again[1:] = ascending[1:] == ascending[:-1]
-        if not is_again.any():
+        ascending = np.sort(identities)
+        several = ascending[1:][ascending[1:] == ascending[:-1]]
+        if not several.size:
             return np.empty(0, np.int64)
         # Those of one hash are looked at as they are, since hashes may be equal by chance.
-        is_again[:-1] |= is_again[1:]
+        is_again = several[np.minimum(np.searchsorted(several, identities), several.size - 1)] == identities
         seen: set[str] = set()
         later = []
-        again = np.sort(order[is_again]).tolist()
+        again = np.flatnonzero(is_again).tolist()
         for place, document_id in zip(again, self._ids.at(again), strict=True):
             if document_id in seen:
                 later.append(place)

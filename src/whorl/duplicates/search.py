@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import run_starts
 from whorl.context import require_time
 from whorl.duplicates.candidates import AT_ONCE, Crowd, find_candidates
 from whorl.duplicates.clusters import Components
@@ -44,6 +45,7 @@ def find_pairs(
     is_known: npt.NDArray[np.bool_],
     keys: Numbers | None = None,
     links_suffice: bool = False,
+    only_links: bool = False,
     workers: int = 1,
     progress: Callable[[int], None] = lambda pairs: None,
 ) -> Pairs:
@@ -59,6 +61,8 @@ def find_pairs(
             documents came decides nothing; without keys it does.
         links_suffice: Whether of a crowd of documents that are all alike no more pairs are wanted than hold its
             connected components together. Time then grows with the crowd, not with its square.
+        only_links: Whether links suffice of all documents, not of crowds alone. Pairs then have to be final: nobody
+            finds by whole texts that some of them are none.
         workers: Threads that look for candidates and compare them, where the compiled loops do; what is found is the
             same.
         progress: Called with the number of pairs found so far.
@@ -90,9 +94,13 @@ def find_pairs(
             pairs = Pairs.together(linking.of(some.places))
         else:
             is_open = is_new[some.smaller] | is_new[some.larger]
-            pairs = verified(compared, some.smaller[is_open], some.larger[is_open], question, workers)
-            if links_suffice:
-                linking.note(pairs)
+            a, b = some.smaller[is_open], some.larger[is_open]
+            if only_links:
+                pairs = Pairs.together(linking.among(a, b, workers))
+            else:
+                pairs = verified(compared, a, b, question, workers)
+                if links_suffice:
+                    linking.note(pairs)
         found.append(pairs.at(places))
         count += len(pairs)
         progress(count)
@@ -107,7 +115,7 @@ def _inverse(places: Numbers, count: int) -> Numbers:
 
 
 class _Links:
-    """Pairs of crowds, as many as hold their connected components together."""
+    """Pairs, as many as hold connected components together."""
 
     def __init__(self, sketches: Sketches, question: PairQuestion, is_new: npt.NDArray[np.bool_]) -> None:
         self._sketches, self._question, self._is_new = sketches, question, is_new
@@ -116,6 +124,26 @@ class _Links:
     def note(self, pairs: Pairs) -> None:
         """Know pairs that were found otherwise."""
         self._components.join(pairs.a, pairs.b)
+
+    def among(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
+        """Yield links among candidates: of each document those with one other, with two more, with four, and so on.
+
+        What hangs together by then is compared no further, so near-copies take about as many comparisons as there are
+        of them.
+
+        Args:
+            a: Places; equal ones stand together.
+            b: Of the documents that each may make a pair with.
+            workers: As of `find_pairs`.
+        """
+        most = 1
+        while a.size:
+            is_apart = self._components.find(a) != self._components.find(b)
+            a, b = a[is_apart], b[is_apart]
+            starts = run_starts(a)
+            is_next = np.arange(a.size) < np.repeat(starts + most, np.diff(np.append(starts, a.size)))
+            yield self._linked(a[is_next], b[is_next], workers)
+            a, b, most = a[~is_next], b[~is_next], 2 * most
 
     def of(self, crowd: Numbers) -> Iterator[Pairs]:
         """Yield links within a crowd, between its new documents and all of it."""
@@ -170,9 +198,9 @@ class _Links:
         roots, counts = np.unique(self._components.find(crowd), return_counts=True)
         return some[self._components.find(some) != roots[counts.argmax()]] if counts.max() > 1 else some
 
-    def _linked(self, a: Numbers, b: Numbers) -> Pairs:
+    def _linked(self, a: Numbers, b: Numbers, workers: int = 1) -> Pairs:
         require_time()
         is_open = self._components.find(a) != self._components.find(b)
-        pairs = verified(self._sketches, a[is_open], b[is_open], self._question)
+        pairs = verified(self._sketches, a[is_open], b[is_open], self._question, workers)
         self.note(pairs)
         return pairs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
@@ -35,16 +35,15 @@ def even_stretches(totals: Numbers, most: int) -> list[Stretch]:
     return list(pairwise(np.unique([0, *np.minimum(cuts, count).tolist(), count]).tolist()))
 
 
-def in_threads(work: Callable[..., Result], stretches: Sequence[Stretch], *more: Iterable[object]) -> list[Result]:
-    """Return what is made of stretches, each in a thread of its own; the first error is raised once all have ended.
+def in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
+    """Return what is made of several things, each in a thread of its own; the first error is raised at the end.
 
     Args:
-        work: Takes the first item and the one behind the last, and then one of each further argument.
-        stretches: Of which nothing is done twice.
-        more: Further arguments, one for each stretch.
+        work: Takes what is given at once.
+        given: For each thread what it takes, a stretch for instance; nothing is to be done twice.
     """
-    given = [(*stretch, *others) for stretch, *others in zip(stretches, *more, strict=True)]
-    if len(given) == 1:
-        return [work(*given[0])]
-    with ThreadPoolExecutor(len(given), "whorl-duplicates") as pool:
-        return [future.result() for future in [pool.submit(work, *each) for each in given]]
+    several = list(given)
+    if len(several) == 1:
+        return [work(*several[0])]
+    with ThreadPoolExecutor(len(several), "whorl-duplicates") as pool:
+        return [future.result() for future in [pool.submit(work, *each) for each in several]]
