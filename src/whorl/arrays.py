@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -88,4 +89,6 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
     >>> list(batches("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]
     """
-    return chunks(items, lambda _: 0, 0, most)
+    left = iter(items)
+    while some := list(islice(left, most)):
+        yield some

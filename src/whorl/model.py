@@ -145,7 +145,8 @@ def documents_of(
     for document_id, text, name, own in zip(*columns, strict=False):
         document = object.__new__(Document)
         # What `__post_init__` looks for was looked for in all of them.
-        vars(document).update(id=document_id, text=text, name=name, properties=own or {})
+        values = {"id": document_id, "text": text, "name": name, "properties": own or {}}
+        object.__setattr__(document, "__dict__", values)
         made.append(document)
     return made
 

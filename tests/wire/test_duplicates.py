@@ -49,6 +49,16 @@ def test_a_pair() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("shared", [0, 1, 7, 19, 20])
+def test_a_line_is_what_the_values_of_a_pair_encode_to(shared: int) -> None:
+    """
+    To the byte, whatever an id holds.
+    """
+    for other in (TWO, ODD, Member("\u00fc\u65e5\u2028\\/\x7f", "", 20), Member("\ud800", "", 0)):
+        for pair in (Pair.of_counts(TWO, other, shared, shared, shared), Pair.of_counts(TWO, other, shared, 0, 20)):
+            assert written([pair], "json") == json.dumps(pair_values(pair), ensure_ascii=False) + "\n"
+
+
 def test_pairs_as_rows() -> None:
     """
     JSON a line each and CSV say the same; whatever an id holds, it is read back.

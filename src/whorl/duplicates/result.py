@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, repeat
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -57,8 +57,7 @@ class Member:
     stays: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """Two documents that are alike.
 
     Args:
@@ -208,7 +207,8 @@ class Duplicates:
                 [each for place in {*some.a.tolist(), *some.b.tolist()} for each in self._equal_to(place)]
             )
             for a, b, *shared in rows:
-                for one, other in self._expanded(a, b, only_new=only_new):
+                is_plain = not only_new and a not in self._copied_at and b not in self._copied_at
+                for one, other in ((a, b),) if is_plain else self._expanded(a, b, only_new=only_new):
                     yield Pair.of_counts(known[min(one, other)], known[max(one, other)], *shared)
 
     def _rests(self, a: Numbers, b: Numbers) -> list[Shares | None]:

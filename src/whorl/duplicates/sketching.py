@@ -146,7 +146,7 @@ class _Distinct(NamedTuple):
 
 def _distinct(some: Sequence[Document], within: str | None) -> _Distinct:
     places: dict[tuple[str, str], int] = {}
-    keys = ((document.text, part_of(document, within)) for document in some)
+    keys = ((document.text, "" if within is None else part_of(document, within)) for document in some)
     which = [places.setdefault(key, len(places)) for key in keys]
     return _Distinct(some, [text for text, _ in places], [part for _, part in places], np.array(which, np.int64))
 

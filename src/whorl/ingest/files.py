@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _SMALL_BYTES = 1_000_000
 #: Characters of a text after which rows are handed on.
 _LARGE_TEXT = 1 << 16
+#: What a text may be in a row.
+_TEXTS = (str, bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ def _is_large(column: str) -> Callable[[Row], bool]:
     def is_large(row: Row) -> bool:
         values = row.values
         text = values.get(column) if type(values) is dict else None
-        return isinstance(text, str | bytes) and len(text) > _LARGE_TEXT
+        return isinstance(text, _TEXTS) and len(text) > _LARGE_TEXT
 
     return is_large
 
@@ -167,7 +169,7 @@ def _documents(
     rows: Sequence[Row], columns: Columns, file: File, on_problem: Callable[[Problem], None]
 ) -> Iterator[Document]:
     known_as = file.as_posix()
-    values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
+    values = [values for _, _, values in rows if not isinstance(values, DocumentError)]
     is_whole = rows and len(values) == len(rows) == rows[-1].number - rows[0].number + 1
     made = columns.documents(values, known_as, rows[0].number) if is_whole else None
     if made is not None:

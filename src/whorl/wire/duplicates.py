@@ -22,7 +22,7 @@ from whorl.wire.numbers import Fractions, SharesValues, fraction, fractions, per
 from whorl.wire.text import cell, counted, printable, titled
 
 FORMATS = ("json", "csv", "table")
-_as_json = json.JSONEncoder(ensure_ascii=False).encode
+_as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 #: Rows that Parquet keeps in one group.
 _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
@@ -227,7 +227,7 @@ def write_pairs(pairs: Iterable[Pair], form: str, out: IO[str], *, with_rest: bo
         out.write(f"{heads}  A | B\n")
     for count, pair in enumerate(pairs, start=1):  # noqa: B007 - the last one is returned
         if form == "json":
-            out.write(_line(pair_values(pair)))
+            out.write(_pair_line(pair))
         elif form == "csv":
             rows.writerow(_csv(_pair_row(pair)))
         else:
@@ -380,10 +380,9 @@ def _csv(row: list[object]) -> list[object]:
 def _shares(pair: Pair) -> PairShares:
     """Return what two documents share, and without what is common, where that is told."""
     told = shares_values(pair.shares, pair.low, pair.high, is_exact=pair.is_exact)
-    values: PairShares = {**told}  # type: ignore[typeddict-item]  # without_common is no part of it
-    if pair.rest is not None:
-        values["without_common"] = fractions(pair.rest)
-    return values
+    if pair.rest is None:
+        return {**told}  # type: ignore[typeddict-item]  # without_common is no part of it
+    return {**told, "without_common": fractions(pair.rest)}
 
 
 def _cells(pair: Pair) -> list[object]:
@@ -403,6 +402,17 @@ def _percent(pair: Pair, name: str) -> str:
     """Return a share in percent, and in brackets that without what is common; `~` marks an estimate."""
     rest = f" ({percent(getattr(pair.rest, name))})" if pair.rest else ""
     return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{rest}"
+
+
+def _pair_line(pair: Pair) -> str:
+    """Return the line of a pair; of one that is exact, as most are, without a detour by way of its values."""
+    if pair.rest is not None or not pair.is_exact:
+        return _line(pair_values(pair))
+    shares = pair.shares
+    return (
+        f'{{"a": {_as_json(pair.a.id)}, "b": {_as_json(pair.b.id)}, "jaccard": {fraction(shares.jaccard)!r}, '
+        f'"a_in_b": {fraction(shares.a_in_b)!r}, "b_in_a": {fraction(shares.b_in_a)!r}, "exact": true}}\n'
+    )
 
 
 def _line(values: PairValues | ClusterValues) -> str:

@@ -49,7 +49,7 @@ def fraction(share: float) -> float:
     >>> fraction(2 / 3), fraction(0.3)
     (0.666666, 0.3)
     """
-    return math.floor(share * _PARTS + _SLACK) / _PARTS
+    return (share * _PARTS + _SLACK) // 1 / _PARTS
 
 
 def percent(share: float, *, is_exact: bool = True) -> str:
@@ -90,8 +90,7 @@ def shares_values(shares: Shares, low: Shares, high: Shares, *, is_exact: bool) 
         high: The upper ends.
         is_exact: Whether all shingles were compared; only if not, there are `intervals`.
     """
-    told = fractions(shares)
-    values: SharesValues = {**told, "exact": is_exact}  # type: ignore[typeddict-item]  # it has no intervals
+    values: SharesValues = {**fractions(shares), "exact": is_exact}  # type: ignore[typeddict-item]  # no intervals
     if not is_exact:
         values["intervals"] = {
             "jaccard": [fraction(low.jaccard), _rounded_up(high.jaccard)],

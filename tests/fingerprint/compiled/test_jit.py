@@ -104,6 +104,13 @@ def test_what_others_compiled_is_not_kept_here(tmp_path: Path, monkeypatch: pyte
     assert not jit.is_kept(__name__)
     assert compiled(2) == 4
     assert jit.is_kept(__name__)
+    with monkeypatch.context() as unready:
+        # Nothing is made ready to compile where nothing is compiled.
+        unready.setattr(type(compiled.targetctx), "refresh", lambda _: pytest.fail("ready to compile"))
+        again = jit.loop(doubled)
+        again._cache = jit._Cache(doubled)
+        assert again(2) == 4
+        assert list(again.stats.cache_hits.values()) == [1]
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(type(compiled.targetdescr.target_context.codegen()), "magic_tuple", lambda _: ("another",))
         assert not jit.is_kept(__name__)

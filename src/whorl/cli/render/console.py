@@ -1,4 +1,4 @@
-"""What a terminal shows: tables of hits, plans, problems."""
+"""What a terminal shows: tables of hits, plans, problems. Imports rich where something is shown."""
 
 from __future__ import annotations
 
@@ -7,36 +7,49 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
-
-from whorl.model import Page
 from whorl.wire.numbers import percent
 from whorl.wire.text import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
+
+    from whorl.model import Page
 
 _BAR_WIDTH = 20
 #: Problems shown in full; the rest are counted.
 _PROBLEMS_SHOWN = 20
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        # As every other print does; rich would end the process itself.
-        raise BrokenPipeError
+@cache
+def _console_type() -> type[Console]:
+    from rich.console import Console
+
+    class OfPipes(Console):
+        def on_broken_pipe(self) -> None:
+            # As every other print does; rich would end the process itself.
+            raise BrokenPipeError
+
+    return OfPipes
 
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console that does not wrap at 80 columns when nobody looks at it."""
     stream = sys.stderr if stderr else sys.stdout
     is_looked_at = stream is not None and stream.isatty()
-    return _Console(stderr=stderr, width=None if is_looked_at else 120, highlight=False, emoji=False)
+    return _console_type()(stderr=stderr, width=None if is_looked_at else 120, highlight=False, emoji=False)
 
 
 def page_table(page: Page) -> Table:
     """Return a page of hits as a table; with one source, shared tokens and their share of the source's as a bar."""
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("id", overflow="fold", ratio=3)
     table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
@@ -70,6 +83,8 @@ def _bar(shared: int, of_source: int) -> Text:
 
 def share_bar(share: float) -> Text:
     """Return a share in [0, 1] as a bar."""
+    from rich.text import Text
+
     full = round(share * _BAR_WIDTH)
     return Text("█" * full, style="green").append("░" * (_BAR_WIDTH - full), style="dim")
 
@@ -103,12 +118,18 @@ def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
         of: What is counted.
         is_alone: Whether no thread shows it again and again; `refresh` then does.
     """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
         # What is printed to standard output stays there.
-        console=console(stderr=True), redirect_stdout=False, disable=not (sys.stderr and sys.stderr.isatty()),
+        console=console(stderr=True), redirect_stdout=False, disable=not _is_watched(),
         transient=True, auto_refresh=not is_alone,
     )  # fmt: skip
+
+
+def _is_watched() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 @contextmanager
@@ -118,6 +139,9 @@ def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Callable[[str,
     Args:
         share: Returns how many bytes are read, of how many.
     """
+    if not _is_watched():
+        yield lambda doing, count: None
+        return
     # Without a thread of its own, so that other processes can begin as copies of this one.
     with progress_bar("{task.fields[unit]}", is_alone=True) as bar:
         task = bar.add_task("reading", total=None, unit="documents")

@@ -15,7 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.core.caching import NullCache
+from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
 
 #: No reference is counted: the loops make no arrays, and counting, which is atomic, would cost more than a script run
@@ -44,6 +44,18 @@ def _sources_digest() -> str:
 _DIGEST = _sources_digest()
 
 
+class _Cache(FunctionCache):
+    """What a function compiles to, on disk.
+
+    numba gets everything ready to compile before it looks there, which takes four times as long as to load all loops.
+    What does compile gets it ready by itself.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
 def kept(function: Callable[..., Any]) -> Any:
     """Compile on first use, and keep what was compiled on disk if there is a place for it.
 
@@ -51,11 +63,12 @@ def kept(function: Callable[..., Any]) -> Any:
     it under says the rest.
     """
     function.__qualname__ += f"_{_DIGEST}"
+    compiled = loop(function)
     try:
-        compiled = njit(**_OPTIONS, cache=True)(function)
+        compiled._cache = _Cache(function)
     except RuntimeError as problem:  # numba looks for a place at once
         warn_of_cache(problem)
-        return loop(function)
+        return compiled
     _KEPT.append(compiled)
     return compiled
 

@@ -83,11 +83,12 @@ def layout(profile: str) -> Layout:
         slow[code] = not is_simple
         if is_simple:
             folded[code] = ord(form)
-    characters |= np.where(slow, SLOW, 0).astype(np.uint8)
-    characters |= np.choose(tables.emoji, (0, EMOJI, EMOJI_IF_MARKED)).astype(np.uint8)
-    characters |= np.where(tables.mark == 1, COMBINING, 0).astype(np.uint8)
+    characters[slow] |= SLOW
+    characters |= np.array([0, EMOJI, EMOJI_IF_MARKED], np.uint8)[tables.emoji]
+    characters[tables.mark == 1] |= COMBINING
     joins = np.array(sorted(tables.joins), np.int64)
-    characters[np.unique(joins >> 8)] |= JOINING
+    # Each code point several times, which writes the same again.
+    characters[joins >> 8] |= JOINING
     kinds = _Kinds(default)
     categories = default.categories[:FIRST_PLANE]
     surrogate = np.arange(FIRST_PLANE) // 0x800 == 0xD800 // 0x800

@@ -84,8 +84,10 @@ class Shares:
         >>> Shares.of_counts(20, 30, 30)
         Shares(jaccard=0.5, a_in_b=0.6666666666666666, b_in_a=0.6666666666666666)
         """
-        wholes = (size_a + size_b - shared, size_a, size_b)
-        return cls(*(shared / whole if whole else 0.0 for whole in wholes))
+        either = size_a + size_b - shared
+        return cls(
+            shared / either if either else 0.0, shared / size_a if size_a else 0.0, shared / size_b if size_b else 0.0
+        )
 
     def by(self, metric: Metric) -> float:
         """Return the share that a metric is."""

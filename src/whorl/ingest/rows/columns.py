@@ -83,20 +83,20 @@ class Columns:
 
         if self.further is None:
             return None
-        further = self.further
+        further, named, id_column = self.further, self.name, self.id_column
         try:
             texts = [row[self.text] for row in rows]
         except KeyError:
             return None
         if self.id and not all(self.id in row for row in rows):
             return None
-        ids = [row.get(self.id_column) for row in rows]
+        ids = [row.get(id_column) for row in rows]
         if type(ids[0]) is not str:
             ids = [
                 str(each) if type(each) is int else f"{file}:{number}" if each is None else each
                 for number, each in enumerate(ids, first)
             ]
-        names = [name if isinstance(name := row.get(self.name), str) else "" for row in rows]
+        names = [name if isinstance(name := row.get(named), str) else "" for row in rows]
         properties = (
             [{each: _plain(row[each]) for each in further if row.get(each) is not None} for row in rows]
             if further

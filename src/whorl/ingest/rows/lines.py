@@ -138,27 +138,27 @@ def _lines(opened: IO[bytes], span: Span | None = None) -> Iterator[tuple[int, b
 
 def _row(number: int, line: bytes | DocumentError) -> Row:
     try:
-        value = _json(line) if isinstance(line, bytes) else line
+        return Row(number, "line", _object(_json(line) if isinstance(line, bytes) else line))
     except DocumentError as error:
-        value = error
-    return _value_row(number, value, "line")
+        return Row(number, "line", error)
 
 
-def _value_row(number: int, value: object, kind: str = "document") -> Row:
+def _value_row(number: int, value: object) -> Row:
     try:
-        return Row(number, kind, _object(value))
+        return Row(number, "document", _object(value))
     except DocumentError as error:
-        return Row(number, kind, error)
+        return Row(number, "document", error)
 
 
 def _json(line: bytes) -> object:
     try:
         value = orjson.loads(line)
         # It makes floats of whole numbers that have more than 64 bits.
-        is_sure = not _has_large_number(value)
+        if not _has_large_number(value):
+            return value
     except (orjson.JSONDecodeError, RecursionError):
-        is_sure = False
-    return value if is_sure else _json_as_python_has_it(line)
+        pass
+    return _json_as_python_has_it(line)
 
 
 def _has_large_number(value: object) -> bool:
