@@ -74,6 +74,7 @@ class Run:
         ended: When the clients were told to stop.
         acknowledged: Documents that the service said it had stored.
         missing: Those of them that are not in the store.
+        machine_load: Load averages of the machine, when the clients began and when they ended.
     """
 
     engine: str
@@ -84,6 +85,7 @@ class Run:
     ended: float
     acknowledged: int
     missing: int
+    machine_load: tuple[float, float]
 
 
 def main() -> None:
@@ -93,29 +95,40 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--families", type=int, default=600, help=f"families of {VARIANTS} documents at the start")
-    parser.add_argument("--locust", default=".venv/load/bin/locust")
+    parser.add_argument(
+        "--uploads",
+        choices=("new", "same", "none"),
+        default="new",
+        help="what clients store: new documents, the same 300 over and over with other texts, or nothing",
+    )
+    # Not the command, which names the folder that it was installed in.
+    parser.add_argument("--python", default=".venv/load/bin/python", help="one that has locust")
     parser.add_argument("--out", type=Path, default=_RESULTS)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        run = measured(asked.engine, Path(folder), asked.locust, asked.seconds, asked.clients, asked.families)
-    lines = report(run, asked.clients, asked.families)
-    (asked.out / f"load-{asked.engine}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    _write_seconds(run, asked.out / f"load-{asked.engine}.csv")
+        run = measured(
+            asked.engine, Path(folder), asked.python, asked.seconds, asked.clients, asked.families, asked.uploads
+        )
+    lines = report(run, asked.clients, asked.families, asked.uploads)
+    name = f"load-{asked.engine}" + (f"-{asked.uploads}" if asked.uploads != "new" else "")
+    (asked.out / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _write_seconds(run, asked.out / f"{name}.csv")
     print("\n".join(lines))
     if run.missing or failures(run):
         sys.exit(1)
 
 
-def measured(engine: str, folder: Path, locust: str, seconds: int, clients: int, families: int) -> Run:
+def measured(engine: str, folder: Path, python: str, seconds: int, clients: int, families: int, uploads: str) -> Run:
     """Return what came of one run.
 
     Args:
         engine: What is under the service.
         folder: An empty one.
-        locust: The command.
+        python: One that has locust.
         seconds: How long the clients ask.
         clients: How many.
         families: Of documents that are there at the start.
+        uploads: What they store.
     """
     with served(engine, folder) as (name, service, killed_server), contextlib.ExitStack() as stack:
         with open_store(name) as store:
@@ -132,9 +145,12 @@ def measured(engine: str, folder: Path, locust: str, seconds: int, clients: int,
             "LOAD_FAMILIES": str(families),
             "LOAD_FOLDER": str(folder),
             "LOAD_KEY": KEY,
+            "LOAD_UPLOADS": uploads,
         }
         command = [
-            locust,
+            python,
+            "-m",
+            "locust",
             "-f",
             str(_HERE / "load_users.py"),
             "--headless",
@@ -143,7 +159,7 @@ def measured(engine: str, folder: Path, locust: str, seconds: int, clients: int,
             service.address,
         ]
         command += ["-u", str(clients), "-r", str(clients), "-t", f"{seconds}s", "--stop-timeout", "60"]
-        began = time.time()
+        began, load = time.time(), os.getloadavg()[1]
         users = stack.enter_context(
             subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         )
@@ -157,11 +173,12 @@ def measured(engine: str, folder: Path, locust: str, seconds: int, clients: int,
         ended = began + seconds
         with (folder / "answers.csv").open(encoding="utf-8", newline="") as file:
             answers = [Answer(float(row[0]), float(row[1]), row[2], int(row[3])) for row in csv.reader(file)]
+        loads = load, os.getloadavg()[1]
         ids = (folder / "stored.txt").read_text(encoding="utf-8").split()
         service.stop()
         with open_store(name) as store:
             there = store.documents(ids)
-        return Run(engine, answers, samples, killed, back, ended, len(ids), len(set(ids) - there.keys()))
+        return Run(engine, answers, samples, killed, back, ended, len(ids), len(set(ids) - there.keys()), loads)
 
 
 @contextlib.contextmanager
@@ -204,14 +221,17 @@ def phase_of(run: Run, answer: Answer) -> str:
     return "away" if answer.began <= run.back else "after"
 
 
-def report(run: Run, clients: int, families: int) -> list[str]:
+def report(run: Run, clients: int, families: int, uploads: str) -> list[str]:
     """Return the report."""
+    stored = {"new": "storing new documents", "same": "storing 300 documents over and over", "none": "storing nothing"}
     first = run.answers[0].began
     killed = "the service" if run.engine == "embedded" else run.engine
     last_failure = max((each.ended for each in run.answers if each.status != 200), default=run.killed)
     lines = [
         f"whorl serve on {run.engine}, {clients} clients asking as fast as they are answered, {families * VARIANTS:,}",
-        f"documents at the start, and all on one machine: {os.cpu_count()} cores, Python {platform.python_version()}",
+        f"documents at the start, {stored[uploads]}, and all on one machine: {os.cpu_count()} cores, "
+        f"Python {platform.python_version()},",
+        "load averages of {:.0f} at the start and {:.0f} at the end".format(*run.machine_load),
         "",
         f"{killed} killed after {run.killed - first:.0f} s, back {run.back - run.killed:.0f} s later; "
         f"the clients stopped after {run.ended - first:.0f} s",
@@ -249,7 +269,13 @@ def _row(phase: str, name: str, answers: list[Answer], seconds: float) -> str:
 def _memory_lines(run: Run, first: float) -> list[str]:
     lines = []
     warm = first + _WARM_SECONDS
-    for phase, begin, end in (("before", warm, run.killed), ("after", run.back + _WARM_SECONDS, run.ended)):
+    back = run.back + _WARM_SECONDS
+    spans = (
+        ("before", warm, run.killed),
+        ("after", back, run.ended),
+        ("its last half", (back + run.ended) / 2, run.ended),
+    )
+    for phase, begin, end in spans:
         samples = [each for each in run.memory if begin <= each.at <= end]
         if len(samples) < 3:
             continue
@@ -257,7 +283,7 @@ def _memory_lines(run: Run, first: float) -> list[str]:
         slope = float(np.polyfit(minutes, [each.own / 1e6 for each in samples], 1)[0])
         sizes = [each.own / 1e6 for each in samples]
         lines.append(
-            f"own memory {phase:7}{sizes[0]:6.0f} to {sizes[-1]:4.0f} MB, at most {max(sizes):4.0f}; slope "
+            f"own memory {phase:14}{sizes[0]:6.0f} to {sizes[-1]:4.0f} MB, at most {max(sizes):4.0f}; slope "
             f"{slope:+.2f} MB a minute over {len(samples)} s"
         )
     lines.append(f"threads of the service, at most {max(each.threads for each in run.memory)}")

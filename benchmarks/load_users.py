@@ -22,10 +22,12 @@ from load_texts import VARIANTS, document_id, text
 
 #: Families that are in the store, where answers and ids are written, and the service's key.
 _FAMILIES, _FOLDER = int(os.environ["LOAD_FAMILIES"]), Path(os.environ["LOAD_FOLDER"])
+#: What is stored: "new" documents, the "same" ones with other texts, or "none".
+_UPLOADS = os.environ["LOAD_UPLOADS"]
 _HEADERS = {"Authorization": f"Bearer {os.environ['LOAD_KEY']}"}
 _PAUSE_SECONDS = 0.5
-#: Documents in one request.
-_DOCUMENTS = 3
+#: Documents in one request; and those that are stored over and over where the store is not to grow.
+_DOCUMENTS, _CONSTANT = 3, 300
 
 _answers_file = (_FOLDER / "answers.csv").open("w", encoding="utf-8", newline="")
 _answers = csv.writer(_answers_file)
@@ -75,9 +77,15 @@ class Client(FastHttpUser):  # type: ignore[misc]  # locust is not there when ty
 
     @task(1)
     def store(self) -> None:
-        """New documents."""
-        ids = [f"n{next(_numbers)}" for _ in range(_DOCUMENTS)]
-        lines = [json.dumps({"id": each, "text": text(_FAMILIES + int(each[1:]), 0)}) for each in ids]
+        """New documents, or those of before with other texts."""
+        if _UPLOADS == "none":
+            return
+        numbers = list(itertools.islice(_numbers, _DOCUMENTS))
+        ids = [f"n{each % _CONSTANT if _UPLOADS == 'same' else each}" for each in numbers]
+        lines = [
+            json.dumps({"id": each, "text": text(_FAMILIES + number, 0)})
+            for each, number in zip(ids, numbers, strict=True)
+        ]
         headers = {"Content-Type": "application/x-ndjson"}
         answer = self._ask("documents in", "POST", "/api/v1/documents", data="\n".join(lines), headers=headers)
         if answer.status_code == 200 and answer.json()["stored"] == len(ids):

@@ -119,6 +119,34 @@ def _whole(size: int) -> int:
     return -(-size // BLOCK) * BLOCK
 
 
+class _Blocks:
+    """The blocks of a run, of which each look-up checks those that it reads.
+
+    A run and its postings both hold them and not each other: once nobody uses a run, its file is let go at once, and
+    not whenever garbage is collected.
+    """
+
+    def __init__(self, name: str, raw: npt.NDArray[np.uint8], checks: npt.NDArray[np.uint32]) -> None:
+        self._name, self._checks = name, checks
+        self._blocks = raw.view("<u8").reshape(-1, BLOCK // 8)
+
+    def require_sound(self, first: Numbers, last: Numbers) -> None:
+        """Check the blocks from each first to each last byte of the file.
+
+        Raises:
+            IndexBrokenError: One of them is not what was written.
+        """
+        begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
+        spans = end - begin
+        wanted = np.concatenate([begin, end[spans > 0]])
+        if spans.max(initial=0) > 1:
+            wanted = np.concatenate([wanted, spread(begin[spans > 1] + 1, spans[spans > 1] - 1)])
+        for at in range(0, wanted.size, _BLOCKS_AT_ONCE):
+            some = wanted[at : at + _BLOCKS_AT_ONCE]
+            if (check_sums(self._blocks[some]) != self._checks[some]).any():
+                raise IndexBrokenError(f"{self._name} is damaged")
+
+
 class Run:
     """A run that was written.
 
@@ -143,7 +171,7 @@ class Run:
             raise IndexBrokenError(f"{path} is damaged or something else")
         layout = json.loads(told)
         shapes = [_Shape(*each) for each in layout["shapes"]]
-        at = self._blocks_end = _HEAD_BYTES + sum(sum(shape.bytes) for shape in shapes)
+        at = end = _HEAD_BYTES + sum(sum(shape.bytes) for shape in shapes)
         if raw.size < at or zlib.crc32(raw[at:].data) != layout["check"]:
             raise IndexBrokenError(f"{path} is damaged")
         columns = []
@@ -153,13 +181,12 @@ class Run:
         self.numbers: Numbers = columns[0]
         self.sizes: npt.NDArray[np.uint32] = columns[1]
         self.gone: Numbers = columns[2]
-        self._checks = columns[-1]
-        self._blocks = raw[_HEAD_BYTES : self._blocks_end].view("<u8").reshape(-1, BLOCK // 8)
+        blocks = _Blocks(self.name, raw[_HEAD_BYTES:end], columns[-1])
         self.kinds: list[Postings] = []
         begin = _HEAD_BYTES
         for number, shape in enumerate(shapes):
             tables = columns[3 + 4 * number : 7 + 4 * number]
-            self.kinds.append(Postings(self, shape, begin, raw[begin:], *tables))
+            self.kinds.append(Postings(blocks, shape, begin, raw[begin:], *tables))
             begin += sum(shape.bytes)
 
     def __len__(self) -> int:
@@ -172,22 +199,6 @@ class Run:
         places = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
         found: Numbers = places[self.numbers[places] == numbers]
         return found
-
-    def require_sound(self, first: Numbers, last: Numbers) -> None:
-        """Check the blocks from each first to each last byte of the file.
-
-        Raises:
-            IndexBrokenError: One of them is not what was written.
-        """
-        begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
-        spans = end - begin
-        wanted = np.concatenate([begin, end[spans > 0]])
-        if spans.max(initial=0) > 1:
-            wanted = np.concatenate([wanted, spread(begin[spans > 1] + 1, spans[spans > 1] - 1)])
-        for at in range(0, wanted.size, _BLOCKS_AT_ONCE):
-            some = wanted[at : at + _BLOCKS_AT_ONCE]
-            if (check_sums(self._blocks[some]) != self._checks[some]).any():
-                raise IndexBrokenError(f"{self.name} is damaged")
 
 
 def _portions(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
@@ -213,7 +224,7 @@ class Postings:
 
     def __init__(
         self,
-        run: Run,
+        blocks: _Blocks,
         shape: _Shape,
         begin: int,
         raw: npt.NDArray[np.uint8],
@@ -223,7 +234,7 @@ class Postings:
         before: Numbers,
     ) -> None:
         self.counts, self.token_bits = counts, shape.token_bits
-        self._run, self._shape, self._starts = run, shape, starts
+        self._blocks, self._shape, self._starts = blocks, shape, starts
         self._crowded, self._before_crowded = crowded, before.reshape(-1, _STRETCH)
         self._buckets_begin, self._entries_begin = begin, begin + shape.bytes[0]
         self._before, self._raw = raw[: shape.buckets + 1], raw[shape.bytes[0] : sum(shape.bytes)]
@@ -273,7 +284,7 @@ class Postings:
         if not is_any.all():
             start, end = start[is_any], end[is_any]
         first, last = start * width >> 3, (end * width - 1) >> 3
-        self._run.require_sound(
+        self._blocks.require_sound(
             np.concatenate([self._buckets_begin + first_bucket, self._entries_begin + first]),
             np.concatenate([self._buckets_begin + last_bucket, self._entries_begin + last]),
         )

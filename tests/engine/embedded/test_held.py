@@ -1,0 +1,58 @@
+"""What an open store holds on to: as much after many writes and searches as after a few."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.engine.embedded.stores import found, opened
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.model import Document
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process holds")
+
+_PROCESS = Path("/proc/self")
+
+
+def replaced(engine: EmbeddedEngine, times: int) -> None:
+    """Store the same ten documents with other texts, so many times, and look for them each time."""
+    for stamp in range(times):
+        engine.index([Document(f"d{number}", f"a text of few words {number} {stamp}") for number in range(10)])
+        engine.refresh()
+        assert len(found(engine)) == 10
+
+
+@pytest.mark.slow
+def test_replacing_documents_over_and_over(path: Path) -> None:
+    """
+    Files, threads and objects are let go of at once, not whenever somebody looks for garbage.
+    """
+    with opened(path) as engine:
+        replaced(engine, 8)
+        gc.collect()
+        gc.disable()
+        try:
+            before = _held()
+            replaced(engine, 16)
+            engine._index.wait()
+            after = _held()
+        finally:
+            gc.enable()
+    # There are a few runs more or fewer at any moment.
+    assert after["runs"] <= 6
+    assert after["files"] <= before["files"] + 6
+    assert after["threads"] <= before["threads"] + 2
+    assert after["objects"] <= before["objects"] + 1_000
+
+
+def _held() -> dict[str, int]:
+    mapped = (_PROCESS / "maps").read_text(encoding="utf-8")
+    return {
+        "runs": sum(line.removesuffix(" (deleted)").endswith(".run") for line in mapped.splitlines()),
+        "files": len(list((_PROCESS / "fd").iterdir())),
+        "threads": len(list((_PROCESS / "task").iterdir())),
+        "objects": len(gc.get_objects()),
+    }
