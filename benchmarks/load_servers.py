@@ -57,8 +57,7 @@ class Service:
 
     def start(self) -> None:
         with self._log.open("ab") as log:
-            # As in the image.
-            environment = {**os.environ, "WHORL_API_KEY": KEY, "MALLOC_ARENA_MAX": "2"}
+            environment = {**os.environ, "WHORL_API_KEY": KEY}
             self.process = subprocess.Popen([*self._command, str(self._port)], env=environment, stderr=log)
         until_it_answers(lambda: requests.get(f"{self.address}/readyz", timeout=5).raise_for_status())
 

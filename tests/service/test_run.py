@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +24,31 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals, and counts threads in /proc"),
 ]
+#: Sixteen threads hold memory at the same time; printed is of how many arenas.
+ARENAS = """
+import ctypes, sys, threading
+from whorl.service.run import limit_arenas
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype = libc.fopen.restype = ctypes.c_void_p
+if "limited" in sys.argv:
+    limit_arenas()
+there = threading.Barrier(17)
+
+def hold():
+    libc.malloc(ctypes.c_size_t(100_000))
+    there.wait()
+    there.wait()
+
+for _ in range(16):
+    threading.Thread(target=hold).start()
+there.wait()
+told = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
+libc.malloc_info(0, told)
+libc.fclose(told)
+there.wait()
+print(open(sys.argv[1]).read().count("<heap nr="))
+"""
 TEXT = "seven silver spoons shine softly since sunday"
 HEAD = (
     "POST /api/v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
@@ -233,3 +261,20 @@ def test_clients_that_ask_for_much_and_hang_up(tmp_path: Path) -> None:
         assert (found.status_code, found.json()["total"] > 0) == (200, True)
         status = Path(f"/proc/{served.process.pid}/status").read_text(encoding="ascii")
         assert int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) < 1_500_000  # type: ignore[index]
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or not hasattr(ctypes.CDLL(None), "malloc_info"), reason="the C library is not glibc"
+)
+def test_threads_share_two_arenas(tmp_path: Path) -> None:
+    """
+    However many threads hold memory, the C library keeps what they free in two places; by itself in more.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    # Its threads would have taken some before.
+    environment["OPENBLAS_NUM_THREADS"] = "1"
+    arenas = [
+        int(subprocess.check_output([sys.executable, "-c", ARENAS, str(tmp_path / "told"), *how], env=environment))
+        for how in (["limited"], [])
+    ]
+    assert arenas[0] <= 2 < arenas[1]

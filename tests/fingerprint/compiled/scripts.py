@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,6 +66,17 @@ texts = st.lists(fragments, max_size=30).map("".join)
 def made(scheme: Scheme) -> Kernel:
     """Return the kernel of a scheme, made once."""
     return Kernel(scheme)
+
+
+def all_but_one_kept(folder: Path) -> dict[str, str]:
+    """Return the environment of a machine that has compiled all loops but one; its cache is in the folder."""
+    from numba.core.caching import _CacheLocator
+
+    made(Scheme())
+    kept = kernel._load_loops().rotate._cache._cache_path
+    others = folder / _CacheLocator.get_suitable_cache_subpath(kernel.__file__)
+    shutil.copytree(kept, others, ignore=shutil.ignore_patterns("*.pyc", "*rotate_*"))
+    return {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
 
 
 def words_of(one: Kernel, text: str) -> list[str]:

@@ -13,19 +13,21 @@ from threading import Event
 
 import pytest
 
+from tests.fingerprint.compiled.scripts import all_but_one_kept
 from whorl.fingerprint.compiled import first_use, kernel
 from whorl.fingerprint.minhash.minima import text_minima
 from whorl.fingerprint.scheme import Scheme
 
 pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")
 
-#: A machine that has compiled nothing: the stream is taken while another process compiles, and once more when it has.
+#: A machine that has a loop to compile: the stream is taken while another process does, and once more when it has.
 STREAM = """
 import json
 from whorl.fingerprint import batch
 from whorl.fingerprint.compiled import first_use, kernel
 
-texts = [f"текст номер {n} из многих слов " * 40 for n in range(2000)]
+batch.LARGE = 100_000
+texts = [f"текст номер {n} из многих слов " * 40 for n in range(500)]
 
 def sums():
     return [int(row.sum()) for row in batch.signatures_of(texts, workers=2)]
@@ -49,7 +51,7 @@ def test_nobody_waits(tmp_path: Path) -> None:
     """
     Texts are fingerprinted while the loops are compiled, by the plain route and with the same numbers; a line says so.
     """
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = all_but_one_kept(tmp_path)
     ended = subprocess.run(
         [sys.executable, "-c", STREAM], env=environment, capture_output=True, text=True, timeout=300, check=True
     )
@@ -88,6 +90,57 @@ def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     for thread in _loading():
         thread.join()
     assert kernel.loops_at_hand() is not None
+
+
+def test_searches_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Where the loops cannot be kept on disk, searches do without them; who has much to read compiles them.
+    """
+    from whorl.fingerprint.compiled import jit
+
+    monkeypatch.setattr(jit, "_KEPT", [])
+    monkeypatch.setattr(kernel, "_compiled", Event())
+    monkeypatch.setattr(first_use, "WORTH_LOADING", 1)
+    first_use.count_search(Scheme())
+    for thread in _loading():
+        thread.join()
+    assert not kernel.is_loaded()
+    assert first_use.kernel_if_ready(Scheme()) is not None
+    assert kernel.is_loaded()
+
+
+#: A process forks when a thread of its own is half through importing numba; the child then wants the loops, too.
+FORK = """
+import os, signal, sys, threading
+from whorl.fingerprint.compiled.first_use import kernel_if_ready
+from whorl.fingerprint.scheme import Scheme
+
+is_half = threading.Event()
+
+class Halves:
+    def find_spec(self, name, *_):
+        if name == "numba.core.compiler":
+            is_half.set()
+
+sys.meta_path.insert(0, Halves())
+threading.Thread(target=kernel_if_ready, args=(Scheme(),)).start()
+is_half.wait()
+if child := os.fork():
+    sys.exit(os.waitpid(child, 0)[1])
+signal.alarm(60)
+kernel_if_ready(Scheme()).many(["a b c d e"])
+os._exit(0)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_waits_for_the_loops() -> None:
+    """
+    A process that is forked while its parent loads the loops can use them.
+    """
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], timeout=300, check=False).returncode == 0
 
 
 def _loading() -> list[threading.Thread]:

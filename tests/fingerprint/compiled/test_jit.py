@@ -12,34 +12,51 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.fingerprint.compiled.scripts import (
-    made,
-    needs_numba,
-)
+from tests.fingerprint.compiled.scripts import all_but_one_kept, made, needs_numba
 from whorl.fingerprint.scheme import Scheme
 
 pytestmark = needs_numba
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        "caching.CacheImpl._locator_classes = []",  # no folder can be written
-        "def full(*_): raise OSError(28, 'No space left on device')\ncaching.IndexDataCacheFile.save = full",
-    ],
-    ids=["no folder", "full"],
-)
-def test_a_cache_that_cannot_be_written(tmp_path: Path, trouble: str) -> None:
+def test_a_full_cache(tmp_path: Path) -> None:
     """
-    Where nothing can be kept, it is said once, and the numbers are the same.
+    Where there is no room for what one loop compiles to, it is said once, and the numbers are the same.
     """
-    program = f"from numba.core import caching\n{trouble}\n"
-    program += "from whorl.fingerprint.compiled.kernel import Kernel\nprint(Kernel().many(['a b c d e'])[0][0, 0, 0])"
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    assert int(run.stdout) == int(made(Scheme()).many(["a b c d e"])[0][0, 0, 0])
-    assert "NUMBA_CACHE_DIR" in run.stderr
+    program = """
+from numba.core import caching
+def full(*_): raise OSError(28, 'No space left on device')
+caching.IndexDataCacheFile.save = full
+from whorl.fingerprint.compiled.kernel import Kernel
+print(Kernel().many(['a b c d e'])[0][0, 0, 0])
+"""
+    printed, said = _run(program, all_but_one_kept(tmp_path))
+    assert int(printed) == int(made(Scheme()).many(["a b c d e"])[0][0, 0, 0])
+    assert said.count("NUMBA_CACHE_DIR") == 1
+
+
+@pytest.mark.process
+def test_no_folder_for_a_cache(tmp_path: Path) -> None:
+    """
+    Where no folder can be written, a loop works, and it is said why it will be compiled again.
+    """
+    loop = tmp_path / "doubling.py"
+    loop.write_text("from whorl.fingerprint.compiled.jit import kept\n@kept\ndef doubled(number): return 2 * number\n")
+    program = """
+from numba.core import caching
+caching.CacheImpl._locator_classes = []
+from doubling import doubled
+print(doubled(21))
+"""
+    printed, said = _run(program, {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])})
+    assert int(printed) == 42
+    assert "NUMBA_CACHE_DIR" in said
+
+
+def _run(program: str, environment: dict[str, str]) -> tuple[str, str]:
+    """Return what a program prints, and what it says on standard error."""
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return ended.stdout, ended.stderr
 
 
 @pytest.mark.slow
@@ -88,7 +105,7 @@ def test_what_is_kept_is_named_by_its_sources(tmp_path: Path, monkeypatch: pytes
 
 def test_what_others_compiled_is_not_kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Nobody may have to wait on another processor or for another numba; where nothing can be kept, nothing is missing.
+    Nobody may have to wait on another processor or for another numba; where nothing can be kept, nothing is.
     """
     import numba
 
@@ -102,6 +119,7 @@ def test_what_others_compiled_is_not_kept_here(tmp_path: Path, monkeypatch: pyte
 
     compiled = jit.kept(doubled)
     assert not jit.is_kept(__name__)
+    assert jit.can_be_kept(__name__)
     assert compiled(2) == 4
     assert jit.is_kept(__name__)
     with monkeypatch.context() as unready:
@@ -119,4 +137,5 @@ def test_what_others_compiled_is_not_kept_here(tmp_path: Path, monkeypatch: pyte
         assert not jit.is_kept(__name__)
     with pytest.warns(RuntimeWarning, match="cannot be kept"):
         jit.keep_nothing(OSError("no room"))
-    assert jit.is_kept(__name__)
+    assert not jit.is_kept(__name__)
+    assert not jit.can_be_kept(__name__)

@@ -74,17 +74,26 @@ def kept(function: Callable[..., Any]) -> Any:
 
 
 def is_kept(package: str) -> bool:
-    """Return whether what the loops of a package's modules compile to is on disk, if it can be kept there at all.
+    """Return whether what the loops of a package's modules compile to is on disk.
 
     What another version of numba compiled, or one for another processor, is not what they compile to here.
     """
-    own = [each for each in _KEPT if each.py_func.__module__.startswith(package)]
-    return all(map(_is_on_disk, own))
+    own = _kept_of(package)
+    return bool(own) and all(map(_is_on_disk, own))
+
+
+def can_be_kept(package: str) -> bool:
+    """Return whether there is a place on disk for what the loops of a package's modules compile to."""
+    return any(not isinstance(each._cache, NullCache) for each in _kept_of(package))
+
+
+def _kept_of(package: str) -> list[Any]:
+    return [each for each in _KEPT if each.py_func.__module__.startswith(package)]
 
 
 def _is_on_disk(function: Any) -> bool:
     if isinstance(function._cache, NullCache):
-        return True
+        return False
     # numba tells it nowhere; a key is a signature, the processor, and what was compiled.
     processor = function.targetdescr.target_context.codegen().magic_tuple()
     return any(key[1] == processor for key in function._cache._cache_file._load_index())

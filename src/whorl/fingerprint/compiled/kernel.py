@@ -411,12 +411,21 @@ def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def is_kept() -> bool:
-    """Return whether the compiled loops are on disk already, or cannot be kept there; imports numba.
+    """Return whether the compiled loops are on disk already; imports numba.
 
     Raises:
         ImportError: numba is not installed.
     """
     return _load_loops().is_kept(__package__)
+
+
+def can_be_kept() -> bool:
+    """Return whether there is a place on disk for the compiled loops; imports numba.
+
+    Raises:
+        ImportError: numba is not installed.
+    """
+    return _load_loops().can_be_kept(__package__)
 
 
 class Loops(NamedTuple):
@@ -438,6 +447,7 @@ class Loops(NamedTuple):
     kept_size: Callable[[int], int]
     keep_nothing: Callable[[Exception], None]
     is_kept: Callable[[str], bool]
+    can_be_kept: Callable[[str], bool]
 
 
 @cache
@@ -473,4 +483,5 @@ def _load_loops() -> Loops:
         kernel_hash.kept_size,
         kernel_compile.keep_nothing,
         kernel_compile.is_kept,
+        kernel_compile.can_be_kept,
     )
