@@ -9,7 +9,7 @@ quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMP
 #: Processes that tests are shared out to: units to two, the whole suite to four, since its tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract mutations injections prove-identity prove-engines prove-kills replay-image screenshots docs clean
+.PHONY: compiled help demo quick quick-coverage quick-tests test test-pythons coverage check fix solr bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-memory bench-uploads bench-indexing bench-queries bench-million bench-opensearch bench-passages bench-boilerplate fuzz contract mutations injections prove-identity prove-engines prove-kills replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -122,6 +122,9 @@ bench-parsing: .venv/developing ## Time the query parser (about a minute)
 
 bench-load: .venv/developing .venv/load/bin/locust ## 64 clients on the service for ten minutes on each engine, which is killed meanwhile
 	for engine in solr opensearch embedded; do $(BIN)/python benchmarks/load.py --engine $$engine --seconds 600 || exit 1; done
+
+bench-memory: .venv/developing ## What an embedded store holds in memory under 16 threads, with and without new documents (about 3 minutes)
+	$(BIN)/python benchmarks/memory.py
 
 bench-uploads: .venv/developing ## Uploads and deletes of one document each, into an embedded store of 20,000 (about 3 minutes)
 	$(BIN)/python benchmarks/uploads.py

@@ -1,0 +1,147 @@
+"""What an embedded store holds in memory while threads ask it, replace documents in it, or add to it.
+
+Each workload has a process of its own, once with as many of glibc's arenas as it makes by itself and once with two.
+Beside the process's own memory stand its parts that could grow: what the C library has given out, what it keeps free,
+mapped runs of tokens, and blocks that Python has given out. Where nothing is added, the last rows have to be as high as
+those before.
+
+    make bench-memory
+    .venv/bin/python benchmarks/memory.py --requests 400 --workloads replacing
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import ClassVar
+
+from load_texts import VARIANTS, document_id, text
+from whorl import Document, Store, open_store
+
+_RESULT = Path(__file__).parent / "results" / "memory.txt"
+#: Documents at the start are five times as many; those that are replaced over and over, and in one write.
+_FAMILIES, _REPLACED, _AT_ONCE = 600, 300, 3
+_THREADS, _ROWS = 16, 8
+_WORKLOADS = ("asking", "replacing", "adding")
+#: Requests of a workload: a write takes as long as many questions.
+_REQUESTS = {"asking": 8_000, "replacing": 400, "adding": 400}
+
+
+class _Mallinfo(ctypes.Structure):
+    """What glibc's mallinfo2 returns, in bytes."""
+
+    _fields_: ClassVar = [
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    ]
+
+
+class Workload:
+    """Requests to a store, from many threads.
+
+    Args:
+        name: One of `_WORKLOADS`.
+        store: Open.
+        requests: How many.
+    """
+
+    def __init__(self, name: str, store: Store, requests: int) -> None:
+        self._name, self._store, self._requests = name, store, requests
+        self._chance, self._lock, self._done = random.Random(7), threading.Lock(), 0
+
+    def run(self) -> None:
+        """Ask from all threads until every request is answered."""
+        threads = [threading.Thread(target=self._ask) for _ in range(_THREADS)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+    def _ask(self) -> None:
+        while True:
+            with self._lock:
+                if self._done == self._requests:
+                    return
+                self._done += 1
+                number, family = self._done, self._chance.randrange(_FAMILIES)
+                if number % (self._requests // _ROWS) == 0:
+                    print(f"{number:10,}{_held()}", flush=True)
+            if self._name != "asking":
+                own = range(number * _AT_ONCE, (number + 1) * _AT_ONCE)
+                most = _REPLACED if self._name == "replacing" else 1 << 60
+                self._store.index(Document(f"n{each % most}", text(_FAMILIES + each, 0)) for each in own)
+            elif number % 3 == 0:
+                self._store.search(f"FINGERPRINT:{document_id(family, 0)}_50 AND NOT xyz")
+            elif number % 3 == 1:
+                self._store.similar(document_id(family, 1), threshold=40)
+            else:
+                self._store.similar(source=text(family, 1_000), metric="contains")
+
+
+def _held() -> str:
+    """Return a row: the process's own MB, those given out and free, mapped runs, blocks of Python's."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    own = int(dict(re.findall(r"^(RssAnon):\s+(\d+)", status, re.MULTILINE))["RssAnon"]) / 1024
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8")
+    runs = sum(line.removesuffix(" (deleted)").endswith(".run") for line in maps.splitlines())
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = _Mallinfo
+    told = libc.mallinfo2()
+    given, free = (told.uordblks + told.hblkhd) / 2**20, told.fordblks / 2**20
+    return f"{own:8.0f}{given:10.0f}{free:7.0f}{runs:7}{sys.getallocatedblocks():10,}"
+
+
+def main() -> None:
+    """Run each workload in processes of its own, and record what they held."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workloads", default=",".join(_WORKLOADS))
+    parser.add_argument("--requests", type=int, help="of each workload, instead of its own number")
+    parser.add_argument("--out", type=Path, default=_RESULT)
+    parser.add_argument("--store", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.store:
+        with open_store(asked.store) as store:
+            Workload(asked.workloads, store, asked.requests).run()
+        return
+    told = f"{_FAMILIES * VARIANTS:,} documents at the start, {_THREADS} threads, {_AT_ONCE} documents in a write\n"
+    asked.out.write_text(told, encoding="utf-8")
+    for name in asked.workloads.split(","):
+        for arenas in ("", "2"):
+            measured = _measured(name, arenas, asked.requests or _REQUESTS[name])
+            # As they come: it may be stopped.
+            with asked.out.open("a", encoding="utf-8") as out:
+                out.write(measured)
+            print(measured, end="", flush=True)
+
+
+def _measured(name: str, arenas: str, requests: int) -> str:
+    environment = {key: value for key, value in os.environ.items() if key != "MALLOC_ARENA_MAX"}
+    if arenas:
+        environment["MALLOC_ARENA_MAX"] = arenas
+    with tempfile.TemporaryDirectory() as folder:
+        with open_store(f"{folder}/store") as store:
+            store.index(
+                Document(document_id(family, variant), text(family, variant))
+                for family in range(_FAMILIES)
+                for variant in range(VARIANTS)
+            )
+        # In a process of its own, whose memory is that of the workload alone.
+        command = [sys.executable, __file__, "--store", f"{folder}/store", "--workloads", name]
+        rows = subprocess.check_output([*command, "--requests", str(requests)], env=environment, text=True)
+    head = f"{'requests':>10}{'own MB':>8}{'given out':>10}{'free':>7}{'runs':>7}{'blocks':>10}"
+    return f"\n{name}, {arenas or 'any number of'} arenas\n{head}\n{rows}"
+
+
+if __name__ == "__main__":
+    main()
