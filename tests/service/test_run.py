@@ -8,8 +8,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,31 +22,6 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals, and counts threads in /proc"),
 ]
-#: Sixteen threads hold memory at the same time; printed is of how many arenas.
-ARENAS = """
-import ctypes, sys, threading
-from whorl.service.run import limit_arenas
-
-libc = ctypes.CDLL(None)
-libc.malloc.restype = libc.fopen.restype = ctypes.c_void_p
-if "limited" in sys.argv:
-    limit_arenas()
-there = threading.Barrier(17)
-
-def hold():
-    libc.malloc(ctypes.c_size_t(100_000))
-    there.wait()
-    there.wait()
-
-for _ in range(16):
-    threading.Thread(target=hold).start()
-there.wait()
-told = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
-libc.malloc_info(0, told)
-libc.fclose(told)
-there.wait()
-print(open(sys.argv[1]).read().count("<heap nr="))
-"""
 TEXT = "seven silver spoons shine softly since sunday"
 HEAD = (
     "POST /api/v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
@@ -266,15 +239,20 @@ def test_clients_that_ask_for_much_and_hang_up(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     os.name != "posix" or not hasattr(ctypes.CDLL(None), "malloc_info"), reason="the C library is not glibc"
 )
-def test_threads_share_two_arenas(tmp_path: Path) -> None:
+def test_threads_share_two_arenas(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    However many threads hold memory, the C library keeps what they free in two places; by itself in more.
+    However many threads take memory, the C library keeps what they free in two places.
     """
-    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
-    # Its threads would have taken some before.
-    environment["OPENBLAS_NUM_THREADS"] = "1"
-    arenas = [
-        int(subprocess.check_output([sys.executable, "-c", ARENAS, str(tmp_path / "told"), *how], env=environment))
-        for how in (["limited"], [])
-    ]
-    assert arenas[0] <= 2 < arenas[1]
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    with serving(folder) as served, ThreadPoolExecutor(16) as clients:
+
+        def store(number: int) -> int:
+            line, kind = json.dumps({"id": f"d{number}", "text": TEXT}), {"Content-Type": "application/x-ndjson"}
+            url = f"{served.url}/api/v1/documents"
+            return requests.post(url, data=line, headers=kind, timeout=DEADLINE_SECONDS).status_code
+
+        assert set(clients.map(store, range(48))) == {200}
+        # The first arena is the heap; any other begins at a multiple of 64 MB.
+        maps = Path(f"/proc/{served.process.pid}/maps").read_text(encoding="utf-8")
+        begins = re.findall(r"^([0-9a-f]+)-[0-9a-f]+ rw-p 00000000 00:00 0 *$", maps, re.MULTILINE)
+        assert sum(int(begin, 16) % (64 << 20) == 0 for begin in begins) <= 2

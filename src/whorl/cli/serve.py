@@ -30,7 +30,7 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
         from whorl.service.app import create_app
         from whorl.service.credentials import Credentials
         from whorl.service.middleware.hosts import ANY, Hosts
-        from whorl.service.run import run
+        from whorl.service.run import limit_arenas, run
     except ModuleNotFoundError as error:
         raise ParameterError("the HTTP service needs more packages: pip install 'whorl[serve]'") from error
 
@@ -42,5 +42,6 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool) 
         credentials.require_for(host)
     names = settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts)
     hosts = Hosts(host, names, settings.allowed_origins)
+    limit_arenas()
     with open_store(store, settings) as opened:
         run(create_app(opened, credentials, settings, hosts), settings, host, port)

@@ -29,7 +29,6 @@ def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
         host: To listen on.
         port: To listen on, 0 for a free one, which the log tells.
     """
-    limit_arenas()
     # Nobody waits for that later.
     build_grammars()
     uvicorn.run(
@@ -45,9 +44,10 @@ def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
 
 
 def limit_arenas() -> None:
-    """Have all threads take memory from two arenas of glibc's.
+    """Have all threads take memory from two arenas of glibc's; called before a store is open, which starts threads.
 
-    By itself it makes up to eight for each processor, and each keeps what its threads have freed.
+    By itself it makes up to eight for each processor, and each keeps what its threads have freed. Once there are more
+    than eight it does not ask for the limit again.
     """
     # Other C libraries have no such thing.
     with suppress(AttributeError, OSError, TypeError):
