@@ -1,9 +1,10 @@
-"""Where the seconds of `whorl duplicates FILE --pairs --workers 1` go, part by part.
+"""Where the seconds of `whorl duplicates FILE --pairs` go, part by part.
 
-    python benchmarks/duplicates_profile.py CORPUS.jsonl [PERCENT] [--without-numba]
+    python benchmarks/duplicates_profile.py CORPUS.jsonl [PERCENT] [--workers 1] [--without-numba]
 
 One run in this process, with two clocks around the parts: the wall's, and that of all threads of the process. A part
-that is called from within another stops that one's clocks.
+that is called from within another stops that one's clocks. With several workers these are the parts of the process that
+started them, and what it waits for them is one of its own.
 """
 
 from __future__ import annotations
@@ -83,10 +84,13 @@ PARTS = (
     ("reading documents", "whorl.duplicates.reading", "documents_in"),
     ("words and hashes", "whorl.duplicates.sketching", "hashed_together"),
     ("importing numba and loading the loops", "whorl.fingerprint.batch", "kernel_if_ready"),
+    ("waiting for workers", "whorl.duplicates.processes", "Future.result"),
+    ("ending workers", "whorl.duplicates.processes", "ProcessPoolExecutor.shutdown"),
     ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._in_columns"),
     ("putting documents aside", "whorl.duplicates.scratch", "Scratch.add"),
     ("looking for ids that came before", "whorl.duplicates.scratch", "Scratch._later"),
     ("candidates", "whorl.duplicates.search", "find_candidates"),
+    ("hashes that meet, of these", "whorl.duplicates.candidates", "meeting"),
     ("verification", "whorl.duplicates.search", "verified"),
     ("output", "whorl.cli.duplicates", "_write"),
 )
@@ -97,6 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("percent", nargs="?", type=int, default=80)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--without-numba", action="store_true")
     asked = parser.parse_args()
     if asked.without_numba:
@@ -117,7 +122,7 @@ def main() -> None:
     clocks.end()
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "pairs.jsonl")
-        settings = ["--pairs", "--workers", "1", "--threshold", str(asked.percent), "-o", out]
+        settings = ["--pairs", "--workers", str(asked.workers), "--threshold", str(asked.percent), "-o", out]
         whorl(["duplicates", str(asked.corpus), *settings], standalone_mode=False)
     clocks.end()
     wall, cpu = time.perf_counter() - _BEGUN, time.process_time()

@@ -32,5 +32,9 @@ def test_each_stretch_is_done_in_a_thread() -> None:
     """
     assert in_threads(lambda first, upto: range(first, upto), [(0, 2), (2, 3)]) == [range(2), range(2, 3)]
     assert in_threads(lambda first, upto: threading.current_thread(), [(0, 5)]) == [threading.current_thread()]
+    other, own = in_threads(lambda first, upto: threading.current_thread(), [(0, 5), (5, 9)])
+    assert own == threading.current_thread() != other
     with pytest.raises(ZeroDivisionError):
         in_threads(lambda first, upto: upto // first, [(0, 2), (2, 3)])
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda first, upto: upto // first, [(2, 3), (0, 2)])

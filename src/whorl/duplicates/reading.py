@@ -233,17 +233,22 @@ class Part:
         """Yield the documents, or the pieces that are compared."""
         told, file = self.report, self.file.as_posix()
         column, dates = self.keep.column, self.date_column
+        is_whole = self.level in (Level.DOCUMENT, Level.PASSAGE)
+        is_plain = is_whole and not (column or dates or self.is_reference)
         for document in documents_in(
             self.file, told.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
         ):
             told.count += 1
+            if is_plain:
+                yield document
+                continue
             if column and not told.has_worth:
                 told.has_worth = self.keep.worth(document.properties.get(column)) is not None
             if dates and not told.has_date:
                 told.has_date = seconds_of(document.properties.get(dates)) is not None
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
                 document = replace(document, id=f"{file}:{document.id}")
-            if self.level in (Level.DOCUMENT, Level.PASSAGE):
+            if is_whole:
                 yield document
                 continue
             try:

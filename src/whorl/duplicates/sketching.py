@@ -145,8 +145,12 @@ class _Distinct(NamedTuple):
 
 
 def _distinct(some: Sequence[Document], within: str | None) -> _Distinct:
+    if within is None:
+        known: dict[str, int] = {}
+        which = [known.setdefault(document.text, len(known)) for document in some]
+        return _Distinct(some, list(known), [""] * len(known), np.array(which, np.int64))
     places: dict[tuple[str, str], int] = {}
-    keys = ((document.text, "" if within is None else part_of(document, within)) for document in some)
+    keys = ((document.text, part_of(document, within)) for document in some)
     which = [places.setdefault(key, len(places)) for key in keys]
     return _Distinct(some, [text for text, _ in places], [part for _, part in places], np.array(which, np.int64))
 

@@ -14,8 +14,8 @@ from whorl.duplicates.sketches import Numbers
 Result = TypeVar("Result")
 #: The first item, and the one behind the last.
 Stretch: TypeAlias = tuple[int, int]
-#: Less than that is not worth a thread's beginning.
-_LEAST = 1 << 16
+#: Less than that is not worth a thread's beginning, which takes some milliseconds where processors are busy.
+_LEAST = 1 << 20
 
 
 def even_stretches(totals: Numbers, most: int) -> list[Stretch]:
@@ -36,14 +36,19 @@ def even_stretches(totals: Numbers, most: int) -> list[Stretch]:
 
 
 def in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
-    """Return what is made of several things, each in a thread of its own; the first error is raised at the end.
+    """Return what is made of several things, the last in this thread and each other in one of its own.
 
     Args:
         work: Takes what is given at once.
         given: For each thread what it takes, a stretch for instance; nothing is to be done twice.
+
+    Raises:
+        Exception: What went wrong in one of them, once all have ended.
     """
-    several = list(given)
-    if len(several) == 1:
-        return [work(*several[0])]
-    with ThreadPoolExecutor(len(several), "whorl-duplicates") as pool:
-        return [future.result() for future in [pool.submit(work, *each) for each in several]]
+    *others, last = given
+    if not others:
+        return [work(*last)]
+    with ThreadPoolExecutor(len(others), "whorl-duplicates") as pool:
+        futures = [pool.submit(work, *each) for each in others]
+        own = work(*last)
+        return [*(future.result() for future in futures), own]

@@ -23,6 +23,8 @@ from whorl.wire.text import cell, counted, printable, titled
 
 FORMATS = ("json", "csv", "table")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
+#: What that makes of text.
+_quoted = json.encoder.encode_basestring
 #: Rows that Parquet keeps in one group.
 _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
@@ -410,7 +412,7 @@ def _pair_line(pair: Pair) -> str:
         return _line(pair_values(pair))
     shares = pair.shares
     return (
-        f'{{"a": {_as_json(pair.a.id)}, "b": {_as_json(pair.b.id)}, "jaccard": {fraction(shares.jaccard)!r}, '
+        f'{{"a": {_quoted(pair.a.id)}, "b": {_quoted(pair.b.id)}, "jaccard": {fraction(shares.jaccard)!r}, '
         f'"a_in_b": {fraction(shares.a_in_b)!r}, "b_in_a": {fraction(shares.b_in_a)!r}, "exact": true}}\n'
     )
 
