@@ -49,23 +49,28 @@ BILLION = 10**9
 CORE_HOUR = 0.04
 
 
-def processor_seconds() -> float:
-    """Return what this process and all that came of it have spent on the processor, as Linux tells it."""
+def processor_seconds() -> tuple[float, float]:
+    """Return what this process and all that came of it have spent on the processor, and how much of that Java did."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
+    java: set[int] = set()
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                name, _, rest = (folder / "stat").read_text().rpartition(")")
             except OSError:
                 continue
+            fields = rest.split()
+            if name.endswith("(java"):
+                java.add(int(folder.name))
             parents[int(folder.name)] = int(fields[1])
             # Its own, and those of its children that ended.
             ticks[int(folder.name)] = sum(map(int, fields[11:15]))
     ours = {os.getpid()}
     while more := {child for child, parent in parents.items() if parent in ours} - ours:
         ours |= more
-    return sum(ticks[each] for each in ours) / os.sysconf("SC_CLK_TCK")
+    total, of_java = (sum(ticks[each] for each in some) / os.sysconf("SC_CLK_TCK") for some in (ours, ours & java))
+    return total, of_java
 
 
 def events(log: Path, kind: str) -> list[dict[str, Any]]:
@@ -126,11 +131,12 @@ class Steps:
         """End a step, and say what it took."""
         # What executors say is written down a moment later.
         time.sleep(1)
-        took = self.seconds[name] = processor_seconds() - self._seconds
+        took, of_java = (now - then for now, then in zip(processor_seconds(), self._seconds, strict=True))
+        self.seconds[name] = took
         per_document = (shuffled(self._log) - self._bytes) / self._documents
         print(
-            f"{name:<13}{took:>8.1f} s  {took / self._documents * 1000:>7.3f} ms, {per_document:>8,.0f} bytes shuffled,"
-            f"{stages(self._log) - self._stages:>4} stages",
+            f"{name:<13}{took:>8.1f} s ({of_java:.1f} of Java)  {took / self._documents * 1000:>7.3f} ms, "
+            f"{per_document:>8,.0f} bytes shuffled,{stages(self._log) - self._stages:>4} stages",
             flush=True,
         )
         self.begin()

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.arrays import ascending_distinct, chunks, run_starts, sorted_distinct
+from whorl.arrays import ascending_distinct, chunks, order_of, run_starts, sorted_distinct
 
 numbers = st.lists(st.integers(0, 9), max_size=20)
 
@@ -29,6 +29,15 @@ def test_runs_of_several_columns_are_those_of_their_rows(rows: list[tuple[int, i
     """
     columns = np.array(rows, np.int64).reshape(-1, 2).T
     assert run_starts(*columns).tolist() == [at for at, row in enumerate(rows) if at == 0 or row != rows[at - 1]]
+
+
+@given(numbers, st.sampled_from([4, 60, 64]))
+def test_the_order_of_numbers_is_that_of_sorted(values: list[int], bits: int) -> None:
+    """
+    Equal ones as they come, also where there are no bits left for places.
+    """
+    large = np.array(values, np.uint64) << np.uint64(bits - 4)
+    assert order_of(large, bits).tolist() == sorted(range(len(values)), key=values.__getitem__)
 
 
 @given(st.lists(numbers, max_size=4))

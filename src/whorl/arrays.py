@@ -39,6 +39,26 @@ def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.
     return np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if ends.size else 0)
 
 
+def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
+    """Return the places of numbers in ascending order, equal ones as they come.
+
+    Numbers that have their places beside them are sorted twice as fast as places by their numbers.
+
+    Args:
+        numbers: uint64 array of shape (numbers,).
+        bits: How many bits they have at most.
+
+    >>> order_of(np.array([5, 2, 5, 1], np.uint64), 3).tolist()
+    [3, 1, 0, 2]
+    """
+    places = numbers.size.bit_length()
+    if bits + places > 64:
+        return np.argsort(numbers, kind="stable")
+    together = (numbers << np.uint64(places)) | np.arange(numbers.size, dtype=np.uint64)
+    together.sort()
+    return (together & np.uint64((1 << places) - 1)).astype(np.int64)
+
+
 def sorted_distinct(parts: Iterable[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
     """Return the different numbers of some uint64 arrays, ascending; takes 16 bytes a number.
 

@@ -23,11 +23,11 @@ SKETCHING = Sketching(Scheme(), FILES_SCHEME, no_date, None, Keep("first"), None
 
 def members_in(rows: Any) -> set[Any]:
     """Return id, name, size and key of each document of some blocks."""
-    from whorl.duplicates.spark.blocks import Block, Members, sizes_of
+    from whorl.duplicates.spark.blocks import Members, sizes_in
 
     members, times = Members.of(rows)
     assert times.tolist() == [1] * len(members.ids)
-    sizes = sizes_of(members.keys, Block.of(rows, FILES_SCHEME))
+    sizes = sizes_in(rows, members.keys)
     return set(zip(members.ids, members.names, sizes.tolist(), members.keys.tolist(), strict=True))
 
 

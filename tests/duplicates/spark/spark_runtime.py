@@ -29,6 +29,8 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    # As in a job: else each of the workers loads the compiled loops for itself.
+    "spark.python.daemon.module": "whorl.duplicates.spark.daemon",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

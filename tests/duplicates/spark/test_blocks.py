@@ -71,11 +71,7 @@ def test_the_largest_document_of_an_id_counts() -> None:
     def in_parts(rows: Any) -> dict[int, Any]:
         return {part: rows.filter(pa.compute.equal(rows["part"], part)) for part in parts.names.tolist()}
 
-    told = [
-        batch
-        for block in in_parts(blocks).values()
-        for batch in _identities(iter(block.to_batches()), FILES_SCHEME, parts)
-    ]
+    told = [batch for block in in_parts(blocks).values() for batch in _identities(iter(block.to_batches()), parts)]
     verdicts = [
         batch
         for rows in in_parts(pa.Table.from_batches(told)).values()

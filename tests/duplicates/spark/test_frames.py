@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,3 +69,30 @@ def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
     frame = spark.createDataFrame([(name,) for name in parts.names.tolist()], "part int")
     rows = sent(frame, parts).select("part", f.spark_partition_id().alias("at")).collect()
     assert {row.part: row.at for row in rows} == {name: at for at, name in enumerate(parts.names.tolist())}
+
+
+def test_plans_do_not_grow_with_what_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    What is kept is worked out once, however often it is used; and no plan has in it what that came from, which would
+    double its length with each turn.
+    """
+    from whorl.duplicates.spark.frames import Kept, stepped
+
+    log = tmp_path / "log"
+
+    def noted(batches: Any) -> Any:
+        for batch in batches:
+            with log.open("a") as out:
+                out.write(f"{batch.num_rows}\n")
+            yield batch
+
+    kept = Kept()
+    frame = kept.settled(stepped(spark.range(3).coalesce(1).toDF("a"), noted, "a long"))
+    lengths = []
+    for _ in range(4):
+        frame = kept.settled(frame.unionByName(frame).distinct())
+        lengths.append(len(frame._jdf.queryExecution().toString()))
+    assert sorted(row.a for row in frame.collect()) == [0, 1, 2]
+    assert max(lengths) < 2 * min(lengths)
+    assert log.read_text() == "3\n"
+    kept.release()

@@ -50,7 +50,7 @@ Documents: TypeAlias = Callable[[pa.RecordBatch, Callable[[str | None, str], Non
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 _MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, stays binary"
 _BLOCKS = f"{SKETCHES}, {_MEMBERS}, problem_id string, problem string"
-_IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, times binary"
+_IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary"
 _VERDICT = "part int, documents long, too_short long, repeated long, largest long, keys binary, identities binary"
 #: Documents, and hashes, that are divided over the parts at once.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
@@ -181,6 +181,11 @@ class Gathered:
         return self.blocks.select(*arrow_schema(SKETCHES).names)
 
     @property
+    def members(self) -> DataFrame:
+        """The blocks without hashes: columns for `Members.of` and `sizes_in`."""
+        return self.blocks.select("part", "keys", "sizes", *arrow_schema(_MEMBERS).names)
+
+    @property
     def unfit(self) -> DataFrame:
         """Rows that are no documents: columns id and problem."""
         return self.blocks.where(f.col("problem").isNotNull()).select(f.col("problem_id").alias("id"), "problem")
@@ -197,14 +202,16 @@ def gathered(frame: DataFrame, documents: Documents, sketching: Sketching, parts
     """
     scheme, kept = sketching.sketch_scheme, Kept()
     step = partial(_sketched, documents=documents, sketching=sketching, parts=parts)
-    blocks = kept.settled(sent(stepped(frame, step, _BLOCKS), parts))
-    identities = stepped(blocks, partial(_identities, scheme=scheme, parts=parts), _IDENTITIES)
+    # In the order that `met` asks for, so that not each step puts them into it.
+    blocks = kept.in_place(sent(stepped(frame, step, _BLOCKS), parts).sortWithinPartitions("part"))
+    told = blocks.select("keys", "sizes", "counts", "members", "identities")
+    identities = stepped(told, partial(_identities, parts=parts), _IDENTITIES)
     verdict = kept.settled(stepped(sent(identities, parts), partial(_judged, parts=parts), _VERDICT))
     names = ("documents", "too_short", "repeated")
     row = verdict.agg(*(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in names), f.max("largest")).collect()[0]
     if row["repeated"]:
         losers = verdict.where(f.length("keys") > 0)
-        blocks = kept.settled(sent(met(blocks, losers, partial(_kept, scheme=scheme), _BLOCKS, parts), parts))
+        blocks = kept.in_place(sent(met(blocks, losers, partial(_kept, scheme=scheme), _BLOCKS, parts), parts))
     return Gathered(blocks, parts, scheme, row[0], row[1], row[2], row[3] or 0, kept)
 
 
@@ -294,30 +301,38 @@ def _strings(batches: Sequence[pa.RecordBatch], name: str) -> list[str]:
     return [each for batch in batches for raw in batch[name].to_pylist() if raw for each in orjson.loads(raw)]
 
 
-def _identities(batches: Batches, scheme: SketchScheme, parts: Parts) -> Batches:
+def _identities(batches: Batches, parts: Parts) -> Batches:
     """Yield ids, each to where all documents of that id are told of."""
     rows = list(batches)
-    members, times = Members.of(rows)
-    block = Block.of(rows, scheme)
-    sizes = sizes_of(members.keys, block)
-    columns = {"identities": members.identities, "sizes": sizes, "keys": members.keys, "times": times}
-    yield divided(parts.of(members.identities), columns, largest=int(block.sketches.counts.max(initial=0)))
+    keys, identities, counts = joined(rows, "members identities counts", "i8 u8 i8")
+    columns = {"identities": identities, "sizes": sizes_in(rows, keys), "keys": keys}
+    yield divided(parts.of(identities), columns, largest=int(counts.max(initial=0)))
 
 
-def sizes_of(keys: Numbers, block: Block) -> Numbers:
-    """Return the sizes of members of a block, 0 for those without a sketch."""
-    if not block.keys.size:
+def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
+    """Return the sizes of members of a block, 0 for those without a sketch.
+
+    Args:
+        rows: The block, with the columns keys and sizes.
+        keys: Of the members.
+    """
+    own, sizes = joined(rows, "keys sizes", "i8 i8")
+    if not own.size:
         return np.zeros_like(keys)
-    places = np.minimum(block.places(keys), block.keys.size - 1)
-    return np.where(block.keys[places] == keys, block.sketches.sizes[places], 0)
+    order = np.argsort(own)
+    places = order[np.minimum(np.searchsorted(own[order], keys), own.size - 1)]
+    return np.where(own[places] == keys, sizes[places], 0)
 
 
 def _judged(batches: Batches, parts: Parts) -> Batches:
     """Yield how many ids there are, and, to their blocks, documents whose id a larger one has."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
-    identities, sizes, keys, times = joined(rows, "identities sizes keys times", "u8 i8 i8 i8")
+    identities, sizes, keys = joined(rows, "identities sizes keys", "u8 i8 i8")
     order = np.lexsort((keys, sizes, identities))
+    times = np.diff(np.append(run_starts(identities[order]), order.size))
+    # Equal documents of one id are one, of which nothing is lost.
+    order = order[run_starts(identities[order], keys[order])]
     starts = run_starts(identities[order])
     if not starts.size:
         return
@@ -326,7 +341,7 @@ def _judged(batches: Batches, parts: Parts) -> Batches:
     told = {
         "documents": starts.size,
         "too_short": int(np.count_nonzero(sizes[order[is_last]] == 0)),
-        "repeated": int(np.count_nonzero(np.add.reduceat(times[order], starts) > 1)),
+        "repeated": int(np.count_nonzero(times > 1)),
         "largest": largest,
     }
     schema = arrow_schema(_VERDICT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.duplicates.spark.blocks import STAYS, Block, Members, gathered, sizes_of
+from whorl.duplicates.spark.blocks import STAYS, Members, gathered, sizes_in
 from whorl.duplicates.spark.candidates import find_candidates
 from whorl.duplicates.spark.components import components
 from whorl.duplicates.spark.documents import documents_in, parts_of
@@ -220,8 +220,7 @@ class SparkDuplicates:
         """
         documents = self._documents
         rows = addressed(roots, documents.parts, part_of="key", key="key", root="root")
-        step = partial(_members_of, scheme=documents.scheme)
-        return met(documents.blocks, rows, step, _MEMBERS, documents.parts)
+        return met(documents.members, rows, _members_of, _MEMBERS, documents.parts)
 
     def _to_travel(self, pairs: DataFrame) -> DataFrame:
         """Return pairs of keys, in columns traveller and home, as `measured_pairs` takes them."""
@@ -297,11 +296,11 @@ def _shares() -> tuple[Column, ...]:
     return (*(share.alias(name) for name, share in zip(shares, rounded, strict=True)), is_exact)
 
 
-def _members_of(block: pa.Table, roots: pa.Table, scheme: SketchScheme) -> Batches:
+def _members_of(block: pa.Table, roots: pa.Table) -> Batches:
     """Yield rows of _MEMBERS."""
     members, _ = Members.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
-    sizes = sizes_of(members.keys, Block.of(block, scheme))
+    sizes = sizes_in(block, members.keys)
     order = np.argsort(keys)
     at = order[np.minimum(np.searchsorted(keys[order], members.keys), keys.size - 1)] if keys.size else None
     roots_of = members.keys if at is None else np.where(keys[at] == members.keys, of_keys[at], members.keys)
