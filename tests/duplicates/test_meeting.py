@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from dataclasses import astuple, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from whorl.duplicates.meeting import Members, Met
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import rounds
 from whorl.duplicates.sketches import Sketches
+from whorl.fingerprint.compiled import kernel
 
 
 def met_among(sketches: Sketches, asked: PairQuestion, level: int = 0) -> tuple[Members, Met, int]:
@@ -74,3 +77,29 @@ def test_who_shares_too_little_is_looked_at_no_further(monkeypatch: pytest.Monke
     _, met, _ = met_among(sketches, question("jaccard", 80))
     assert met.entries.keys.size == met.counts.sum() == 0
     assert looked_up < 0.7 * sketches.counts.sum()
+
+
+@pytest.mark.slow
+def test_a_file_is_looked_at_as_memory_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The compiled loops find the same entries in a file of which little may be mapped, wherever in the middle what is
+    left of it is brought together.
+    """
+    if not kernel.is_available():
+        pytest.skip("numba is not installed (whorl[fast])")
+    monkeypatch.setattr(meeting, "is_fast", lambda amount: True)
+    monkeypatch.setattr(meeting, "AT_ONCE", 200)
+    in_memory = sketches_of(families(random.Random(8), 60, 60))
+    in_memory.hashes.tofile(tmp_path / "hashes")
+    mapped = replace(in_memory, hashes=np.memmap(tmp_path / "hashes", np.uint64, "r"))
+    _, expected, _ = met_among(in_memory, question("jaccard", 80))
+    monkeypatch.setattr("whorl.duplicates.sketches.MUCH", 800)
+    monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
+    assert mapped.is_much
+    for together in (0, 500, 1 << 24):
+        monkeypatch.setattr(meeting, "TOGETHER", together)
+        _, met, _ = met_among(mapped, question("jaccard", 80))
+        assert met.counts.tolist() == expected.counts.tolist()
+        for found, there in zip(astuple(met.entries), astuple(expected.entries), strict=True):
+            assert np.array_equal(found, there)
+    assert expected.entries.keys.size > 100

@@ -65,15 +65,21 @@ def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for much in (1 << 26, 0):
         monkeypatch.setattr("whorl.duplicates.sketches.MUCH", much)
         monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
-        monkeypatch.setattr("whorl.duplicates.sketches._WALK", 3)
+        monkeypatch.setattr("whorl.duplicates.sketches.TOGETHER", 300)
         with Scratch(tmp_path, SCHEME) as scratch:
             scratch.put([entry(document.id, document.text) for document in documents])
             sketches = scratch.archived().sketches
-            walks = list(sketches.walks(len(sketches)))
-            assert (len(walks) == 1) == (much > 0)
-            assert np.array_equal(
-                np.concatenate([np.arange(len(sketches))[some] for some in walks]), np.arange(len(sketches))
-            )
+            a, b = np.array([7, 3, 3, 39, 0]), np.array([0, 7, 3, 2, 1])
+            there = 0
+            for some, hashes, *starts in sketches.portions(a, b):
+                assert some.start == there < some.stop
+                there = some.stop
+                for places, begins in zip((a[some], b[some]), starts, strict=True):
+                    for place, begin in zip(places.tolist(), begins.tolist(), strict=True):
+                        own = sketches.sketch(place).hashes
+                        assert hashes[begin : begin + own.size].tolist() == own.tolist()
+                assert much or hashes.base is not sketches.hashes
+            assert there == a.size
             firsts, is_known = np.arange(len(sketches)), np.zeros(len(sketches), np.bool_)
             pairs = find_pairs(sketches, firsts, question, known=Pairs.together([]), is_known=is_known)
             found.append(list(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), strict=True)))

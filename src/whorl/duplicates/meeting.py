@@ -21,7 +21,7 @@ import numpy.typing as npt
 from whorl.arrays import run_starts
 from whorl.context import require_time
 from whorl.duplicates.schedule import Looked
-from whorl.duplicates.sketches import Numbers, Sketches
+from whorl.duplicates.sketches import TOGETHER, Numbers, Sketches
 from whorl.duplicates.threads import even_stretches, in_threads
 from whorl.duplicates.verify import is_fast
 
@@ -112,7 +112,8 @@ def meeting(sketches: Sketches, members: Members, level: int, member_bits: int, 
         kept += sweep.upto(np.uint64(sketches.scheme.bound(level) * number // stretches - 1))
         if number * _PRUNINGS // stretches > (number - 1) * _PRUNINGS // stretches:
             is_open = sweep.leave_out()
-            kept = [each.only(is_open[owners_of(each.keys, member_bits)]) for each in kept]
+            for at, each in enumerate(kept):
+                kept[at] = each.only(is_open[owners_of(each.keys, member_bits)])
     keys, frequency = [each.keys for each in kept], [each.frequency for each in kept]
     is_offered = [each.is_offered for each in kept]
     del kept
@@ -140,7 +141,7 @@ class _Sweep:
         self, sketches: Sketches, members: Members, level: int, member_bits: int, workers: int, *, fast: bool
     ) -> None:
         self._sketches, self._members, self._workers, self._is_fast = sketches, members, workers, fast
-        self._hashes = sketches.hashes.view(np.ndarray)
+        self._hashes, self._is_in_file = sketches.hashes.view(np.ndarray), sketches.is_much
         self._shift = max(0, sketches.scheme.bits - level + member_bits - 64)
         self._member_bits = member_bits
         lead = max(0, 64 - (sketches.scheme.bits - level - self._shift + member_bits))
@@ -153,6 +154,7 @@ class _Sweep:
         self._ends = self._cursors + counts[numbers]
         self.met, self.met_offered = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.int64)
         self._offers = self._last_offered(starts, numbers) >> np.uint64(self._shift)
+        self._bring_together()
 
     def _last_offered(self, starts: Numbers, numbers: Numbers) -> Hashes:
         """Return the last of the hashes that each member offers: a hash is offered if it is no larger."""
@@ -186,6 +188,7 @@ class _Sweep:
                 members.is_larger, self.met, self.met_offered, is_open,
             )  # fmt: skip
             self._numbers, self._cursors, self._ends = at[:count], self._cursors[:count], self._ends[:count]
+            self._bring_together()
             return is_open
         left = self._ends - self._cursors
         left_offered = np.maximum(0, looked.offered[at] - (counts[at] - left))
@@ -195,6 +198,13 @@ class _Sweep:
         is_open[self._numbers] = True
         self.met[~is_open] = self.met_offered[~is_open] = 0
         return is_open
+
+    def _bring_together(self) -> None:
+        """Copy what is left into memory, once there is room for it: each stretch goes through all of the file."""
+        if self._is_fast and self._is_in_file and int((self._ends - self._cursors).sum()) <= TOGETHER:
+            self._hashes, begins = self._sketches.together(self._cursors, self._ends)
+            self._cursors, self._ends = begins, begins + (self._ends - self._cursors)
+            self._is_in_file = False
 
     def _count(self, found: Entries) -> None:
         if self._is_fast:
@@ -240,7 +250,8 @@ class _Sweep:
 
         counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
         found: list[Hashes] = []
-        for some in self._sketches.ranges(self._cursors[first:upto]):
+        cursors = self._cursors[first:upto]
+        for some in self._sketches.ranges(cursors) if self._is_in_file else [slice(0, cursors.size)]:
             state = np.array([first + some.start, 0])
             while state[0] < first + some.stop:
                 room, state[1] = np.empty(_ROOM, np.uint64), 0

@@ -26,8 +26,8 @@ from whorl.fingerprint.passages import TextWords, words_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 
-#: Pairs, or members of clusters, of which ids and names are looked up at once: so many that some stand side by side.
-_TOLD_AT_ONCE = 1 << 15
+#: Pairs, and members of clusters, of which ids, names and hashes are looked up at once: some stand side by side then.
+_PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
 #: Texts read at once to tell what versions add and lose.
 _TEXTS_AT_ONCE = 32
 #: Takes ids; returns the texts of documents, of those that have one at hand.
@@ -197,8 +197,8 @@ class Duplicates:
         compared = self.rest.sketches if self.rest is not None and is_rest else self._archived.sketches
         together = Pairs.together([pairs, measured(compared, firsts, firsts)])
         order = np.lexsort((together.b, together.a, -together.jaccard))
-        for at in range(0, order.size, _TOLD_AT_ONCE):
-            some = together.only(order[at : at + _TOLD_AT_ONCE])
+        for at in range(0, order.size, _PAIRS_AT_ONCE):
+            some = together.only(order[at : at + _PAIRS_AT_ONCE])
             rests = self._rests(some.a, some.b)
             some = measured(self._archived.sketches, some.a, some.b) if is_rest else some
             counts = (part.tolist() for part in (some.a, some.b, some.shared, some.low, some.high))
@@ -266,7 +266,7 @@ class Duplicates:
         groups = grouped(labels)
         if only_new:
             groups = [group for group in groups if self._is_new[group].any()]
-        for some in chunks(groups, len, _TOLD_AT_ONCE):
+        for some in chunks(groups, len, _MEMBERS_AT_ONCE):
             places = np.concatenate(some)
             members = self.members(places.tolist(), only_new=only_new)
             heads = [

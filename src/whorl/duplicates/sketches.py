@@ -16,9 +16,10 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 Numbers: TypeAlias = npt.NDArray[np.int64]
 #: Bytes of a mapped file that may as well stay in memory; and of short documents, of which all is looked at.
 MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
-#: Bytes of a document, on average, that make it a long one; and documents, or pairs, after which what was mapped is let
-#: go.
-_LONG, _WALK = 1 << 11, 512
+#: Bytes of a document, on average, that make it a long one.
+_LONG = 1 << 11
+#: Hashes that are copied from the file at once; of pairs so many that several come from one page of it.
+TOGETHER = 1 << 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,31 +62,71 @@ class Sketches:
         levels, floor = level_beyond(sizes, self.scheme.k), self.scheme.floor_level
         return np.where(levels <= floor, levels, np.maximum(floor, level_beyond(sizes, self.scheme.cap)))
 
-    def walks(self, count: int) -> Iterator[slice]:
-        """Yield so many documents, or pairs, in whatever order, in ranges of which each takes little memory.
+    def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
+        """Yield pairs of documents, in whatever order, in portions whose hashes are at hand.
 
-        Of a file that is mapped the system keeps in memory what was looked at, and what stands around it. It is let go
-        after each range; what is looked at again is mapped again, which costs little.
+        Two documents of a pair are anywhere in the file, and mapping the page that one is in takes longer than
+        comparing them. So those of many pairs are copied in the order of the file.
+
+        Args:
+            a: Places of the first documents; int64 array of shape (pairs,).
+            b: Places of the second ones.
+
+        Yields:
+            Which pairs, some hashes, and where among these those of the first and of the second documents begin.
         """
-        yield from self._let_go_after(range(0, count, _WALK) if self._is_much else [0], count)
+        if not self.is_much:
+            yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]
+            return
+        if not a.size:
+            return
+        weights = np.cumsum(self.counts[a] + self.counts[b])
+        cuts = np.searchsorted(weights, np.arange(TOGETHER, weights[-1], TOGETHER), side="right")
+        for begin, end in pairwise(np.unique([0, *cuts.tolist(), a.size]).tolist()):
+            places, which = np.unique(np.concatenate([a[begin:end], b[begin:end]]), return_inverse=True)
+            starts = self.starts[places]
+            order = np.argsort(starts)
+            hashes, ordered = self.together(starts[order], (starts + self.counts[places])[order])
+            begins = np.empty_like(ordered)
+            begins[order] = ordered
+            yield slice(begin, end), hashes, begins[which[: end - begin]], begins[which[end - begin :]]
+
+    def together(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
+        """Return stretches of the file in memory.
+
+        Args:
+            starts: Where they begin, ascending; int64 array of shape (stretches,).
+            ends: Where they end.
+
+        Returns:
+            Their hashes, and where among these each stretch begins.
+        """
+        file, counts = self.hashes.view(np.ndarray), ends - starts
+        parts = [np.empty(0, np.uint64)]
+        for some in self.ranges(starts):
+            bounds = zip(starts[some].tolist(), ends[some].tolist(), strict=True)
+            parts += [np.concatenate([file[start:end] for start, end in bounds])] if starts.size else []
+        return np.concatenate(parts), np.cumsum(counts) - counts
 
     def ranges(self, starts: Numbers) -> Iterator[slice]:
-        """Yield places in the file, which ascend, in ranges, as `walks` does: of each part of the file those in it."""
+        """Yield places in the file, which ascend, in ranges: of each part of the file those in it.
+
+        Of a file that is mapped the system keeps in memory what was looked at, and what stands around it. It is let go
+        after each range; what is looked at again is mapped again.
+        """
         cuts = [0]
-        if self._is_much and starts.size:
+        if self.is_much and starts.size:
             cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, max(1, MUCH // 8)))).tolist()
-        yield from self._let_go_after(cuts, starts.size)
+        for begin, end in pairwise([*cuts, starts.size]):
+            yield slice(begin, end)
+            if self.is_much:
+                self.hashes._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
     @property
-    def _is_much(self) -> bool:
+    def is_much(self) -> bool:
+        """Whether the hashes are mapped from a file too large to stay in memory."""
         most = max(MUCH, min(_MUCH_OF_SHORT, _LONG * len(self)))
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
-
-    def _let_go_after(self, begins: Sequence[int], count: int) -> Iterator[slice]:
-        for begin, end in pairwise([*begins, count]):
-            yield slice(begin, end)
-            if self._is_much:
-                self.hashes._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
     def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
         """Return how many hashes of some documents are no larger than given ones.
@@ -96,7 +137,7 @@ class Sketches:
         """
         found = np.empty(places.size, np.int64)
         starts = self.starts[places]
-        if self._is_much:
+        if self.is_much:
             order = np.argsort(starts, kind="stable")
             for some in self.ranges(starts[order]):
                 found[order[some]] = self._upto(places[order[some]], last[order[some]])

@@ -73,13 +73,11 @@ def _merged(sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, count
     from whorl.fingerprint.compiled.sketches import count_shared
 
     shared = np.empty(a.size, np.int64)
-    sides = sketches.starts[a], counts_a, sketches.starts[b], counts_b, shared
-    hashes = sketches.hashes.view(np.ndarray)
 
     def count(first: int, upto: int) -> None:
-        for some in sketches.walks(upto - first):
-            stretch = slice(first + some.start, min(upto, first + some.stop))
-            count_shared(hashes, *(side[stretch] for side in sides))
+        for some, hashes, starts_a, starts_b in sketches.portions(a[first:upto], b[first:upto]):
+            there = slice(first + some.start, first + some.stop)
+            count_shared(hashes, starts_a, counts_a[there], starts_b, counts_b[there], shared[there])
 
     for at in range(0, a.size, _AT_ONCE):
         require_time()
