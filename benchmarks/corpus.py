@@ -254,7 +254,7 @@ class Corpus:
     """What a corpus is made of, and how."""
 
     name: str
-    registry: Literal["npm", "debian"]
+    registry: Literal["npm", "debian", "debian-sources"]
     packages: tuple[str, ...]
     documents: Callable[[Sequence[Path]], Iterator[Document]]
 
@@ -357,11 +357,15 @@ class Downloads:
     def __init__(self, folder: Path, mirror: str | None = None) -> None:
         self._npm, self._apt = folder.resolve() / "npm", folder.resolve() / "apt"
         self._mirror = mirror
-        self._apt_is_ready = False
+        self._apt_is_ready = ""
 
     def fetch(self, corpus: Corpus) -> list[Path]:
-        """Return the archives of a corpus' packages, in the order of the packages."""
-        fetch_one = self._npm_archive if corpus.registry == "npm" else self._debian_archive
+        """Return the archives of a corpus' packages, in the order of the packages; of sources a folder of them."""
+        fetch_one = {
+            "npm": self._npm_archive,
+            "debian": self._debian_archive,
+            "debian-sources": self._debian_sources,
+        }[corpus.registry]
         return [
             fetch_one(package, f"{package} ({position} of {len(corpus.packages)})")
             for position, package in enumerate(corpus.packages, start=1)
@@ -379,7 +383,7 @@ class Downloads:
     def _debian_archive(self, package: str, label: str) -> Path:
         folder, file_name = _made(self._apt / "debs"), f"{package}_*.deb"
         if not any(folder.glob(file_name)):
-            self._update_apt()
+            self._update_apt("deb", "Packages")
             _say(f"debian: {label}")
             with TemporaryDirectory(dir=folder) as partial:
                 self._apt_get("download", package, folder=Path(partial))
@@ -388,22 +392,33 @@ class Downloads:
         # One file, unless somebody put another version there.
         return max(folder.glob(file_name))
 
-    def _update_apt(self) -> None:
-        """Read the mirror's lists, once, and only in a run that downloads something."""
-        if self._apt_is_ready:
+    def _debian_sources(self, package: str, label: str) -> Path:
+        folder = _made(self._apt / "sources") / package
+        if not folder.exists():
+            self._update_apt("deb-src", "Sources")
+            _say(f"debian: sources of {label}")
+            with TemporaryDirectory(dir=folder.parent) as partial:
+                made = _made(Path(partial, package))
+                self._apt_get("source", "--download-only", package, folder=made)
+                made.replace(folder)
+        return folder
+
+    def _update_apt(self, kind: str, lists: str) -> None:
+        """Read the mirror's lists of one kind, once, and only in a run that downloads something."""
+        if self._apt_is_ready == kind:
             return
         if not DEBIAN_KEYRING.exists():
             raise CorpusError(f"{DEBIAN_KEYRING} is missing: apt-get install debian-archive-keyring")
         mirror = self._mirror or machine_mirror()
         for folder in ("lists/partial", "cache/archives/partial"):
             _made(self._apt / folder)
-        # target=Packages leaves out the lists that only desktops read.
-        source = f"deb [signed-by={DEBIAN_KEYRING} target=Packages] {mirror} {DEBIAN_RELEASE} main non-free\n"
+        # target= leaves out the lists that only desktops read.
+        source = f"{kind} [signed-by={DEBIAN_KEYRING} target={lists}] {mirror} {DEBIAN_RELEASE} main non-free\n"
         (self._apt / "sources.list").write_text(source, encoding="utf-8")
         (self._apt / "apt.conf").write_text(_APT_SETTINGS.format(folder=self._apt), encoding="utf-8")
         _say("debian: package lists")
         self._apt_get("update", folder=self._apt)
-        self._apt_is_ready = True
+        self._apt_is_ready = kind
 
     def _apt_get(self, *arguments: str, folder: Path) -> None:
         _run([_tool("apt-get"), f"--config-file={self._apt}/apt.conf", *arguments], folder)
@@ -436,9 +451,13 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         partial.unlink(missing_ok=True)
 
 
+#: Made once, for millions of lines.
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def document_line(document: Document) -> bytes:
     """Return the document as one line of JSON in UTF-8, with its line end."""
-    return json.dumps(document._asdict(), ensure_ascii=False).encode() + b"\n"
+    return _AS_JSON(document._asdict()).encode() + b"\n"
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Stats:

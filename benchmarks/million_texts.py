@@ -9,10 +9,11 @@ what stands between blank lines, of at least 20 words between spaces; so of text
 little. Nothing is made up and nothing is left out that is there twice: the same legal notice stands in thousands of
 RFCs, and is thousands of documents. Only ids are distinct: that of the text and the paragraph's number in it.
 
---with-code adds the source code that Debian has in packages (Linux, GCC, OpenJDK, Rust, Go, ...), comments and all, for
-ten million documents: what stands between blank lines in files that are UTF-8, of 20 to 1,000 words, so that no table
-of a whole file is a document. Licences at the head of files, and functions copied from file to file, stay as often as
-they are there.
+--with-code adds source code, comments, tests and documentation and all, for ten million documents: that which Debian
+has in packages (Linux, GCC, OpenJDK, Rust, Go, ...), and what some of its largest packages are made from (LLVM, Qt's
+and WebKit's browsers, Boost, Wine, MariaDB, ...; 1.8 GB of downloads in all). A document is what stands between blank
+lines in files that are UTF-8, of 20 to 1,000 words, so that no table of a whole file is one. Licences at the head of
+files, and functions copied from file to file, stay as often as they are there; no program is in it in two versions.
 
 The order is that of a hash of the ids, and of all paragraphs the first N of it are taken; so ten thousand documents are
 a fair sample of a million, and always the same. At most one part in 64 of the texts is in memory at once.
@@ -22,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import lzma
 import re
 import sys
@@ -74,21 +74,47 @@ CODE_PACKAGES = (
     *("fpc-source-3.2.2", "acl2-books-source", "gdb-source", "binutils-source", "glibc-source"),
     *("bazel-bootstrap-source",),
 )
+SOURCE_PACKAGES = (
+    *("llvm-toolchain-16", "qtwebengine-opensource-src", "webkit2gtk", "boost1.81", "wine", "mariadb", "blender"),
+    *("erlang", "postgresql-15"),
+)
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 def code_documents(archives: Sequence[Path]) -> Iterator[Document]:
-    """Yield the files of source packages that are UTF-8, those of the archives within them too."""
+    """Yield the files of packages of source code that are UTF-8, those of the archives within them too."""
     for archive in archives:
-        package = archive.name.partition("_")[0]
-        for match, content in deb_members(archive, re.compile(r"^\./usr/(?:src|share|lib)/(.+)")):
-            for path, inner in unpacked(match[1], content):
-                try:
-                    text = inner.decode()
-                except UnicodeDecodeError:
-                    continue
-                if "\0" not in text:
-                    yield Document(f"code:{package}/{path}", path, text)
+        files = deb_members(archive, re.compile(r"^\./usr/(?:src|share|lib)/(.+)"))
+        inner = (each for match, content in files for each in unpacked(match[1], content))
+        yield from _texts(archive.name.partition("_")[0], inner)
+
+
+def source_documents(folders: Sequence[Path]) -> Iterator[Document]:
+    """Yield the files that packages are made from and that are UTF-8, as their authors publish them."""
+    for folder in folders:
+        for archive in sorted(folder.glob("*.orig*.tar.*z*")):
+            if archive.suffix == ".asc":
+                continue
+            with tarfile.open(archive, mode="r|*") as opened:
+                files = ((f"{archive.name}/{name}", content) for name, content in _tar_members(opened))
+                yield from _texts(folder.name, files)
+
+
+def _texts(package: str, files: Iterable[tuple[str, bytes]]) -> Iterator[Document]:
+    for path, content in files:
+        try:
+            path.encode()
+            text = content.decode()
+        except UnicodeError:
+            continue
+        if "\0" not in text:
+            yield Document(f"code:{package}/{path}", path, text)
+
+
+def _tar_members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    for member in archive:
+        if (file := archive.extractfile(member) if member.isfile() else None) is not None:
+            yield member.name, file.read()
 
 
 def unpacked(path: str, content: bytes) -> Iterator[tuple[str, bytes]]:
@@ -96,20 +122,21 @@ def unpacked(path: str, content: bytes) -> Iterator[tuple[str, bytes]]:
     try:
         if path.endswith(".tar.xz"):
             with tarfile.open(fileobj=io.BytesIO(content), mode="r|xz") as archive:
-                for member in archive:
-                    if (file := archive.extractfile(member) if member.isfile() else None) is not None:
-                        yield f"{path}/{member.name}", file.read()
+                yield from ((f"{path}/{name}", inner) for name, inner in _tar_members(archive))
         elif path.endswith(".zip"):
             with zipfile.ZipFile(io.BytesIO(content)) as zipped:
                 for name in zipped.namelist():
                     yield f"{path}/{name}", zipped.read(name)
         else:
             yield path, content
-    except (tarfile.TarError, lzma.LZMAError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError):
+    except (tarfile.TarError, lzma.LZMAError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError):
         return
 
 
-CODE = Corpus("code", "debian", CODE_PACKAGES, code_documents)
+CODE = (
+    Corpus("code", "debian", CODE_PACKAGES, code_documents),
+    Corpus("sources", "debian-sources", SOURCE_PACKAGES, source_documents),
+)
 
 
 def paragraphs(documents: Iterable[Document], most_words: int = sys.maxsize) -> Iterator[Document]:
@@ -131,10 +158,14 @@ def mixed(documents: Iterable[Document], folder: Path) -> Iterator[bytes]:
     with ExitStack() as opened:
         files = [opened.enter_context(part.open("wb")) for part in parts]
         for document in documents:
-            files[_place(document.id) * PARTS >> 64].write(document_line(document))
+            place = _place(document.id)
+            files[place * PARTS >> 64].write(b"%016x " % place + document_line(document))
     for part in parts:
         with part.open("rb") as lines:
-            yield from sorted(lines, key=lambda line: _place(json.loads(line)["id"]))
+            ordered = sorted(lines)
+        # What is written takes the room of what was read.
+        part.unlink()
+        yield from (line[17:] for line in ordered)
 
 
 def _place(document_id: str) -> int:
@@ -149,7 +180,8 @@ def write(out: Path, count: int, downloads: Downloads, *, with_code: bool = Fals
     with TemporaryDirectory(dir=out.parent) as folder, replacing(out) as file:
         everything = chain.from_iterable(paragraphs(each.documents(downloads.fetch(each))) for each in CORPORA)
         if with_code:
-            everything = chain(everything, paragraphs(code_documents(downloads.fetch(CODE)), MOST_WORDS))
+            code = chain.from_iterable(each.documents(downloads.fetch(each)) for each in CODE)
+            everything = chain(everything, paragraphs(code, MOST_WORDS))
         written = 0
         for line in islice(mixed(everything, Path(folder)), count):
             file.write(line)

@@ -51,6 +51,26 @@ def test_archives_within_packages_are_opened():
         assert list(million_texts.unpacked(broken, b"nothing of the kind")) == []
 
 
+def test_sources_are_the_texts_of_what_authors_publish(tmp_path):
+    """
+    Those of each original archive; not signatures, nor what is no text or has a name that is none.
+    """
+    folder = tmp_path / "program"
+    folder.mkdir()
+    for part in ("", "-docs"):
+        with tarfile.open(folder / f"program_1.orig{part}.tar.gz", "w:gz") as archive:
+            for name, content in ((f"a{part}.c", b"int"), ("b.bin", b"\xff"), ("\udcff.c", b"x"), ("c", b"\0")):
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    (folder / "program_1.orig.tar.gz.asc").write_text("signed")
+    (folder / "program_1-2.debian.tar.xz").write_text("changes of the packagers")
+    assert [(each.id, each.text) for each in million_texts.source_documents([folder])] == [
+        ("code:program/program_1.orig-docs.tar.gz/a-docs.c", "int"),
+        ("code:program/program_1.orig.tar.gz/a.c", "int"),
+    ]
+
+
 def test_descriptions_are_titles_and_bodies():
     """
     Of each package that has one, without the marks of lines.
