@@ -86,8 +86,9 @@ bench-simhash-quality: .venv/developing benchmarks/data/main.jsonl ## How well S
 bench-duplicates: .venv/developing benchmarks/data/main.jsonl ## All pairs of near-duplicates beside other libraries (about an hour)
 	-for peer in $$(grep -v '^#' benchmarks/requirements-duplicates.txt); do \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$peer"; done
-	-$(BIN)/python -m venv benchmarks/data/venv-text-dedup && benchmarks/data/venv-text-dedup/bin/python -m pip install \
-		--quiet --disable-pip-version-check -r benchmarks/requirements-duplicates-text-dedup.txt
+	-for peer in text-dedup datatrove; do $(BIN)/python -m venv benchmarks/data/venv-$$peer && \
+		benchmarks/data/venv-$$peer/bin/python -m pip install --quiet --disable-pip-version-check \
+		-r benchmarks/requirements-duplicates-$$peer.txt; done
 	$(BIN)/python benchmarks/duplicates.py --thresholds 80,50,90
 	$(BIN)/python benchmarks/duplicates.py --words 60
 	$(BIN)/python benchmarks/descriptions.py

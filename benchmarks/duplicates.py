@@ -16,13 +16,15 @@ words of whorl are Lucene's, those of datasketch, rensa and FastSketchLSH are wh
 split at white space, and those of gaoya and text-dedup are what they make. So no contender is blamed or praised for
 its words; numbers of pairs differ with them. Recall and precision are of pairs; and of documents that have a
 duplicate, since some contenders are made to drop documents and not to tell pairs: rensa's deduplicators compare each
-document with those only that they keep, its rho pipeline marks documents, and text-dedup joins all of a bucket.
+document with those only that they keep, its rho pipeline and datatrove mark documents, and text-dedup joins all of a
+bucket.
 
 --words cuts short texts out of the corpus (`duplicates_texts.short_texts`): words between blanks, a tenth edited
 copies, and what is alike in real text stays so.
 
---profile prints where whorl's own seconds go. `requirements-duplicates.txt` names the libraries; text-dedup takes an
-environment of its own, FOLDER/venv-text-dedup (`make bench-duplicates` makes it). Absent ones are reported.
+--profile prints where whorl's own seconds go. `requirements-duplicates.txt` names the libraries; text-dedup and
+datatrove take environments of their own, FOLDER/venv-text-dedup and so on (`make bench-duplicates` makes them). Absent
+ones are reported.
 Results: results/duplicates.csv, duplicates-short.csv with --words, and of another corpus duplicates-NAME.csv (not with
 --documents). One threshold is measured and recorded after the other; rows of other thresholds and contenders stay.
 `descriptions.py` makes such a corpus.
@@ -118,6 +120,8 @@ def contenders(home: Path) -> list[Contender]:
         peer("datasketch verified"),
         peer("daft"),
         peer("text-dedup", "nonword", "text-dedup"),
+        # Nearly its words: it leaves out marks as well.
+        peer("datatrove", "punctuation", "datatrove"),
     ]
 
 

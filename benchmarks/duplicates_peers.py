@@ -12,7 +12,9 @@ of their own. Ends with 3 where a library is not installed.
 from __future__ import annotations
 
 import json
+import struct
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
@@ -259,6 +261,34 @@ def text_dedup(corpus: Path, threshold: float) -> Answer:
     yield from pairs
 
 
+def datatrove(corpus: Path, threshold: float) -> Answer:
+    """Its four steps of MinHash, one worker each, up to the clusters: which documents are in one.
+
+    Its words are spaCy's, without punctuation and marks; numbers become 0.
+    """
+    from datatrove.executor import LocalPipelineExecutor
+    from datatrove.pipeline.dedup import MinhashDedupBuckets, MinhashDedupCluster, MinhashDedupSignature
+    from datatrove.pipeline.dedup.minhash import MinhashConfig
+    from datatrove.pipeline.readers import JsonlReader
+
+    bands = bands_for(threshold)
+    config = MinhashConfig(n_grams=SHINGLE, num_buckets=bands, hashes_per_bucket=PERMUTATIONS // bands)
+    with tempfile.TemporaryDirectory() as folder:
+        signatures, buckets, clusters = (f"{folder}/{name}" for name in ("signatures", "buckets", "clusters"))
+        reader = JsonlReader(str(corpus.parent), glob_pattern=corpus.name)
+        for number, (steps, tasks) in enumerate(
+            (
+                ([reader, MinhashDedupSignature(signatures, config)], 1),
+                ([MinhashDedupBuckets(signatures, buckets, config=config)], bands),
+                ([MinhashDedupCluster(buckets, clusters, config=config, save_cluster_id=True)], 1),
+            )
+        ):
+            LocalPipelineExecutor(steps, tasks=tasks, workers=1, logging_dir=f"{folder}/log{number}").run()
+        found = b"".join(path.read_bytes() for path in Path(clusters).glob("*.clusters"))
+    for document, _ in struct.iter_unpack("<II", found):
+        yield (document,)
+
+
 def _numbered(corpus: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the shingles of documents that have any."""
     for number, text in enumerate(texts(corpus)):
@@ -278,6 +308,7 @@ PEERS: dict[str, tuple[Callable[[Path, float], Answer], str]] = {
     "FastSketchLSH": (fast_sketch, "FastSketchLSH"),
     "daft": (daft, "daft"),
     "text-dedup": (text_dedup, "text-dedup"),
+    "datatrove": (datatrove, "datatrove"),
 }
 
 
