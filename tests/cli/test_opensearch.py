@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,28 @@ def test_commands_name_what_does_not_answer(folder: Path, command: str) -> None:
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("whorl: no cluster answers at http://127.0.0.1:1/docs")
     assert whorl("opensearch", command, "docs").exit_code == 2
+
+
+#: Runs commands in a process in which the client's package cannot be imported.
+_WITHOUT_CLIENT = """
+import sys
+sys.modules["opensearchpy"] = None
+from click.testing import CliRunner
+from whorl.cli.main import main
+for command in ("check", "init", "backfill"):
+    ended = CliRunner().invoke(main, ["opensearch", command, "opensearch+http://127.0.0.1:1/docs"])
+    print(ended.exit_code, ended.stderr.partition(" (")[0])
+"""
+
+
+@pytest.mark.process
+def test_commands_name_the_package_that_is_missing(folder: Path) -> None:
+    """
+    Whoever has installed whorl without its extra for OpenSearch is told what to install.
+    """
+    ended = subprocess.run([sys.executable, "-c", _WITHOUT_CLIENT], capture_output=True, text=True, check=True)
+    told = "2 whorl: for opensearch+http install: pip install 'whorl[opensearch]'"
+    assert ended.stdout.splitlines() == [told] * 3
 
 
 def test_from_an_index_that_is_there_to_an_answer(other_url: str, folder: Path) -> None:

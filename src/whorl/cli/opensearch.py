@@ -59,9 +59,9 @@ def opensearch_init(url: str, content: str | None, dry_run: bool, passages: bool
     Existing fields are not changed. If a field with one of whorl's names has another mapping, the command says so and
     does nothing. Running it again adds nothing.
     """
+    client, names = _opened(url, content)
     from whorl.engine.opensearch.setup import initialise
 
-    client, names = _opened(url, content)
     for line in initialise(client, names, dry_run=dry_run, passages=passages):
         click.echo(line)
 
@@ -75,9 +75,9 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
 
     The exit code is 1 if fingerprint search cannot work.
     """
+    client, names = _opened(url, content)
     from whorl.engine.opensearch.doctor import check
 
-    client, names = _opened(url, content)
     findings = check(client, names)
     show(findings, as_json=as_json)
 
@@ -93,10 +93,10 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
 
     Nothing else in a document is changed. It can be stopped at any time; run it again to continue.
     """
+    client, names = _opened(url, content)
     from whorl.engine.opensearch.backfill import backfill, prepare
     from whorl.wire.text import counted
 
-    client, names = _opened(url, content)
     if dry_run:
         click.echo(f"{counted(prepare(client, names, again=again), 'document')} would be looked at")
         return
@@ -113,6 +113,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
 
 
 def _opened(url: str, content: str | None) -> tuple[Any, Any]:
+    # Says what to install where the client's package is missing, so what imports that comes after it.
     from whorl.opening import index_client, source_names
     from whorl.settings.settings import Settings
 
