@@ -1,10 +1,11 @@
 """Time uploads and deletes of one document each, into an embedded store that holds many.
 
-    python benchmarks/uploads.py [--documents N] [--uploads N] [--deletes N] [--label TEXT] [--csv FILE]
+    python benchmarks/uploads.py [--documents N] [--uploads N] [--deletes N] [--clients N] [--label TEXT] [--csv FILE]
 
 Every upload is a `Store.index` of one new document, searchable when it returns; every delete takes one of the first
 documents out. Printed, and appended to the file of `--csv`, are milliseconds of the clock (median, 99 %, the longest)
-and milliseconds of processor time, of all threads, a document. A search follows each time, and its hit is checked.
+and milliseconds of processor time, of all threads, a document. A search follows each time, and its hit is checked. Then
+as many uploads come from several threads at once, as they do to a service; those that wait together share a commit.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -36,13 +38,17 @@ def documents(first: int, count: int) -> Iterator[Document]:
         yield Document(f"d{number}", f"own{number} {' '.join(words)}", f"document {number}")
 
 
-def timed(step: str, work: Callable[[Document], None], each: Sequence[Document]) -> list[object]:
-    """Do a work with documents one after the other, and return what it took."""
-    clock, processor = [], time.process_time()
-    for document in each:
+def timed(step: str, work: Callable[[Document], None], each: Sequence[Document], clients: int = 1) -> list[object]:
+    """Do a work with documents, each of some threads with one after the other, and return what it took."""
+
+    def took(document: Document) -> float:
         begin = time.perf_counter()
         work(document)
-        clock.append((time.perf_counter() - begin) * 1000)
+        return (time.perf_counter() - begin) * 1000
+
+    processor = time.process_time()
+    with ThreadPoolExecutor(clients) as threads:
+        clock = list(threads.map(took, each))
     spent = (time.process_time() - processor) * 1000 / len(each)
     clock.sort()
     p99 = clock[min(len(clock) - 1, int(len(clock) * 0.99))]
@@ -55,6 +61,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--uploads", type=int, default=300)
     parser.add_argument("--deletes", type=int, default=50)
+    parser.add_argument("--clients", type=int, default=16, help="threads that upload at once")
     parser.add_argument("--label", default="")
     parser.add_argument("--csv", type=Path)
     asked = parser.parse_args()
@@ -76,11 +83,14 @@ def main() -> None:
             assert store.search(document.text.split()[0]).total == found
 
         new, old = list(documents(asked.documents, asked.uploads)), list(documents(0, asked.deletes))
+        together = list(documents(asked.documents + asked.uploads, asked.uploads))
         rows = [
             timed("upload", upload, new),
             timed("search", partial(search, found=1), new),
             timed("delete", delete, old),
-            timed("search", partial(search, found=0), old),
+            timed("search of deleted", partial(search, found=0), old),
+            timed(f"upload, {asked.clients} at once", upload, together, asked.clients),
+            timed("search of those", partial(search, found=1), together),
         ]
     lines = [[asked.label, asked.documents, *row, platform.python_version()] for row in rows]
     for line in lines:

@@ -19,6 +19,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
+from whorl.engine.embedded.arrivals import Arrivals
 from whorl.engine.embedded.connection import WriteLock
 from whorl.engine.embedded.counting import PASSAGES, document_counts
 from whorl.engine.embedded.facets import count_facets
@@ -96,6 +97,9 @@ class EmbeddedEngine:
         self._sketch_scheme = SketchScheme()
         self._process, self._is_open = os.getpid(), True
         self._writing = threading.RLock()
+        self._arrivals = Arrivals()
+        # The journal number up to which this engine has made all searchable, and let other writers in after it.
+        self._finished_at = -1
         self._writer: IndexWriter | None = None
         self._merged = threading.Event()
         self._merged.set()
@@ -183,16 +187,27 @@ class EmbeddedEngine:
             if writer.pending >= COMMIT_EVERY:
                 self._commit(writer)
 
-        self._write(store)
+        with self._arrivals.one():
+            self._write(store)
 
     def refresh(self) -> None:
         """Make everything stored so far searchable, and let other writers in."""
         self._require_usable()
+        wanted = self._records.last_change()
+        # A commit takes as long for many documents as for one, so it comes after those who wait to store theirs.
+        self._arrivals.let_go()
         with self._writing:
-            if self._writer is None and self._is_up_to_date():
-                return
-            self._write(self._finish)
-            self._let_go()
+            # Whoever has stored something since then makes that searchable, and lets other writers in.
+            if self._finished_at < wanted:
+                self._make_searchable()
+
+    def _make_searchable(self) -> None:
+        with self._writing:
+            last = self._records.last_change()
+            if self._writer is not None or not self._is_up_to_date():
+                self._write(self._finish)
+                self._let_go()
+            self._finished_at = last
 
     def delete(self, ids: Collection[str]) -> int:
         """Delete documents, at once; return how many there were."""
@@ -209,9 +224,9 @@ class EmbeddedEngine:
                         gone[number] = document_id
             writer.replace([Change(number, document_id, None) for number, document_id in gone.items()])
 
-        with self._writing:
+        with self._arrivals.one():
             self._write(forget)
-            self.refresh()
+        self.refresh()
         return len(gone)
 
     def _write(self, work: Callable[[IndexWriter], None]) -> None:
@@ -351,7 +366,7 @@ class EmbeddedEngine:
         try:
             # Whoever is writing applies it too; only where there is no index is there nothing to do but wait.
             if self._begin(0.0 if has_index else self._wait_seconds):
-                self.refresh()
+                self._make_searchable()
             elif not has_index:
                 raise StoreError(busy(self.path, self._wait_seconds))
         except StoreError:
@@ -528,7 +543,7 @@ class EmbeddedEngine:
                 return
             try:
                 if self._writer is not None:
-                    self.refresh()
+                    self._make_searchable()
             finally:
                 self._is_open = False
                 self._merged.wait()
