@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,22 @@ def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
     frame = spark.createDataFrame([(name,) for name in parts.names.tolist()], "part int")
     rows = sent(frame, parts).select("part", f.spark_partition_id().alias("at")).collect()
     assert {row.part: row.at for row in rows} == {name: at for at, name in enumerate(parts.names.tolist())}
+
+
+def test_collections_of_garbage_leave_imports_alone(spark: SparkSession) -> None:
+    """
+    PySpark collects garbage after each task; what a worker imported before its first step is not gone through.
+    """
+    from whorl.duplicates.spark.frames import stepped
+
+    def collected(batches: Any) -> Any:
+        import pyarrow as pa
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"frozen": [gc.get_freeze_count()], "left": [len(gc.get_objects())]})
+
+    row = stepped(spark.range(1).coalesce(1), collected, "frozen long, left long").collect()[0]
+    assert row.frozen > 2 * row.left
 
 
 def test_plans_do_not_grow_with_what_is_kept(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ copies; what is in them is told apart by numpy, thousands at a time.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -139,7 +140,21 @@ def cut_off(frame: DataFrame) -> DataFrame:
 def stepped(frame: DataFrame, step: Step, schema: str) -> DataFrame:
     """Return what a function makes of rows, some hundred at a time."""
     _limit_batches(frame)
-    return frame.mapInArrow(step, schema)
+    return frame.mapInArrow(partial(_carried_out, step=step), schema)
+
+
+def _carried_out(batches: Batches, step: Step) -> Batches:
+    _leave_imports_alone()
+    return step(batches)
+
+
+@cache
+def _leave_imports_alone() -> None:
+    """Let what a worker has imported out of the collections of garbage with which PySpark ends each task.
+
+    Going through all that libraries are made of takes 70 ms, longer than many a task.
+    """
+    gc.freeze()
 
 
 def sent(frame: DataFrame, parts: Parts) -> DataFrame:
@@ -161,6 +176,7 @@ def met(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts:
     arrow = arrow_schema(schema)
 
     def both(block: pa.Table, own: pa.Table) -> pa.Table:
+        _leave_imports_alone()
         return pa.Table.from_batches(step(block, own), arrow)
 
     return blocks.groupBy("part").cogroup(sent(rows, parts).groupBy("part")).applyInArrow(both, schema)

@@ -23,6 +23,9 @@ FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "esc
 #: Rows that are no documents of which a reason is told.
 _TOLD = 10
 SETTINGS = {
+    # Of a driver, which on one machine is all of Spark, little runs often enough to pay for Java's second compiler; of
+    # executors of a cluster, which run for hours, it does. What others ask of Java comes after this.
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     # Tasks of a job get as even as can be, and a partition that is far larger than others is divided.
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.skewJoin.enabled": "true",
