@@ -18,7 +18,7 @@ R. Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,7 @@ def find_candidates(
     crowds: bool = False,
     hang_together: Callable[[Numbers], bool] = lambda places: False,
     most: int = MOST_PAIRS,
+    to_look: Sequence[Round] | None = None,
     workers: int = 1,
 ) -> Iterator[Some | Crowd]:
     """Yield the pairs that may be above a threshold; a few come more than once.
@@ -76,10 +77,11 @@ def find_candidates(
         hang_together: Takes the places of a crowd before more of its hashes are looked at; tells whether its pairs are
             decided, so that it need not come at all.
         most: Pairs that one hash may make in a round; at the end such a hash makes a crowd.
+        to_look: The rounds, where others have gone before; None for all.
         workers: Threads that look for hashes that meet, where the compiled loops do.
     """
     places = np.flatnonzero(sketches.sizes > 0)
-    for one in rounds(question, int(sketches.counts.max(initial=1))):
+    for one in rounds(question, int(sketches.counts.max(initial=1))) if to_look is None else to_look:
         search = _Search(sketches, one, most, workers, hang_together, gives_crowds=crowds)
         yield from search.run(places)
         places = search.put_off()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from whorl.context import require_time
 from whorl.duplicates.candidates import AT_ONCE, Crowd, find_candidates
 from whorl.duplicates.clusters import Components
 from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.schedule import MOST_PAIRS, Round
 from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.verify import Pairs, verified
 
@@ -46,6 +47,8 @@ def find_pairs(
     keys: Numbers | None = None,
     links_suffice: bool = False,
     only_links: bool = False,
+    most: int = MOST_PAIRS,
+    to_look: Sequence[Round] | None = None,
     workers: int = 1,
     progress: Callable[[int], None] = lambda pairs: None,
 ) -> Pairs:
@@ -63,6 +66,8 @@ def find_pairs(
             connected components together. Time then grows with the crowd, not with its square.
         only_links: Whether links suffice of all documents, not of crowds alone. Pairs then have to be final: nobody
             finds by whole texts that some of them are none.
+        most: Pairs that one hash may make in a round.
+        to_look: The rounds of the search, where others have gone before; None for all.
         workers: Threads that look for candidates and compare them, where the compiled loops do; what is found is the
             same.
         progress: Called with the number of pairs found so far.
@@ -88,7 +93,15 @@ def find_pairs(
         found.extend(each.at(places) for each in links)
         return is_decided
 
-    candidates = find_candidates(compared, question, crowds=links_suffice, hang_together=hang_together, workers=workers)
+    candidates = find_candidates(
+        compared,
+        question,
+        crowds=links_suffice,
+        hang_together=hang_together,
+        most=most,
+        to_look=to_look,
+        workers=workers,
+    )
     for some in candidates:
         if isinstance(some, Crowd):
             pairs = Pairs.together(linking.of(some.places))

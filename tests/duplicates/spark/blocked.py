@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,30 @@ if TYPE_CHECKING:
 
     from whorl.duplicates.spark.blocks import Gathered
 
+#: Sketches of few hashes, so that a few hundred documents stand at many levels.
+SMALL = SketchScheme(k=256, floor_level=1, cap=512)
+
+
 SKETCHING = Sketching(Scheme(), FILES_SCHEME, no_date, None, Keep("first"), None)
+
+
+def numbers(chance: random.Random, count: int) -> set[int]:
+    return {chance.getrandbits(64) for _ in range(count)}
+
+
+def alike_sets(chance: random.Random) -> list[set[int]]:
+    """Return sets of many sizes in families, a page frame that many share, and a crowd that is nearly all alike."""
+    sets = []
+    frame = numbers(chance, 60)
+    for _ in range(40):
+        own = numbers(chance, round(2_500 ** (0.5 + 0.5 * chance.random())))
+        for _ in range(chance.randrange(1, 5)):
+            kept = set(chance.sample(sorted(own), round(len(own) * chance.choice([1, 0.95, 0.9, 0.8, 0.5]))))
+            # Some of them of the same sizes as others.
+            sets.append(kept | (frame if chance.random() < 0.4 else numbers(chance, chance.choice([0, 0, 1, 60]))))
+    page = numbers(chance, 400)
+    sets += [set(chance.sample(sorted(page), 380)) | numbers(chance, chance.choice([1, 3, 90])) for _ in range(60)]
+    return [each for each in sets if each]
 
 
 def members_in(rows: Any) -> set[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tests.duplicates.spark.blocked import SMALL, alike_sets, blocked
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.plain import sketch_of
 from whorl.duplicates import ask_pairs
@@ -17,35 +18,11 @@ from whorl.duplicates.archive import sketch_key
 from whorl.duplicates.candidates import Crowd, find_candidates
 from whorl.duplicates.sketches import Sketches
 from whorl.duplicates.verify import verified
-from whorl.fingerprint.sketch.sketch import SketchScheme
-
-#: Sketches of few hashes, so that a few hundred documents stand at many levels.
-SMALL = SketchScheme(k=256, floor_level=1, cap=512)
-
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = QUIET
-
-
-def numbers(chance: random.Random, count: int) -> set[int]:
-    return {chance.getrandbits(64) for _ in range(count)}
-
-
-def alike_sets(chance: random.Random) -> list[set[int]]:
-    """Return sets of many sizes in families, a page frame that many share, and a crowd that is nearly all alike."""
-    sets = []
-    frame = numbers(chance, 60)
-    for _ in range(40):
-        own = numbers(chance, round(2_500 ** (0.5 + 0.5 * chance.random())))
-        for _ in range(chance.randrange(1, 5)):
-            kept = set(chance.sample(sorted(own), round(len(own) * chance.choice([1, 0.95, 0.9, 0.8, 0.5]))))
-            # Some of them of the same sizes as others.
-            sets.append(kept | (frame if chance.random() < 0.4 else numbers(chance, chance.choice([0, 0, 1, 60]))))
-    page = numbers(chance, 400)
-    sets += [set(chance.sample(sorted(page), 380)) | numbers(chance, chance.choice([1, 3, 90])) for _ in range(60)]
-    return [each for each in sets if each]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +41,6 @@ def test_candidates_are_those_of_one_process(
     Candidate by candidate, and crowd by crowd, also where hashes make too many pairs and are put off round by round;
     and what is verified of them, counted or estimated from sketches, number by number.
     """
-    from tests.duplicates.spark.blocked import blocked
     from whorl.duplicates.spark.candidates import find_candidates as candidates_by_parts
     from whorl.duplicates.spark.verify import verified_pairs
 
@@ -95,7 +71,7 @@ def test_candidates_are_those_of_one_process(
     told: Counter[frozenset[int]] = Counter()
     rows: set[tuple[int, int]] = set()
     kept = []
-    for met in candidates_by_parts(documents, asked, crowds=crowds, most=most):
+    for met in candidates_by_parts(documents, asked, crowds=crowds, most=most, most_at_once=0):
         for row in met.pairs.collect():
             sides = (np.frombuffer(raw, np.int64).tolist() for raw in (row.travellers, row.homes))
             rows |= {(min(each), max(each)) for each in zip(*sides, strict=True)}

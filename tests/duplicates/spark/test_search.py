@@ -112,8 +112,8 @@ def test_pairs_and_clusters_are_those_of_one_process(
         assert clusters_of(found.clusters(complete=True).collect()) == complete
 
 
-@pytest.mark.parametrize("known", [0, 60])
-def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession, known: int) -> None:
+@pytest.mark.parametrize(("known", "most_at_once"), [(0, 0), (60, 0), (60, 1 << 25)])
+def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
     """
     Where only clusters are wanted, 90 pages that are all alike are linked by far fewer than their 4,005 pairs, also if
     most are of a reference and so make no pairs of their own, as another crowd that is all of it; pages that have a
@@ -135,6 +135,7 @@ def test_a_crowd_makes_one_cluster_by_few_pairs(spark: SparkSession, known: int)
         reference=framed(spark, reference, 2) if reference else None,
         links_suffice=True,
         most=50,
+        most_at_once=most_at_once,
     )
     pairs = found.pairs().collect()
     assert 89 <= len(pairs) < 90 * 20

@@ -7,6 +7,9 @@ then still make a pair, which are few. Each block then knows how rare the hashes
 the prefix filter lets through. At the hash's part, its documents stand in a line by size and key, in which each larger
 one meets those before it that are large enough.
 
+Of what is put off to further rounds all is found by one worker, if it has room for it (`rest`): each step by parts has
+costs of its own, which are far more than those of looking at a few thousand documents.
+
 What is sent to count hashes is a number for each hash of a block, however many documents have it. How many
 pairs a hash makes is known from places in the line, without a pair being made: of those that make too many the
 documents are put off to the next round, or come as crowds.
@@ -57,11 +60,13 @@ from whorl.duplicates.spark.looking import (
     Looking,
     frequencies_of,
 )
+from whorl.duplicates.spark.rest import MOST_AT_ONCE, Rest
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 #: Of pairs: keys of the smaller documents, whose sketches travel, and of those they are compared with. Of crowds:
 #: which, and, as homes, the keys of its documents, as travellers those of them that are new.
 _MET = "part int, kind long, crowd string, travellers binary, homes binary"
+_KEYS = "part int, keys binary"
 _MET_NAMES = [part.split()[0] for part in _MET.split(", ")]
 _PAIRS, _CROWD, _OPEN_CROWD = 0, 1, 2
 #: Where a hash's number stands beside a size.
@@ -84,10 +89,13 @@ class Met:
             of those they are to be compared with.
         crowds: Columns crowd, key and is_new: documents of one hash any two of which, one of them new, are candidates;
             None where there are none.
+        rest: What one worker finds out of the rest of the search, which then is not carried out by parts; None where
+            that goes on, or there is none.
     """
 
     pairs: DataFrame
     crowds: DataFrame | None
+    rest: Rest | None = None
 
 
 def find_candidates(
@@ -98,6 +106,7 @@ def find_candidates(
     crowds: bool = False,
     pivots: int = 0,
     most: int = MOST_PAIRS,
+    most_at_once: int = MOST_AT_ONCE,
 ) -> Iterator[Met]:
     """Yield the pairs that may be above a threshold, round by round; a few come more than once.
 
@@ -109,9 +118,11 @@ def find_candidates(
         crowds: As in `whorl.duplicates.candidates.find_candidates`.
         pivots: New documents of each crowd whose pairs with all others come with the pairs.
         most: As there.
+        most_at_once: Hashes that one worker looks at.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
-    for number, one in enumerate(rounds(question, documents.largest or 1)):
+    to_look = rounds(question, documents.largest or 1)
+    for number, one in enumerate(to_look):
         looking = Looking(scheme, parts, one, _smallest_at_home(blocks, scheme, one))
         counted = sent(stepped(blocks, looking.counts, COUNTS), parts)
         frequencies = stepped(counted, partial(frequencies_of, scheme=scheme), FREQUENCIES)
@@ -124,18 +135,42 @@ def find_candidates(
         found = documents.kept.settled(stepped(rarest_hashes, line.met, _MET))
         kinds = {row["kind"] for row in found.select("kind").distinct().collect()}
         pairs = found.where(f.col("kind") == _PAIRS).select("part", "travellers", "homes")
-        yield Met(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
+        told = _told(found, _CROWD) if _CROWD in kinds else None
         if _OPEN_CROWD not in kinds:
+            yield Met(pairs, told)
             return
-        put_off = _told(found, _OPEN_CROWD)
+        open_crowds = found.where(f.col("kind") == _OPEN_CROWD)
+        blocks = _blocks_of(stepped(open_crowds, partial(_put_off, parts=parts), _KEYS), documents)
+        in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
+        if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
+            yield Met(pairs, told, Rest(blocks, to_look[number + 1 :], most))
+            return
+        yield Met(pairs, told)
         if decide is not None:
+            put_off = _told(found, _OPEN_CROWD)
             put_off = put_off.join(decide(put_off), "crowd", "left_semi")
-        wanted = addressed(put_off.select("key").distinct(), parts, part_of="key", key="key")
-        blocks = documents.kept.in_place(
-            sent(met(documents.sketches, wanted, partial(some_of, scheme=scheme), SKETCHES, parts), parts)
-        )
-        if blocks.isEmpty():
-            return
+            blocks = _blocks_of(addressed(put_off.select("key").distinct(), parts, part_of="key", key="key"), documents)
+            if blocks.isEmpty():
+                return
+
+
+def _blocks_of(keys: DataFrame, documents: Gathered) -> DataFrame:
+    """Return some documents, where their parts are, as rows of SKETCHES.
+
+    Args:
+        keys: Rows of _KEYS.
+        documents: All of them.
+    """
+    step, parts = partial(some_of, scheme=documents.scheme), documents.parts
+    return documents.kept.in_place(sent(met(documents.sketches, keys, step, SKETCHES, parts), parts))
+
+
+def _put_off(batches: Batches, parts: Parts) -> Batches:
+    """Yield the documents of crowds as rows of _KEYS."""
+    for batch in batches:
+        (keys,) = joined([batch], "homes", "i8")
+        keys = np.unique(keys)
+        yield divided(parts.of(keys), {"keys": keys})
 
 
 def _told(found: DataFrame, kind: int) -> DataFrame:

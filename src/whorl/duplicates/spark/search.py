@@ -30,6 +30,7 @@ from whorl.duplicates.spark.frames import (
     stepped,
     whole_numbers,
 )
+from whorl.duplicates.spark.rest import MOST_AT_ONCE
 from whorl.duplicates.spark.verify import PAIRS, measured_pairs, verified_pairs
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError
@@ -57,6 +58,7 @@ class SparkDuplicates:
             pairs are looked for.
         sketches: How much of each document is compared.
         most: Pairs that one hash may make in a round, as in `whorl.duplicates.candidates.find_candidates`.
+        most_at_once: Hashes that one worker looks at, of documents that are put off to further rounds.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class SparkDuplicates:
         links_suffice: bool = False,
         sketches: SketchScheme = FILES_SCHEME,
         most: int = MOST_PAIRS,
+        most_at_once: int = MOST_AT_ONCE,
     ) -> None:
         self._question, self._keep = question, keep
         if reference is not None:
@@ -85,10 +88,14 @@ class SparkDuplicates:
             crowds=links_suffice,
             pivots=_PIVOTS if links_suffice else 0,
             most=most,
+            most_at_once=most_at_once,
         ):
             self._verify(met_here.pairs)
             if met_here.crowds is not None:
                 self._link(met_here.crowds, is_open=False)
+            if met_here.rest is not None:
+                rest = met_here.rest.pairs(self._documents.scheme, question, links_suffice=links_suffice)
+                self._found.append(self.kept(rest))
         self._pairs = reduce(DataFrame.unionByName, self._found)
         if len(self._found) > 1:
             self._pairs = self.kept(self._pairs.dropDuplicates(["a", "b"]))

@@ -100,10 +100,10 @@ def _at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme, compar
     whole = Block.of(block, scheme)
     rows = (batch.slice(at, 1) for batch in travelling.to_batches() for at in range(batch.num_rows))
     for some in chunks(rows, lambda row: len(row["hashes"][0].as_buffer()), _BYTES_AT_ONCE):
-        yield _told(whole, some, scheme, compare)
+        yield _met_at_home(whole, some, scheme, compare)
 
 
-def _told(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
+def _met_at_home(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
     whose, homes = joined(rows, "whose homes", "i8 i8")
     (keys,) = joined(rows, "keys", "i8")
     # Places of the travellers among those of all rows, each of which a row has once.
@@ -128,6 +128,10 @@ def _told(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compar
         np.concatenate([came.sketches.hashes, hashes]),
     )
     travellers, at_home = place_of[came.places(keys[whose])], place_of[at + came.keys.size]
-    found = compare(sketches, travellers, at_home, everything[order])
-    columns = (found.a, found.b, found.sizes_a, found.sizes_b, found.shared, found.low, found.high)
+    return told(compare(sketches, travellers, at_home, everything[order]))
+
+
+def told(pairs: Pairs) -> pa.RecordBatch:
+    """Return pairs of keys as rows of PAIRS."""
+    columns = (pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, pairs.shared, pairs.low, pairs.high)
     return batch_of(dict(zip(_NAMES, columns, strict=True)))
