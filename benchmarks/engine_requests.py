@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
-from urllib.parse import urlencode
+from urllib.parse import urlsplit
 
 import requests
-from urllib3 import BaseHTTPResponse
-from urllib3.connectionpool import HTTPConnectionPool
 
-from whorl.engine.opensearch.connection import Connection
+from whorl.engine.connections import Connections, Told
 from whorl.engine.solr.request import joined
 
 #: What a query finds: how many documents, and the ids and scores on the page.
@@ -30,33 +27,15 @@ def recorded() -> Iterator[list[requests.PreparedRequest]]:
     It listens below everything that whorl puts between itself and a server.
     """
     heard: list[requests.PreparedRequest] = []
-    unheard = HTTPConnectionPool.urlopen
+    ask = Connections.ask
 
-    def urlopen(
-        pool: HTTPConnectionPool,
-        method: str,
-        url: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-        **rest: Any,
-    ) -> BaseHTTPResponse:
-        address = f"{pool.scheme}://{pool.host}:{pool.port}{url}"
-        heard.append(requests.Request(method, address, headers=dict(headers or {}), data=body).prepare())
-        return unheard(pool, method, url, body, headers, **rest)
+    def asked(
+        way: Connections, method: str, target: str, body: bytes | None, headers: Mapping[str, str], **seconds: float
+    ) -> Told:
+        heard.append(requests.Request(method, f"{way.address}{target}", headers=dict(headers), data=body).prepare())
+        return ask(way, method, target, body, headers, **seconds)
 
-    perform = Connection.perform_request
-
-    def perform_request(connection: Connection, method: str, url: str, *rest: Any, **named: Any) -> Any:
-        asked = inspect.signature(perform).bind(connection, method, url, *rest, **named).arguments
-        address = f"{connection.host}{url}?{urlencode(asked.get('params') or {})}".rstrip("?")
-        headers = {**connection.headers, **(asked.get("headers") or {})}
-        heard.append(requests.Request(method, address, headers=headers, data=asked.get("body")).prepare())
-        return perform(connection, method, url, *rest, **named)
-
-    with (
-        patch.object(HTTPConnectionPool, "urlopen", urlopen),
-        patch.object(Connection, "perform_request", perform_request),
-    ):
+    with patch.object(Connections, "ask", asked):
         yield heard
 
 
@@ -80,6 +59,8 @@ class ByHand:
         self._url, self._rows = url, rows
         self._session = requests.Session()
         self._session.trust_env = False
+        parts = urlsplit(url)
+        self._connections = Connections(str(parts.hostname), parts.port or 80, None, 1)
 
     def replay(self, asked: Sequence[requests.PreparedRequest]) -> bytes:
         """Send requests again and read what comes, all of it; return the last answer."""
@@ -88,6 +69,21 @@ class ByHand:
             response = self._session.send(request, timeout=_TIMEOUT_SECONDS)
             content = response.content
             response.raise_for_status()
+        return content
+
+    def replay_on_connections(self, asked: Sequence[requests.PreparedRequest]) -> bytes:
+        """Do the same over connections as whorl has them."""
+        content = b""
+        for request in asked:
+            told = self._connections.ask(
+                str(request.method),
+                request.path_url,
+                request.body if isinstance(request.body, bytes) else None,
+                request.headers,
+                connect_seconds=_TIMEOUT_SECONDS,
+                silence_seconds=_TIMEOUT_SECONDS,
+            )
+            content = told.content
         return content
 
     def replay_and_decode(self, asked: Sequence[requests.PreparedRequest]) -> Any:
@@ -122,6 +118,7 @@ class ByHand:
     def close(self) -> None:
         """Close the connections."""
         self._session.close()
+        self._connections.close()
 
 
 def found(solr_json: Any) -> Answer:

@@ -8,23 +8,22 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from http.client import HTTPMessage
+from typing import TypeAlias
 
 import pytest
-import requests
 
 from tests.accidents import value_changed
 from whorl import Document, Settings, Store, open_store
+from whorl.engine.connections import Connections, Told
 from whorl.engine.facets import Matching, Numbers, Values
 from whorl.engine.opensearch import doctor as opensearch_doctor
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.connection import Connection
 from whorl.engine.opensearch.fields import SourceNames
 from whorl.engine.protocol import Mark
 from whorl.engine.solr import doctor as solr_doctor
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.schema import FieldNames
-from whorl.engine.solr.transport import Transport
 from whorl.errors import WhorlError
 from whorl.model import Order
 from whorl.planning.build import BoundPlan, MatchAll
@@ -113,38 +112,22 @@ def _between(tamper: _Tamper) -> Iterator[None]:
         tamper: Called with a request before it is sent, and None: what it returns is the answer; where that is nothing,
             it is called again with the answer that came.
     """
-    sent, asked = Transport.send, Connection.perform_request
+    asked = Connections.ask
 
-    def send(self: Transport, request: requests.PreparedRequest, *args: Any, **arguments: Any) -> requests.Response:
-        body = request.body if isinstance(request.body, bytes) else str(request.body or "").encode()
-        key = (str(request.method), str(request.url), body)
-        if (told := tamper(key, None)) is None:
-            response = sent(self, request, *args, **arguments)
-            tamper(key, (response.status_code, response.content))
-            return response
-        response = requests.Response()
-        response.status_code, response._content = told  # type: ignore[assignment]
-        response.url, response.request = str(request.url), request
-        response.headers["Content-Type"] = "application/json"
-        return response
-
-    def perform_request(
-        self: Any, method: str, url: str, params: Any = None, body: Any = None, *more: Any, **and_: Any
-    ) -> Any:
-        key = (method, url, body if isinstance(body, bytes) else str(body or "").encode())
-        if (told := tamper(key, None)) is None:
-            status, headers, data = asked(self, method, url, params, body, *more, **and_)
-            tamper(key, (status, data.encode()))
-            return status, headers, data
-        status, content = told
-        text = content.decode(errors="replace")
-        if not 200 <= status < 300:
-            self._raise_error(status, text, "application/json")
-        return status, {"content-type": "application/json"}, text
+    def ask(
+        self: Connections, method: str, target: str, body: bytes | None, headers: Mapping[str, str], **seconds: float
+    ) -> Told:
+        key = (method, target, body or b"")
+        if (answer := tamper(key, None)) is None:
+            told = asked(self, method, target, body, headers, **seconds)
+            tamper(key, (told.status, told.content))
+            return told
+        kind = HTTPMessage()
+        kind["Content-Type"] = "application/json"
+        return Told(answer[0], kind, answer[1])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Transport, "send", send)
-        patch.setattr(Connection, "perform_request", perform_request)
+        patch.setattr(Connections, "ask", ask)
         yield
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -245,10 +246,11 @@ class Weighing(SolrClient):
         super().__init__(url)
         self.weights: dict[str, int] = {}
 
-    def _judge(self, response: requests.Response, **_: object) -> None:
-        super()._judge(response)
-        path = str(response.url).removeprefix(f"{self.url}/").partition("?")[0]
-        self.weights[path] = self.weights.get(path, 0) + len(response.content)
+    def _asked(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+        content = super()._asked(method, target, body, headers)
+        path = target.removeprefix(f"{urlsplit(self.url).path}/").partition("?")[0]
+        self.weights[path] = self.weights.get(path, 0) + len(content)
+        return content
 
 
 def test_looking_at_a_collection_costs_little(client: SolrClient) -> None:

@@ -1,17 +1,10 @@
-"""HTTP between opensearch-py and one node, over connections that stay open, by Python's own client.
-
-What opensearch-py brings, urllib3, does the same in twice the work of the processor, which is more than all that whorl
-itself does for a short answer.
-"""
+"""What opensearch-py calls a connection, over connections of our own: those that it brings take twice the work."""
 
 from __future__ import annotations
 
 import ssl
-import weakref
-from collections import deque
 from collections.abc import Mapping
-from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPSConnection
-from pathlib import Path
+from http.client import HTTPMessage
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,11 +12,12 @@ import opensearchpy
 import urllib3
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, SSLError
-from urllib3.util.wait import wait_for_read
+
+from whorl.engine.connections import Connections, UnconnectedError
 
 
 class Connection(opensearchpy.Connection):
-    """What opensearch-py calls a connection: the way to one node, which threads share.
+    """The way to one node, which threads share.
 
     Args:
         http_auth: User and password.
@@ -45,10 +39,8 @@ class Connection(opensearchpy.Connection):
         super().__init__(**rest)
         if http_auth:
             self.headers |= urllib3.make_headers(basic_auth=":".join(http_auth))
-        self._context = _trusting(ca_certs or self.default_ca_certs(), verify_certs) if self.use_ssl else None
-        self._idle, self._most_idle = deque[HTTPConnection](), pool_maxsize
-        # Of one that nobody has closed.
-        weakref.finalize(self, _close, self._idle)
+        trust = (ca_certs or self.default_ca_certs() or True) if verify_certs else False
+        self._connections = Connections(self.hostname, self.port, trust if self.use_ssl else None, pool_maxsize)
 
     def perform_request(
         self,
@@ -77,73 +69,23 @@ class Connection(opensearchpy.Connection):
             SSLError: It is not trusted.
             TransportError: It refuses.
         """
-        path = f"{self.url_prefix}{url}?{urlencode(params)}" if params else f"{self.url_prefix}{url}"
-        connect_seconds, read_seconds = timeout or (self.timeout, self.timeout)
-        connection = self._connected(connect_seconds)
+        target = f"{self.url_prefix}{url}?{urlencode(params)}" if params else f"{self.url_prefix}{url}"
+        connect, silence = timeout or (self.timeout, self.timeout)
+        told = {**self.headers, **(headers or {})}
         try:
-            # A body is taken as fast as the node reads it.
-            connection.sock.settimeout(read_seconds)
-            connection.request(method, path, body, {**self.headers, **(headers or {})})
-            response = connection.getresponse()
-            content = response.read().decode("utf-8", "surrogatepass")
-        except BaseException as error:
-            connection.close()
-            if isinstance(error, TimeoutError):
-                raise ConnectionTimeout("TIMEOUT", str(error), error) from error
-            if isinstance(error, OSError | HTTPException | ValueError):
-                raise NoConnectionError("N/A", str(error), error) from error
-            raise
-        self._kept(connection)
-        if not 200 <= response.status < 300:
-            self._raise_error(response.status, content, response.headers.get("content-type"))
-        return response.status, response.headers, content
-
-    def _connected(self, seconds: float) -> HTTPConnection:
-        """Return a connection that nobody else has: one of before, or a new one."""
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                # Another thread has taken it.
-                break
-            # One that has something to say that nobody asked for is being closed.
-            if not wait_for_read(connection.sock, timeout=0):
-                return connection
-            connection.close()
-        if self._context is None:
-            connection = HTTPConnection(self.hostname, self.port, timeout=seconds)
-        else:
-            connection = HTTPSConnection(self.hostname, self.port, timeout=seconds, context=self._context)
-        try:
-            connection.connect()
-        except ssl.SSLError as error:
-            raise SSLError("N/A", str(error), error) from error
+            found = self._connections.ask(method, target, body, told, connect_seconds=connect, silence_seconds=silence)
+            content = found.content.decode("utf-8", "surrogatepass")
+        except UnconnectedError as error:
+            kind = SSLError if isinstance(error.__cause__, ssl.SSLError) else NoConnectionError
+            raise kind("N/A", str(error), error.__cause__) from error
+        except TimeoutError as error:
+            raise ConnectionTimeout("TIMEOUT", str(error), error) from error
         except (OSError, ValueError) as error:
             raise NoConnectionError("N/A", str(error), error) from error
-        return connection
-
-    def _kept(self, connection: HTTPConnection) -> None:
-        if connection.sock is None or len(self._idle) >= self._most_idle:
-            connection.close()
-        else:
-            self._idle.append(connection)
+        if not 200 <= found.status < 300:
+            self._raise_error(found.status, content, found.headers.get("content-type"))
+        return found.status, found.headers, content
 
     def close(self) -> None:
         """Close the connections; a later request opens others."""
-        _close(self._idle)
-
-
-def _close(connections: deque[HTTPConnection]) -> None:
-    while connections:
-        connections.pop().close()
-
-
-def _trusting(authorities: str | None, verify: bool) -> ssl.SSLContext:
-    is_folder = authorities is not None and Path(authorities).is_dir()
-    context = ssl.create_default_context(
-        cafile=None if is_folder else authorities, capath=authorities if is_folder else None
-    )
-    if not verify:
-        # It was asked for; the documentation says what it means.
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
+        self._connections.close()

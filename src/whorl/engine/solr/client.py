@@ -9,32 +9,31 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from copy import copy
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
+import orjson
 import pysolr
 import requests
-from requests.structures import CaseInsensitiveDict
 
 from whorl.context import seconds_left
+from whorl.engine.connections import Told, UnconnectedError, UntakenError
 from whorl.engine.repetition import repeated
 from whorl.engine.solr.answer import Answer, Selected, reading, strange
-from whorl.engine.solr.transport import Link, distrust, session
+from whorl.engine.solr.transport import Link, Transport, distrust, session
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError, ParameterError, without_login
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: The cursor's mark to begin with.
 BEGINNING = "*"
-_Answered = TypeVar("_Answered")
 #: With every request. Else Solr replaces ${…} in ids, words and tokens by the request's own parameters; and a handler's
 #: defaults may repeat hundreds of tokens in a header that nobody reads, laid out for the eye.
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
 _JSON = "application/json"
-#: Requests kept ready for their bodies: a search takes one of a few paths.
+#: Requests kept ready for their bodies, which take as long to make as to send: a search takes one of a few paths.
 _MOST_PREPARED = 64
 #: What is left of a request's time when it was that which ended an answer.
 _SOON_SECONDS = 0.05
@@ -69,12 +68,10 @@ class SolrClient:
             auth = (unquote(parts.username), unquote(parts.password or ""))
         self.url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
         self._timeout_seconds, self._auth, self._link = timeout_seconds, auth, link
-        self._session = session(link, timeout_seconds, auth)
+        self._transport = Transport(self.url, link, timeout_seconds)
+        self._session = session(self._asked, auth)
         self._session.params = _ALWAYS
-        # One place that judges every answer, pysolr's too, before anything else sees it.
-        self._session.hooks["response"].append(self._judge)
         self._pysolr = pysolr.Solr(self.url, session=self._session, auth=auth)
-        self._transport = self._session.get_adapter(self.url)
         self._prepared = lru_cache(_MOST_PREPARED)(self._prepare)
 
     def get(self, path: str, **params: str | int) -> Answer:
@@ -119,7 +116,7 @@ class SolrClient:
 
     def change(self, path: str, command: object) -> Answer:
         """Send a command to the schema or the configuration; never a second time, since what is there is refused."""
-        return self._once("POST", path, {}, json_bytes(command))
+        return self._object(self._once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> Answer:
         """Send XML to `path` under the collection's URL: the analysis of documents takes nothing else."""
@@ -127,7 +124,12 @@ class SolrClient:
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Send documents; Solr has written them to its log when this returns, a commit makes them searchable."""
-        self._object(self._repeated(lambda: self._pysolr.add(documents, commit=False), "indexing"))
+
+        def once() -> str:
+            with self._translated("indexing"):
+                return str(self._pysolr.add(documents, commit=False))
+
+        self._object(repeated(once, self._link.retries))
 
     def commit(self) -> None:
         """Make everything sent so far searchable."""
@@ -172,49 +174,42 @@ class SolrClient:
 
     def close(self) -> None:
         """Close the connections."""
-        self._session.close()
+        self._transport.close()
 
     def _send(
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
     ) -> Answer:
-        return self._repeated(lambda: self._once(method, path, params, body, kind), path)
+        return self._object(repeated(lambda: self._once(method, path, params, body, kind), self._link.retries))
 
     def _once(
         self, method: str, path: str, params: Mapping[str, str | int], body: bytes | None = None, kind: str = _JSON
-    ) -> Answer:
+    ) -> bytes:
         with self._translated(path):
-            request = copy(self._prepared(method, path, tuple(params.items())))
-            if body is not None:
-                request.body = body
-                told = {"Content-Type": kind, "Content-Length": str(len(body))}
-                request.headers = CaseInsensitiveDict({**request.headers, **told})
-            response = self._transport.send(request, verify=self._link.verify)
-            self._judge(response)
-            content = response.content
-        return self._object(content)
+            target, headers = self._prepared(method, path, tuple(params.items()))
+            return self._asked(method, target, body, headers if body is None else {**headers, "Content-Type": kind})
 
-    def _prepare(self, method: str, path: str, params: tuple[tuple[str, str | int], ...]) -> requests.PreparedRequest:
-        """Return a request with the session's settings but no body; to make it takes as long as to send it."""
+    def _prepare(
+        self, method: str, path: str, params: tuple[tuple[str, str | int], ...]
+    ) -> tuple[str, Mapping[str, str]]:
+        """Return a request's target and headers, as the session makes them, but for those of its body."""
         request = requests.Request(method, f"{self.url}/{path}", params=dict(params))
-        return self._session.prepare_request(request)
+        prepared = self._session.prepare_request(request)
+        prepared.headers.pop("Content-Length", None)
+        return prepared.path_url, dict(prepared.headers)
 
-    def _repeated(self, send: Callable[[], _Answered], doing: str) -> _Answered:
-        def once() -> _Answered:
-            with self._translated(doing):
-                return send()
-
-        return repeated(once, self._link.retries)
-
-    def _judge(self, response: requests.Response, **_: object) -> None:
-        if response.status_code != 200:
-            raise _response_error(self.url, response)
+    def _asked(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+        """Return what is answered; the one place that judges an answer, pysolr's too, before anything else sees it."""
+        told = self._transport.ask(method, target, body, headers)
+        if told.status != 200:
+            raise _response_error(self.url, told)
+        return told.content
 
     def _object(self, body: str | bytes) -> Answer:
         """Return the JSON object that a body holds."""
         try:
-            parts = json.loads(body)
-        except (ValueError, RecursionError):
-            parts = None
+            parts = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            parts = _leniently(body)
         if not isinstance(parts, dict):
             text = body if isinstance(body, str) else body.decode(errors="replace")
             raise strange(self.url, f"no JSON object: {_words(text) or 'nothing'}")
@@ -225,30 +220,26 @@ class SolrClient:
         """Turn the libraries' errors into ours."""
         try:
             yield
-        except requests.RequestException as error:
-            raise self._unavailable(error, doing) from error
-        except pysolr.SolrError as error:
-            # pysolr chains the transport's error; answers have been judged before it sees them.
-            raise self._unavailable(error.__context__, doing) from error
-        except ValueError as error:
-            # Of urllib3, which requests lets through: a host name that cannot be one.
+        except (OSError, ValueError) as error:
+            # Those of requests are of the first kind; of the second a host or a name that cannot be sent.
             raise self._unavailable(error, doing) from error
 
-    def _unavailable(self, error: BaseException | None, doing: str) -> EngineUnavailableError:
-        # Python's own: a body that could not be sent in time.
-        if isinstance(error, requests.Timeout) or "TimeoutError" in repr(error):
+    def _unavailable(self, error: BaseException, doing: str) -> EngineUnavailableError:
+        is_connected = not isinstance(error, UnconnectedError)
+        cause = error if is_connected else error.__cause__
+        if isinstance(cause, TimeoutError):
             left = seconds_left()
             if left is not None and left < _SOON_SECONDS:
                 return EngineUnavailableError(
                     f"Solr at {self.url} did not answer in the time that this request has ({doing}); try again, or "
                     "allow requests more with WHORL_REQUEST_TIMEOUT"
                 )
-            if isinstance(error, requests.ConnectTimeout):
+            if not is_connected:
                 return EngineUnavailableError(
                     f"no connection to Solr at {self.url} within {self._link.connect_seconds:g} s ({doing}); is the "
                     "address right? Else allow it more time with WHORL_CONNECT_TIMEOUT"
                 )
-            silent = "did not answer" if isinstance(error, requests.Timeout) else "took no more of what it was sent"
+            silent = "took no more of what it was sent" if isinstance(error, UntakenError) else "did not answer"
             return EngineUnavailableError(
                 f"Solr at {self.url} {silent} within {self._timeout_seconds:g} s ({doing}); "
                 "try again, or allow it more time with WHORL_TIMEOUT"
@@ -259,7 +250,7 @@ class SolrClient:
                 f"{self.url} cannot be trusted ({reason}); does it speak TLS, and does WHORL_SOLR_CA name "
                 "the authority that vouches for it?"
             )
-        is_passing = not isinstance(error, requests.exceptions.InvalidURL | UnicodeError)
+        is_passing = not isinstance(cause, requests.exceptions.InvalidURL | UnicodeError)
         message = f"no Solr answers at {self.url}; is it running, and is the address right?"
         return EngineUnavailableError(message, is_passing=is_passing)
 
@@ -267,9 +258,17 @@ class SolrClient:
 def json_bytes(body: object) -> bytes:
     """Return JSON as it is sent: in UTF-8, in which a token takes half the room; escaped where it holds half a pair."""
     try:
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
+        return orjson.dumps(body)
+    except TypeError:
         return json.dumps(body).encode()
+
+
+def _leniently(body: str | bytes) -> object:
+    """Return what JSON says that breaks a rule: halves of pairs, say; None where there is no sense in it."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _address(url: str) -> SplitResult:
@@ -290,11 +289,10 @@ def _address(url: str) -> SplitResult:
     return parts
 
 
-def _response_error(url: str, response: requests.Response) -> EngineError:
-    status = response.status_code
-    detail = _detail(response)
-    if response.is_redirect:
-        to = without_login(response.headers["Location"])
+def _response_error(url: str, told: Told) -> EngineError:
+    status, detail = told.status, _detail(told.content)
+    if 300 <= status < 400 and "Location" in told.headers:
+        to = without_login(told.headers["Location"])
         return EngineResponseError(
             f"{url} answers {status}, to be asked at {to} instead; name the address that answers itself",
             status=status,
@@ -331,13 +329,13 @@ def _response_error(url: str, response: requests.Response) -> EngineError:
     return EngineResponseError(f"Solr at {url} answers {status}: {detail}", status=status, detail=detail)
 
 
-def _detail(response: requests.Response) -> str:
+def _detail(body: bytes) -> str:
     """Return the server's own words, short and on one line."""
     try:
-        error = response.json()["error"]
+        error = json.loads(body)["error"]
         return _short(str(error.get("msg") or error.get("trace", "")))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return _words(response.text)
+        return _words(body.decode(errors="replace"))
 
 
 def _words(page: str) -> str:

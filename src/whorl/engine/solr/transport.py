@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from http.client import HTTP_PORT, HTTPS_PORT
+from urllib.parse import urlsplit
 
 import requests
-import urllib3
-from requests.adapters import HTTPAdapter
-from urllib3.connectionpool import ConnectionPool, HTTPConnectionPool, HTTPSConnectionPool
+from requests.adapters import BaseAdapter
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from whorl.context import seconds_left
+from whorl.engine.connections import Connections, Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,86 +34,84 @@ class Link:
     connections: int = 16
 
 
-class Transport(HTTPAdapter):
+class Transport:
     """Gives each request its time: that of the settings, or what is left to whoever waits for the answer.
 
     Args:
-        link: The way to Solr.
+        url: Of a core or collection, to whose server all requests go.
+        link: The way to it.
         silence_seconds: How long Solr may be silent within one answer.
     """
 
-    def __init__(self, link: Link, silence_seconds: float) -> None:
+    def __init__(self, url: str, link: Link, silence_seconds: float) -> None:
         self._connect_seconds, self._silence_seconds = link.connect_seconds, silence_seconds
-        self._pool: ConnectionPool | None = None
-        super().__init__(pool_connections=4, pool_maxsize=link.connections)
+        parts = urlsplit(url)
+        has_tls = parts.scheme == "https"
+        trust = DEFAULT_CA_BUNDLE_PATH if link.verify is True else link.verify
+        self._connections = Connections(
+            str(parts.hostname),
+            parts.port or (HTTPS_PORT if has_tls else HTTP_PORT),
+            trust if has_tls else None,
+            link.connections,
+        )
 
-    def init_poolmanager(self, *args: Any, **arguments: Any) -> None:
-        """Make the connections; sending a body on them takes the time of an answer."""
-        super().init_poolmanager(*args, **arguments)
-        pools = {"http": HTTPConnectionPool, "https": HTTPSConnectionPool}
-        self.poolmanager.pool_classes_by_scheme = {
-            scheme: _patient(pool, self._silence) for scheme, pool in pools.items()
-        }
+    def ask(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Told:
+        """Send a request and read the answer, as `Connections.ask` does.
 
-    def get_connection_with_tls_context(self, *args: Any, **arguments: Any) -> Any:
-        """Return the connections to the one address that all requests go to, all with the same trust."""
-        if self._pool is None:
-            self._pool = super().get_connection_with_tls_context(*args, **arguments)
-        return self._pool
+        Raises:
+            TimeoutError: Solr is silent, or the time is up already.
+            OSError: As there.
+        """
+        left = seconds_left()
+        silence = self._silence_seconds if left is None else min(left, self._silence_seconds)
+        if silence <= 0:
+            raise TimeoutError("the time is up")
+        connect = min(self._connect_seconds, silence)
+        return self._connections.ask(method, target, body, headers, connect_seconds=connect, silence_seconds=silence)
 
     def close(self) -> None:
         """Close the connections; a later request opens others."""
-        self._pool = None
-        super().close()
-
-    def send(self, request: requests.PreparedRequest, *args: Any, **arguments: Any) -> requests.Response:
-        """Send a request; the time that is given beside it, if any, is not looked at."""
-        silence = self._silence()
-        if silence <= 0:
-            raise requests.Timeout("the time is up", request=request)
-        return super().send(request, *args, **{**arguments, "timeout": (min(self._connect_seconds, silence), silence)})
-
-    def _silence(self) -> float:
-        left = seconds_left()
-        return self._silence_seconds if left is None else min(left, self._silence_seconds)
+        self._connections.close()
 
 
-def _patient(pool: type[HTTPConnectionPool], silence: Callable[[], float]) -> type[HTTPConnectionPool]:
-    """Return a kind of connections that send a request with the time of an answer.
-
-    urllib3 sends with the time to connect; but Solr reads documents as fast as it can analyse them, and a pause of its
-    garbage collector is longer than connecting may take.
-    """
-
-    class Connection(pool.ConnectionCls):  # type: ignore[misc, name-defined]
-        def request(self, *args: Any, **arguments: Any) -> None:
-            if self.sock is None:
-                self.connect()
-            # Of no time at all, sockets would not wait, which is another error.
-            self.timeout = max(silence(), 0.001)
-            self.sock.settimeout(self.timeout)
-            super().request(*args, **arguments)
-
-    return type(pool.__name__, (pool,), {"ConnectionCls": Connection})
-
-
-def session(link: Link, silence_seconds: float, auth: tuple[str, str] | None) -> requests.Session:
-    """Return a session to one Solr, which threads may share.
+class _Adapter(BaseAdapter):
+    """Lets what is sent by a session go the way of all other requests.
 
     Args:
-        link: The way to it.
-        silence_seconds: How long Solr may be silent within one answer.
+        ask: Sends a request, given its method, target, body and headers, and returns the body of an answer of 200.
+    """
+
+    def __init__(self, ask: Callable[[str, str, bytes | None, Mapping[str, str]], bytes]) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def send(self, request: requests.PreparedRequest, *_: object, **__: object) -> requests.Response:
+        body = request.body.encode() if isinstance(request.body, str) else request.body
+        content = self._ask(str(request.method), request.path_url, body, request.headers)
+        response = requests.Response()
+        response.status_code, response.request, response.raw = 200, request, io.BytesIO(content)
+        return response
+
+    def close(self) -> None:
+        """Leave the connections to whoever has made them."""
+
+
+def session(
+    ask: Callable[[str, str, bytes | None, Mapping[str, str]], bytes], auth: tuple[str, str] | None
+) -> requests.Session:
+    """Return a session that makes requests, and sends them another way than its own.
+
+    Args:
+        ask: Sends a request, given its method, target, body and headers, and returns the body of an answer of 200.
         auth: User and password.
     """
     made = requests.Session()
-    # Solr and its user sit on a trusted path that the user named; a proxy from the environment is not part of it.
-    made.trust_env = False
-    made.auth, made.verify = auth, link.verify
-    if not link.verify:
-        # It was asked for; the documentation says what it means.
-        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    # Solr and its user sit on a trusted path that the user named; what the environment says is not part of it.
+    made.trust_env, made.auth = False, auth
+    made.headers.clear()
+    made.headers["Accept-Encoding"] = "gzip"
     for scheme in ("http://", "https://"):
-        made.mount(scheme, Transport(link, silence_seconds))
+        made.mount(scheme, _Adapter(ask))
     return made
 
 

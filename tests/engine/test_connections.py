@@ -1,0 +1,139 @@
+"""Connections that stay open: real sockets, and a server that answers what it is told to."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from whorl.engine.connections import Connections, Told, UnconnectedError
+
+pytestmark = pytest.mark.process
+
+
+class Server:
+    """Answers each connection by some bytes for each request, and closes it behind the last.
+
+    Args:
+        answers: Of the connections in their order, each a list of answers.
+        reads: Whether requests are read to their end.
+    """
+
+    def __init__(self, *answers: list[bytes], reads: bool = True) -> None:
+        self._answers, self._reads = answers, reads
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.closed = threading.Event()
+        self.connections = 0
+
+    def serve(self) -> None:
+        for answers in self._answers:
+            with self._listener.accept()[0] as connection:
+                self.connections += 1
+                for answer in answers:
+                    # Requests of these tests have no body, but those that are not read.
+                    seen = b""
+                    while not seen.endswith(b"\r\n\r\n") and self._reads:
+                        seen += connection.recv(65_536)
+                    connection.sendall(answer)
+            self.closed.set()
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[Connections]:
+        """Give connections to it."""
+        thread = threading.Thread(target=self.serve)
+        thread.start()
+        way = Connections("127.0.0.1", self.port, None, 2)
+        try:
+            yield way
+        finally:
+            way.close()
+            thread.join()
+            self._listener.close()
+
+
+def answer(content: bytes, *headers: str, status: str = "200 OK") -> bytes:
+    head = [f"HTTP/1.1 {status}", f"Content-Length: {len(content)}", *headers, "", ""]
+    return "\r\n".join(head).encode() + content
+
+
+def asked(way: Connections, method: str = "GET", body: bytes | None = None) -> Told:
+    return way.ask(method, "/a?b=c", body, {"Accept-Encoding": "gzip"}, connect_seconds=5, silence_seconds=30)
+
+
+def test_one_connection_serves_several_requests() -> None:
+    """
+    Each answer is the one of its request, whole, whether its length is told or it comes in chunks.
+    """
+    chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n4;x=y\r\n, ok\r\n0\r\n\r\n"
+    server = Server([answer(b"one", "X-Told: yes"), chunks, answer(b"", status="404 Not Found")])
+    with server.serving() as way:
+        first = asked(way)
+        assert (first.status, first.content, first.headers["x-told"]) == (200, b"one", "yes")
+        assert asked(way).content == b"two, ok"
+        assert asked(way)[::2] == (404, b"")
+    assert server.connections == 1
+
+
+def test_a_connection_that_was_closed_meanwhile() -> None:
+    """
+    The server has ended it: another one is made, and nobody sees an error.
+    """
+    server = Server([answer(b"one")], [answer(b"two")])
+    with server.serving() as way:
+        assert asked(way).content == b"one"
+        assert server.closed.wait(30)
+        assert asked(way).content == b"two"
+    assert server.connections == 2
+
+
+def test_what_is_packed_is_unpacked() -> None:
+    """
+    Gzip, and nothing else: what only says to be gzip, or is cut off, is no answer.
+    """
+    content = b"some words " * 1_000
+    packed = gzip.compress(content)
+    told = "Content-Encoding: gzip"
+    server = Server([answer(packed, told)], [answer(b"{}", told)], [answer(packed[:-20], told)])
+    with server.serving() as way:
+        assert asked(way).content == content
+        for _ in range(2):
+            with pytest.raises(OSError, match=r"gzip|Compressed"):
+                asked(way)
+
+
+def test_an_answer_before_the_body_was_read() -> None:
+    """
+    A server that takes no such body says why before it closes; that is what is told, not that it closed.
+    """
+    server = Server([answer(b"too much", status="413 Too Large")], reads=False)
+    with server.serving() as way:
+        told = asked(way, "POST", bytes(50_000_000))
+        assert told[::2] == (413, b"too much")
+
+
+def test_nobody_there() -> None:
+    """
+    The error tells apart that there was no connection, and its cause why.
+    """
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        way = Connections("127.0.0.1", closed.getsockname()[1], None, 2)
+        with pytest.raises(UnconnectedError) as caught:
+            asked(way)
+        assert isinstance(caught.value.__cause__, ConnectionRefusedError)
+
+
+@pytest.mark.parametrize(
+    ("host", "trust", "address"),
+    [("::1", None, "http://[::1]:7"), ("a.example", True, "https://a.example:7"), ("b", False, "https://b:7")],
+)
+def test_addresses(host: str, trust: bool | None, address: str) -> None:
+    """
+    As they are written in a URL.
+    """
+    assert Connections(host, 7, trust, 1).address == address
