@@ -13,7 +13,7 @@ import re
 import signal
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from enum import Flag, auto
@@ -30,9 +30,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.first_use import give_back, is_compiling, kernel_if_ready
 from whorl.fingerprint.hashing import JoinedWords, join, numbered
-from whorl.fingerprint.minhash.codec import Spelling
 from whorl.fingerprint.minhash.minima import minima_of, minima_of_each, text_minima
-from whorl.fingerprint.minhash.signature import Signature, signature_of
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, murmur_together, pieces
@@ -105,20 +103,6 @@ class Sized(NamedTuple):
 
     halves: npt.NDArray[np.uint64]
     size: int
-
-
-def signatures_by_id(
-    texts: Mapping[str, str], scheme: Scheme, spelling: Spelling | None = None
-) -> dict[str, Signature]:
-    """Return the signatures of documents by their ids, in this process.
-
-    Args:
-        texts: By the documents' ids.
-        scheme: As in `signature_of`.
-        spelling: As in `signature_of`.
-    """
-    made = hashed(texts.values(), scheme, Parts.MINIMA, workers=1)
-    return {each: signature_of(own.minima, scheme, spelling) for each, own in zip(texts, made, strict=True)}
 
 
 def fingerprint(text: str, scheme: Scheme = kernel.DEFAULT_SCHEME) -> _Row:

@@ -110,6 +110,8 @@ def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
     level = [tree]
     for _ in range(most):
         level = [child for parent in level for child in ast.children(parent)]
+        if not level:
+            return tree
     below = next((child for parent in level for child in ast.children(parent)), None)
     if below is not None:
         raise too_deep(below.span, most)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plain import plain_token
-from whorl.fingerprint.minhash.codec import Spelling, as_kept, integers, read, spell, spell_integers
+from whorl.fingerprint.minhash.codec import Spelling, as_kept, integers, read, spell, spell_integers, spelled_in_one
 
 
 @given(st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=20))
@@ -79,3 +79,24 @@ def test_alfresco_spelling_drops_leading_zeros() -> None:
     """
     halves = np.array([[0x0001_0023_0456_789A, 0xBCDE_F000_0000_0F0F]], dtype=np.uint64)
     assert spell(halves, Spelling.HEX) == ("".join(["1", "23", "456", "789a", "bcde", "f000", "0", "f0f"]),)
+
+
+@given(
+    st.lists(
+        st.integers(0, (1 << 64) - 1) | st.sampled_from([0x7E00_0025_D83D_DE00, 0xD800_007E_0025_DC00]), min_size=1
+    )
+)
+def test_tokens_in_one_text(numbers: list[int]) -> None:
+    """
+    They are those that are spelled one by one, with the first mark between them that none of them holds.
+    """
+    tokens = spell_integers(numbers, Spelling.UNITS_4)
+    marks = "~%@"
+    text, mark = spelled_in_one(numbers, Spelling.UNITS_4, marks)
+    assert mark == next((each for each in marks if each not in "".join(tokens)), "")
+    assert not mark or tuple(text.split(mark)) == tokens
+    assert spelled_in_one(numbers, Spelling.UNITS_4, "") == ("", "")
+    assert spelled_in_one([0x0025_0061_0062_007E], Spelling.UNITS_4, "~%") == ("", "")
+    pairs = [number << 64 | number for number in numbers]
+    long, between = spelled_in_one(pairs, Spelling.UNITS_8, "\0\1\2\3")
+    assert not between or tuple(long.split(between)) == spell_integers(pairs, Spelling.UNITS_8)

@@ -44,8 +44,8 @@ from whorl.engine.embedded.search import Search
 from whorl.engine.facets import Counted, Facet
 from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Scanned
 from whorl.errors import SchemaError, StoreError
-from whorl.fingerprint.batch import signatures_by_id
-from whorl.fingerprint.minhash.signature import Signature, sign
+from whorl.fingerprint.few import signature, signatures_by_id
+from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
@@ -457,7 +457,7 @@ class EmbeddedEngine:
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""
-        return sign(text, self._scheme)
+        return signature(text, self._scheme)
 
     def fields(self) -> Fields:
         """Return the fields that documents have here, those of deleted ones included."""

@@ -40,8 +40,9 @@ from whorl.engine.protocol import SCANNED_AT_ONCE, Candidates, Costs, Scanned
 from whorl.engine.references import candidates as meanings
 from whorl.engine.shared import Remembered, SharedCommit
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
-from whorl.fingerprint.batch import Parts, hashed, signatures_by_id
-from whorl.fingerprint.minhash.signature import Signature, sign
+from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.few import signature, signatures_by_id
+from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.codec import decode_texts
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
@@ -297,7 +298,7 @@ class OpenSearchEngine:
         return {"_source": [self._names.name], "stored_fields": [SCHEME, SKETCH]}
 
     def sign(self, text: str) -> Signature:
-        return self._foreign.sign(text) if self._foreign else sign(text, self._scheme)
+        return self._foreign.sign(text) if self._foreign else signature(text, self._scheme)
 
     def fields(self) -> Fields:
         return self._fields()

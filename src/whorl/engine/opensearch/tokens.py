@@ -13,7 +13,8 @@ from whorl.engine.opensearch.fields import ID, OWN, SourceNames
 from whorl.engine.opensearch.min_hash import TokenField, chosen, described_fields, fields_of, shown
 from whorl.engine.opensearch.setup import described
 from whorl.errors import EngineResponseError, SchemaError
-from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, smallest_in_buckets
+from whorl.fingerprint.few import signature
+from whorl.fingerprint.minhash.signature import Signature, from_distinct, smallest_in_buckets
 from whorl.planning.clauses import Kind
 from whorl.planning.fields import Fields
 
@@ -61,7 +62,7 @@ class ForeignTokens:
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in the index."""
         if self.field.is_ours:
-            return sign(text, self.scheme, self.field.spelling)
+            return signature(text, self.scheme, self.field.spelling)
         repeats = self._client.terms_of(text, self.field.place, self.field.name) if text else {}
         return self._recovered(repeats, order_matters=True)
 

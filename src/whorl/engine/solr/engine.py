@@ -40,9 +40,10 @@ from whorl.engine.solr.sending import PORTION, PORTION_CHARACTERS, side_by_side
 from whorl.engine.solr.sketches import Coverage, coverage, read_sketches, sketch_fields
 from whorl.engine.solr.values import as_put_in, as_typed, fields_of, used_names, whole_values
 from whorl.errors import DocumentError, EngineResponseError, SchemaError
-from whorl.fingerprint.batch import Parts, hashed, signatures_by_id
+from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.few import signature, signatures_by_id
 from whorl.fingerprint.minhash.codec import read
-from whorl.fingerprint.minhash.signature import Signature, from_distinct, sign, signature_of, smallest_in_buckets
+from whorl.fingerprint.minhash.signature import Signature, from_distinct, signature_of, smallest_in_buckets
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnow import PassageScheme
@@ -363,7 +364,7 @@ class SolrEngine:
         return {document_id: text for document_id, text in texts.items() if text}
 
     def sign(self, text: str) -> Signature:
-        return sign(text, self.collection.scheme, self.collection.spelling)
+        return signature(text, self.collection.scheme, self.collection.spelling)
 
     def _hits(self, documents: Sequence[Answer]) -> list[Hit]:
         key, name = self.collection.names.key, self.collection.names.name or ""
@@ -466,7 +467,7 @@ class SolrEngine:
         text = document.get(collection.content)
         if text is None:
             text = self._text(str(document[collection.names.key]))
-        made = sign(whole_text(text), collection.scheme, collection.spelling)
+        made = signature(whole_text(text), collection.scheme, collection.spelling)
         return made if set(made.tokens) == indexed.keys() else None
 
     def _text(self, document_id: str) -> object:

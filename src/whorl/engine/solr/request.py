@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from whorl.engine.solr.clauses import clause, exists, leaves
 from whorl.engine.solr.fields import PASSAGES, SAMPLE, SCHEME, SIZE, SKETCH, stored_name
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.banding import band_match_probability
-from whorl.fingerprint.minhash.codec import Spelling, spell_integers
+from whorl.fingerprint.minhash.codec import Spelling, spell_integers, spelled_in_one
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
@@ -285,14 +286,14 @@ class _Builder:
                     return _NO_DOCUMENT
                 return self._fingerprint(node, tokens, overlap_similarity(len(tokens), minimum), 1.0)
             case SharedBands(bands=bands):
-                tokens = tuple(token for band in bands for token in band)
+                tokens = tuple(chain.from_iterable(bands))
                 similarity, probability = band_parameters(len(bands), len(bands[0]))
                 return self._fingerprint(node, tokens, similarity, probability)
             case SketchTokens():
                 return self._sketched(node)
             case PassageNumbers(numbers=numbers, scheme=scheme):
                 wanted = spelled_numbers(numbers, scheme)
-                return _min_hash(PASSAGES, wanted, 1.0, 1.0) if wanted else _NO_DOCUMENT
+                return _min_hash(PASSAGES, *joined(wanted), 1.0, 1.0) if wanted else _NO_DOCUMENT
             case Chosen(groups=groups):
                 return self._chosen(groups, is_apart=id(node) in self._apart)
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
@@ -310,8 +311,11 @@ class _Builder:
     def _fingerprint(
         self, node: SharedTokens | SharedBands, numbers: tuple[int, ...], similarity: float, probability: float
     ) -> dict[str, Any]:
-        tokens = spell_integers(numbers, self._names.spelling)
-        query = _min_hash(self._names.minhash, tokens, similarity, probability)
+        spelling = self._names.spelling
+        text, separator = spelled_in_one(numbers, spelling, _MARKS)
+        if not separator:
+            text, separator = joined(spell_integers(numbers, spelling))
+        query = _min_hash(self._names.minhash, text, separator, similarity, probability)
         if id(node) in self._apart:
             query = self._in_functions([query])
         if node.weight == 1.0:
@@ -328,10 +332,10 @@ class _Builder:
             {"lucene": {"query": f"{SIZE}:[{node.smallest_size} TO {largest}]", **_LAZILY}},
         ]
         if id(node) not in self._apart:
-            query = _min_hash(SAMPLE, tokens, overlap_similarity(len(tokens), minimum), 1.0)
+            query = _min_hash(SAMPLE, *joined(tokens), overlap_similarity(len(tokens), minimum), 1.0)
             return {"bool": {"must": [query], "filter": filters}}
         # Each part asks for any of its tokens; how many there are in all is for the sum to say.
-        parts = [_min_hash(SAMPLE, tokens[at : at + _PART], 1.0, 1.0) for at in range(0, len(tokens), _PART)]
+        parts = [_min_hash(SAMPLE, *joined(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)]
         return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
     def _chosen(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> dict[str, Any]:
@@ -370,8 +374,8 @@ class _Builder:
         return {"bool": {"must": [{"func": {"query": total}}], "filter": matching}}
 
 
-def _min_hash(field: str, tokens: Sequence[str], similarity: float, probability: float) -> dict[str, Any]:
-    text, separator = joined(tokens)
+def _min_hash(field: str, text: str, separator: str, similarity: float, probability: float) -> dict[str, Any]:
+    """Ask for some of the tokens that a separator stands between."""
     return {
         "min_hash": {
             "field": field,

@@ -115,6 +115,35 @@ def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
 
 def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...]:
     """Write the integers of tokens that `read` gave numbers to."""
+    return spell(_hashes(numbers, spelling), spelling)
+
+
+def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
+    """Write the integers of tokens in one text: what `spell_integers` writes, with a mark between each two.
+
+    Args:
+        numbers: At least one.
+        spelling: As in `spell_integers`.
+        marks: What may stand between them, characters of one unit.
+
+    Returns:
+        The text, and the first of the marks that no token holds; two empty ones where there is none, and for HEX, whose
+        tokens are of several lengths.
+    """
+    if spelling is Spelling.HEX:
+        return "", ""
+    units, _ = _kept_units(_hashes(numbers, spelling), spelling)
+    mark = next((each for each in marks if not (units == ord(each)).any()), "")
+    if not mark:
+        return "", ""
+    rows = np.full((len(units), units.shape[1] + 1), ord(mark), ">u2")
+    rows[:, :-1] = units
+    return rows.tobytes()[:-2].decode("utf-16-be"), mark
+
+
+def _hashes(numbers: Sequence[int], spelling: Spelling) -> npt.NDArray[np.uint64]:
     size = _BYTES[spelling]
+    if size == _BYTES[Spelling.UNITS_4]:
+        return np.array(numbers, np.uint64)
     raw = b"".join([number.to_bytes(size, "big") for number in numbers])
-    return spell(np.frombuffer(raw, ">u8").reshape(-1, size // 8), spelling)
+    return np.frombuffer(raw, ">u8").reshape(-1, size // 8)
