@@ -102,7 +102,6 @@ def session(log: Path, master: str = "local[2]") -> SparkSession:
         "spark.eventLog.dir": log.as_uri(),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.rolling.enabled": "false",
-        "spark.sql.files.maxPartitionBytes": "16m",
         "spark.sql.shuffle.partitions": "4",
         "spark.ui.showConsoleProgress": "false",
     }

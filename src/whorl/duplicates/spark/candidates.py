@@ -7,8 +7,8 @@ then still make a pair, which are few. Each block then knows how rare the hashes
 the prefix filter lets through. At the hash's part, its documents stand in a line by size and key, in which each larger
 one meets those before it that are large enough.
 
-Of what is put off to further rounds all is found by one worker, if it has room for it (`rest`): each step by parts has
-costs of its own, which are far more than those of looking at a few thousand documents.
+Crowds, and what is put off to further rounds, are left to one worker, if it has room for them (`rest`): each step by
+parts has costs of its own, which are far more than those of looking at a few thousand documents.
 
 What is sent to count hashes is a number for each hash of a block, however many documents have it. How many
 pairs a hash makes is known from places in the line, without a pair being made: of those that make too many the
@@ -88,9 +88,9 @@ class Met:
         pairs: Columns part (that of the travellers), travellers and homes: keys of documents whose sketches travel, and
             of those they are to be compared with.
         crowds: Columns crowd, key and is_new: documents of one hash any two of which, one of them new, are candidates;
-            None where there are none.
-        rest: What one worker finds out of the rest of the search, which then is not carried out by parts; None where
-            that goes on, or there is none.
+            None where there are none, or one worker finds their pairs.
+        rest: What is left to one worker, after which nothing is carried out by parts; None where that goes on, or
+            nothing is left.
     """
 
     pairs: DataFrame
@@ -118,7 +118,7 @@ def find_candidates(
         crowds: As in `whorl.duplicates.candidates.find_candidates`.
         pivots: New documents of each crowd whose pairs with all others come with the pairs.
         most: As there.
-        most_at_once: Hashes that one worker looks at.
+        most_at_once: Hashes of crowds, and of what is put off, that are left to one worker.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     to_look = rounds(question, documents.largest or 1)
@@ -135,23 +135,26 @@ def find_candidates(
         found = documents.kept.settled(stepped(rarest_hashes, line.met, _MET))
         kinds = {row["kind"] for row in found.select("kind").distinct().collect()}
         pairs = found.where(f.col("kind") == _PAIRS).select("part", "travellers", "homes")
-        told = _told(found, _CROWD) if _CROWD in kinds else None
-        if _OPEN_CROWD not in kinds:
-            yield Met(pairs, told)
+        if not kinds - {_PAIRS}:
+            yield Met(pairs, None)
             return
-        open_crowds = found.where(f.col("kind") == _OPEN_CROWD)
-        blocks = _blocks_of(stepped(open_crowds, partial(_put_off, parts=parts), _KEYS), documents)
+        blocks = _blocks_of(
+            stepped(found.where(f.col("kind") != _PAIRS), partial(_aside, parts=parts), _KEYS), documents
+        )
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            yield Met(pairs, told, Rest(blocks, to_look[number + 1 :], most))
+            # What is a crowd here is one there.
+            yield Met(pairs, None, Rest(blocks, to_look[number + 1 :] or [one], most))
             return
-        yield Met(pairs, told)
+        yield Met(pairs, _told(found, _CROWD) if _CROWD in kinds else None)
+        if _OPEN_CROWD not in kinds:
+            return
+        put_off = _told(found, _OPEN_CROWD)
         if decide is not None:
-            put_off = _told(found, _OPEN_CROWD)
             put_off = put_off.join(decide(put_off), "crowd", "left_semi")
-            blocks = _blocks_of(addressed(put_off.select("key").distinct(), parts, part_of="key", key="key"), documents)
-            if blocks.isEmpty():
-                return
+        blocks = _blocks_of(addressed(put_off.select("key").distinct(), parts, part_of="key", key="key"), documents)
+        if blocks.isEmpty():
+            return
 
 
 def _blocks_of(keys: DataFrame, documents: Gathered) -> DataFrame:
@@ -165,7 +168,7 @@ def _blocks_of(keys: DataFrame, documents: Gathered) -> DataFrame:
     return documents.kept.in_place(sent(met(documents.sketches, keys, step, SKETCHES, parts), parts))
 
 
-def _put_off(batches: Batches, parts: Parts) -> Batches:
+def _aside(batches: Batches, parts: Parts) -> Batches:
     """Yield the documents of crowds as rows of _KEYS."""
     for batch in batches:
         (keys,) = joined([batch], "homes", "i8")

@@ -38,6 +38,7 @@ _TYPES = {
     "string": pa.string(), "int": pa.int32(), "long": pa.int64(), "double": pa.float64(), "binary": pa.binary(),
     "boolean": pa.bool_(),
 }  # fmt: skip
+_TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
 #: Numbers among which one is looked for that Spark sends to a given partition, for each partition.
 _TRIED = 32
 

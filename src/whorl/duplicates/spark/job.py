@@ -114,6 +114,7 @@ def run(
     if kept.is_by_value and not kept.column:
         raise ParameterError(f"--keep {kept} needs the column of the date on Spark: --keep {kept}:COLUMN")
     with _failures():
+        from whorl.duplicates.spark.clusters import member_by_member, nested
         from whorl.duplicates.spark.documents import KINDS, Columns, read, require_rows, without
         from whorl.duplicates.spark.search import SparkDuplicates
 
@@ -135,17 +136,18 @@ def run(
         texts = read(own, paths, kind, columns, but=but)
         links_suffice = clusters and not complete
         found = SparkDuplicates(texts, question, reference=known, scheme=scheme, keep=kept, links_suffice=links_suffice)
-        rows = found.clusters(complete=complete) if clusters else found.pairs()
+        rows = found.clusters_in_lists(complete=complete) if clusters else found.pairs()
         left = None
         if filtered is not None:
             rows = found.kept(rows)
-            superfluous = rows.where("not is_principal and not stays").select("id")
+            superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
             rest = without(own, paths, kind, columns, superfluous, but=but)
             left = _write(rest.rows, rest.form, filtered)
-        rows = rows.drop("stays")
-        if form == "json":
-            # As `whorl duplicates` has it: a line for each cluster, and names of pairs in tables only.
-            rows = _nested(rows) if clusters else rows.drop("a_name", "b_name")
+        # As `whorl duplicates` has it: in JSON a line for each cluster, and names of pairs in tables only.
+        if clusters:
+            rows = nested(rows) if form == "json" else member_by_member(rows).drop("stays")
+        elif form == "json":
+            rows = rows.drop("a_name", "b_name")
         written = _write(rows, form, output)
         documents, too_short = found.counts()
         unfit = found.unfit.count()
@@ -174,14 +176,6 @@ def _require_absent(session: SparkSession, output: str) -> None:
     path = context._jvm.org.apache.hadoop.fs.Path(output)  # type: ignore[union-attr]
     if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):
         raise ParameterError(f"{output} is there already; name a folder that is not")
-
-
-def _nested(members: DataFrame) -> DataFrame:
-    """Return clusters, each with its documents in the order of their ids."""
-    from pyspark.sql import functions as f
-
-    own = [name for name in members.columns if name not in ("cluster", "documents")]
-    return members.groupBy("cluster", "documents").agg(f.sort_array(f.collect_list(f.struct(*own))).alias("members"))
 
 
 def _write(rows: DataFrame, form: str, output: str) -> int:

@@ -27,7 +27,7 @@ class Rest:
 
     Args:
         sketches: Rows of SKETCHES.
-        to_look: The rounds that are left.
+        to_look: The rounds that are left, or if none are, the last one, in which crowds are told.
         most: Pairs that one hash may make in each of them.
     """
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from whorl.duplicates.schedule import MOST_PAIRS
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.blocks import STAYS, Members, gathered, sizes_in
 from whorl.duplicates.spark.candidates import find_candidates
+from whorl.duplicates.spark.clusters import MEMBERS, clustered, member_by_member, with_shares
 from whorl.duplicates.spark.components import components
 from whorl.duplicates.spark.documents import documents_in, parts_of
 from whorl.duplicates.spark.frames import (
@@ -41,7 +41,6 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 #: left for all pairs of them to be looked at.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
-_MEMBERS = "id string, name string, size long, key long, root long, worth double, stays boolean"
 
 
 class SparkDuplicates:
@@ -58,7 +57,7 @@ class SparkDuplicates:
             pairs are looked for.
         sketches: How much of each document is compared.
         most: Pairs that one hash may make in a round, as in `whorl.duplicates.candidates.find_candidates`.
-        most_at_once: Hashes that one worker looks at, of documents that are put off to further rounds.
+        most_at_once: Hashes of crowds, and of what is put off to further rounds, that are left to one worker.
     """
 
     def __init__(
@@ -96,9 +95,13 @@ class SparkDuplicates:
             if met_here.rest is not None:
                 rest = met_here.rest.pairs(self._documents.scheme, question, links_suffice=links_suffice)
                 self._found.append(self.kept(rest))
-        self._pairs = reduce(DataFrame.unionByName, self._found)
-        if len(self._found) > 1:
-            self._pairs = self.kept(self._pairs.dropDuplicates(["a", "b"]))
+        #: Pairs, some of them several times.
+        self._links = reduce(DataFrame.unionByName, self._found)
+
+    @cached_property
+    def _pairs(self) -> DataFrame:
+        """Pairs, each once."""
+        return self._links if len(self._found) == 1 else self.kept(self._links.dropDuplicates(["a", "b"]))
 
     def release(self) -> None:
         """Let go of what is kept on the executors' disks; what is asked for after that is worked out anew."""
@@ -171,63 +174,33 @@ class SparkDuplicates:
         Raises:
             ParameterError: Nobody knows what any document of a cluster is worth.
         """
-        members = self.kept(self._members(components(self._pairs, self._documents.kept)))
+        return member_by_member(self.clusters_in_lists(complete=complete))
+
+    def clusters_in_lists(self, *, complete: bool = False) -> DataFrame:
+        """Return all clusters, a row for each of them; see `clusters`, and `clusters.with_shares` for the columns."""
+        members = self._members(components(self._links, self._documents.kept))
         if complete:
-            members = members.drop("root").join(self._complete(members), "key", "left")
-            members = members.withColumn("root", f.coalesce("root", "key"))
-        groups = (
-            members.groupBy("root")
-            .agg(
-                f.count("*").alias("documents"),
-                f.min(_place())["id"].alias("cluster"),
-                f.min(f.struct(self._loss().alias("loss"), "id", "key")).alias("kept"),
-                f.bool_and("stays").alias("all_stay"),
-            )
-            .where("documents > 1 and not all_stay")
-            .select(
-                "root",
-                "documents",
-                "cluster",
-                "kept.loss",
-                f.col("kept.id").alias("kept"),
-                f.col("kept.key").alias("first"),
-            )
-        )
+            members = self.kept(members)
+            members = members.join(self._complete(members).withColumnRenamed("root", "own"), "key", "left")
+            members = members.withColumn("root", f.coalesce("own", "key")).select(*arrow_schema(MEMBERS).names)
+        clusters = self.kept(clustered(members, self._keep, self._documents.parts))
         if self._keep.is_by_value:
-            groups = self.kept(groups)
-            for row in groups.where(f.col("loss") == math.inf).limit(1).collect():
+            for row in clusters.where("is_unknown").limit(1).collect():
                 raise ParameterError(
                     f"nobody knows which is the {self._keep.by} of {row.cluster!r} and {row.documents - 1} more; name "
                     f"another column (--keep {self._keep.by}:COLUMN), or keep the first or the longest"
                 )
-        rows = members.join(groups, "root")
-        compared = rows.select(f.col("first").alias("traveller"), f.col("key").alias("home")).distinct()
-        shares = measured_pairs(self._to_travel(compared), self._documents)
-        shares = shares.select(f.col("a").alias("first"), f.col("b").alias("key"), *_shares())
-        return rows.join(shares, ["first", "key"]).select(
-            *("cluster", "documents", "id", "name", f.col("size").alias("shingles"), "stays"),
-            (f.col("id") == f.col("kept")).alias("is_principal"),
-            *("jaccard", "a_in_b", "b_in_a", (f.col("exact") | (f.col("first") == f.col("key"))).alias("exact")),
-        )
-
-    def _loss(self) -> Column:
-        """Return what tells which document is kept: the one of which it is least, of several alike the first."""
-        loss = f.lit(0.0)
-        if self._keep.by == "longest":
-            loss = -f.col("size").cast("double")
-        elif self._keep.is_by_value:
-            loss = f.nanvl(-f.col("worth"), f.lit(math.inf))
-        return f.when(f.col("stays"), -math.inf).otherwise(loss)
+        return with_shares(clusters, self._documents)
 
     def _members(self, roots: DataFrame) -> DataFrame:
-        """Return documents of some roots, and those of which there are several equal ones: columns of _MEMBERS.
+        """Return documents of some roots, and those of which there are several equal ones: columns of MEMBERS.
 
         Args:
             roots: Columns key and root; a document that is in none is its own.
         """
         documents = self._documents
         rows = addressed(roots, documents.parts, part_of="key", key="key", root="root")
-        return met(documents.members, rows, _members_of, _MEMBERS, documents.parts)
+        return met(documents.members, rows, _members_of, MEMBERS, documents.parts)
 
     def _to_travel(self, pairs: DataFrame) -> DataFrame:
         """Return pairs of keys, in columns traveller and home, as `measured_pairs` takes them."""
@@ -304,7 +277,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table) -> Batches:
-    """Yield rows of _MEMBERS."""
+    """Yield rows of MEMBERS."""
     members, _ = Members.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
@@ -317,7 +290,7 @@ def _members_of(block: pa.Table, roots: pa.Table) -> Batches:
     if chosen.size:
         some = members.only(chosen)
         columns = (some.ids, some.names, sizes[chosen], some.keys, roots_of[chosen], some.worths, some.stays)
-        yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(_MEMBERS).names])
+        yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(MEMBERS).names])
 
 
 def _complete_groups(batches: Batches) -> Batches:
