@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.arrays import ascending_distinct, chunks, order_of, run_starts, sorted_distinct
+from whorl.arrays import ascending_distinct, batches, chunks, order_of, run_starts, sorted_distinct, with_made
 
 numbers = st.lists(st.integers(0, 9), max_size=20)
 
@@ -63,3 +65,36 @@ def test_chunks_are_as_full_as_may_be(items: list[int], heaviest: int, most: int
     assert all(most is None or len(chunk) <= most for chunk in made)
     for chunk, following in pairwise(made):
         assert sum(chunk) + following[0] > heaviest or len(chunk) == most
+
+
+@given(st.lists(st.integers(), max_size=200), st.integers(1, 7))
+def test_what_is_taken_ahead_is_all_that_is_held(values: list[int], most: int) -> None:
+    """
+    Each item comes with what is made of it, and is let go of then, however many come.
+    """
+
+    class Item:
+        def __init__(self, value: int) -> None:
+            self.value = value
+
+    born: list[weakref.ref[Item]] = []
+
+    def items() -> Iterator[Item]:
+        for value in values:
+            item = Item(value)
+            born.append(weakref.ref(item))
+            yield item
+
+    def make(ahead: Iterator[Item]) -> Iterator[int]:
+        for some in batches(ahead, most):
+            made = [-item.value for item in some]
+            del some
+            yield from made
+
+    found = []
+    for item, made in with_made(items(), make):
+        found.append((item.value, made))
+        del item
+        # One more is the last that was taken.
+        assert sum(each() is not None for each in born) <= most + 1
+    assert found == [(value, -value) for value in values]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -112,3 +114,26 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
     left = iter(items)
     while some := list(islice(left, most)):
         yield some
+
+
+def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
+    """Yield each item with what is made of it.
+
+    No more items are held than `make` has taken ahead; `itertools.tee` would hold them 57 at a time.
+
+    Args:
+        items: Any number.
+        make: Takes them, some of them ahead, and returns one thing for each, in their order.
+
+    >>> list(with_made("ab", lambda ahead: map(str.upper, ahead)))
+    [('a', 'A'), ('b', 'B')]
+    """
+    taken: deque[Item] = deque()
+
+    def ahead() -> Iterator[Item]:
+        for item in items:
+            taken.append(item)
+            yield item
+
+    for made in make(ahead()):
+        yield taken.popleft(), made

@@ -20,17 +20,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, tee
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks, run_starts
+from whorl.arrays import batches, chunks, run_starts, with_made
 from whorl.context import require_time
 from whorl.duplicates.archive import HASH, Archived, Known
 from whorl.duplicates.gathering import FILES_SCHEME, Progress, gather
 from whorl.duplicates.levels import passage_id
+from whorl.duplicates.processes import AT_ONCE
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.scratch import Scratch
 from whorl.duplicates.sketches import Numbers
@@ -108,11 +109,12 @@ class _Reading:
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
         """Yield portions of documents with what is kept of them; the first few may be read ahead."""
-        portions, ahead = tee(portions)
-        texts = (document.text for some in ahead for document in some)
-        found = hashed(texts, self.scheme, Parts.WORDS, workers=1)
-        for some in portions:
-            words = [each.words for each in islice(found, len(some))]
+        read = with_made(
+            chain.from_iterable(portions),
+            lambda ahead: hashed((document.text for document in ahead), self.scheme, Parts.WORDS, workers=1),
+        )
+        for together in batches(read, AT_ONCE):
+            some, words = [document for document, _ in together], [found.words for _, found in together]
             yield some, self._in_columns(some, word_hashes(words), np.array([len(own.starts) - 1 for own in words]))
 
     def _in_columns(self, some: Sequence[Document], hashes: _Hashes, counts: Numbers) -> Sketched:

@@ -6,12 +6,12 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import tee
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import with_made
 from whorl.duplicates.archive import Entry
 from whorl.duplicates.keep import Keep, seconds_of
 from whorl.duplicates.sketches import Numbers
@@ -105,9 +105,9 @@ class Sketching:
 
     def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], Sketched]]:
         """Yield portions of documents with their sketches; the first few may be read ahead."""
-        distinct, ahead = tee(_distinct(some, self.within) for some in portions)
-        hashed = hashed_together((each.texts for each in ahead), self.scheme)
-        for each, found in zip(distinct, hashed, strict=True):
+        distinct = (_distinct(some, self.within) for some in portions)
+        read = with_made(distinct, lambda ahead: hashed_together((each.texts for each in ahead), self.scheme))
+        for each, found in read:
             yield each.documents, self._in_columns(each.documents, _apart(found, each.parts), each.which)
 
     def _in_columns(self, some: Sequence[Document], found: Together, which: Numbers) -> Sketched:
