@@ -93,11 +93,13 @@ def test_a_file_is_looked_at_as_memory_is(tmp_path: Path, monkeypatch: pytest.Mo
     in_memory.hashes.tofile(tmp_path / "hashes")
     mapped = replace(in_memory, hashes=np.memmap(tmp_path / "hashes", np.uint64, "r"))
     _, expected, _ = met_among(in_memory, question("jaccard", 80))
-    monkeypatch.setattr("whorl.duplicates.sketches.MUCH", 800)
+    for name in ("MUCH", "_RANGE"):
+        monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", 800)
     monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
     assert mapped.is_much
     for together in (0, 500, 1 << 24):
-        monkeypatch.setattr(meeting, "TOGETHER", together)
+        for name in ("_LEAST_TOGETHER", "_MOST_TOGETHER"):
+            monkeypatch.setattr(f"whorl.duplicates.sketches.{name}", together)
         _, met, _ = met_among(mapped, question("jaccard", 80))
         assert met.counts.tolist() == expected.counts.tolist()
         for found, there in zip(astuple(met.entries), astuple(expected.entries), strict=True):

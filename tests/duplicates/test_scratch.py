@@ -65,7 +65,8 @@ def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for much in (1 << 26, 0):
         monkeypatch.setattr("whorl.duplicates.sketches.MUCH", much)
         monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
-        monkeypatch.setattr("whorl.duplicates.sketches.TOGETHER", 300)
+        monkeypatch.setattr("whorl.duplicates.sketches._RANGE", 8)
+        monkeypatch.setattr("whorl.duplicates.sketches._LEAST_TOGETHER", 300)
         with Scratch(tmp_path, SCHEME) as scratch:
             scratch.put([entry(document.id, document.text) for document in documents])
             sketches = scratch.archived().sketches

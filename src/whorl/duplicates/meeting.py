@@ -21,7 +21,7 @@ import numpy.typing as npt
 from whorl.arrays import run_starts
 from whorl.context import require_time
 from whorl.duplicates.schedule import Looked
-from whorl.duplicates.sketches import TOGETHER, Numbers, Sketches
+from whorl.duplicates.sketches import Numbers, Sketches
 from whorl.duplicates.threads import even_stretches, in_threads
 from whorl.duplicates.verify import is_fast
 
@@ -201,7 +201,8 @@ class _Sweep:
 
     def _bring_together(self) -> None:
         """Copy what is left into memory, once there is room for it: each stretch goes through all of the file."""
-        if self._is_fast and self._is_in_file and int((self._ends - self._cursors).sum()) <= TOGETHER:
+        left, most = int((self._ends - self._cursors).sum()), self._sketches.together_at_most
+        if self._is_fast and self._is_in_file and left <= most:
             self._hashes, begins = self._sketches.together(self._cursors, self._ends)
             self._cursors, self._ends = begins, begins + (self._ends - self._cursors)
             self._is_in_file = False

@@ -18,8 +18,11 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
 #: Bytes of a document, on average, that make it a long one.
 _LONG = 1 << 11
-#: Hashes that are copied from the file at once; of pairs so many that several come from one page of it.
-TOGETHER = 1 << 24
+#: Bytes of one that are mapped at a time.
+_RANGE = 1 << 24
+#: Hashes that are copied from the file at once, at the least and at the most; and which share of all hashes between.
+#: Of pairs they are so many that several come from one page of it.
+_LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 22, 1 << 24, 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,8 +83,8 @@ class Sketches:
             return
         if not a.size:
             return
-        weights = np.cumsum(self.counts[a] + self.counts[b])
-        cuts = np.searchsorted(weights, np.arange(TOGETHER, weights[-1], TOGETHER), side="right")
+        weights, most = np.cumsum(self.counts[a] + self.counts[b]), self.together_at_most
+        cuts = np.searchsorted(weights, np.arange(most, weights[-1], most), side="right")
         for begin, end in pairwise(np.unique([0, *cuts.tolist(), a.size]).tolist()):
             places, which = np.unique(np.concatenate([a[begin:end], b[begin:end]]), return_inverse=True)
             starts = self.starts[places]
@@ -90,6 +93,11 @@ class Sketches:
             begins = np.empty_like(ordered)
             begins[order] = ordered
             yield slice(begin, end), hashes, begins[which[: end - begin]], begins[which[end - begin :]]
+
+    @property
+    def together_at_most(self) -> int:
+        """How many hashes are copied from the file at once, about."""
+        return max(_LEAST_TOGETHER, min(_MOST_TOGETHER, self.hashes.size // _OF_ALL))
 
     def together(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
         """Return stretches of the file in memory.
@@ -101,12 +109,13 @@ class Sketches:
         Returns:
             Their hashes, and where among these each stretch begins.
         """
-        file, counts = self.hashes.view(np.ndarray), ends - starts
-        parts = [np.empty(0, np.uint64)]
+        file, begins = self.hashes.view(np.ndarray), np.append(0, np.cumsum(ends - starts))
+        hashes = np.empty(begins[-1], np.uint64)
         for some in self.ranges(starts):
-            bounds = zip(starts[some].tolist(), ends[some].tolist(), strict=True)
-            parts += [np.concatenate([file[start:end] for start, end in bounds])] if starts.size else []
-        return np.concatenate(parts), np.cumsum(counts) - counts
+            parts = [file[start:end] for start, end in zip(starts[some].tolist(), ends[some].tolist(), strict=True)]
+            if parts:
+                np.concatenate(parts, out=hashes[begins[some.start] : begins[some.stop]])
+        return hashes, begins[:-1]
 
     def ranges(self, starts: Numbers) -> Iterator[slice]:
         """Yield places in the file, which ascend, in ranges: of each part of the file those in it.
@@ -116,7 +125,7 @@ class Sketches:
         """
         cuts = [0]
         if self.is_much and starts.size:
-            cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, max(1, MUCH // 8)))).tolist()
+            cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, _RANGE // 8))).tolist()
         for begin, end in pairwise([*cuts, starts.size]):
             yield slice(begin, end)
             if self.is_much:
