@@ -53,6 +53,32 @@ print(doubled(21))
     assert "NUMBA_CACHE_DIR" in said
 
 
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what is mapped")
+def test_llvm_takes_no_memory_once_loops_are_loaded(tmp_path: Path) -> None:
+    """
+    What of it is mapped then is what the linker has written, a fiftieth of it; and it still compiles.
+    """
+    program = """
+import numpy as np
+from whorl.fingerprint.compiled.kernel import Kernel
+Kernel()
+path, held = "", 0
+for line in open("/proc/self/smaps"):
+    if "-" in line.split()[0]:
+        path = line.split()[-1]
+    elif "llvmlite" in path and line.startswith("Rss:"):
+        held += int(line.split()[1])
+print(held)
+from whorl.fingerprint.compiled.jit import loop
+print(loop(lambda number: 2 * number)(21))
+"""
+    printed, _ = _run(program, {**os.environ})
+    held, doubled = map(int, printed.split())
+    assert held < 4096
+    assert doubled == 42
+
+
 def _run(program: str, environment: dict[str, str]) -> tuple[str, str]:
     """Return what a program prints, and what it says on standard error."""
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
