@@ -307,12 +307,16 @@ def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
 
 
 def _write(found: Duplicates, asked: Asked) -> None:
-    from whorl.cli.render.duplicates import write_clusters_to, write_pairs_to
+    from whorl.cli.render.duplicates import write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
     from whorl.wire.text import counted
 
     keep, versions, only_new, with_rest = asked.keep, asked.versions, asked.shows_only_new, found.rest is not None
-    if asked.wants_clusters:
+    is_plain = not asked.wants_clusters or (keep is None and not versions)
+    if asked.form == "json" and is_plain and found.is_counted:
+        is_complete = asked.needs_complete
+        told = write_lines_to(asked.file, found, clusters=asked.wants_clusters, complete=is_complete, only_new=only_new)
+    elif asked.wants_clusters:
         sought = found.clusters(complete=asked.needs_complete, only_new=only_new, keep=keep, with_versions=versions)
         if versions:
             sought = (with_words(cluster, found.read_texts, found.scheme) for cluster in sought)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain, islice, repeat
 from typing import NamedTuple, TypeAlias
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from whorl.arrays import batches, chunks
 from whorl.duplicates.archive import Archived
 from whorl.duplicates.clusters import Components, complete_labels, grouped, labels_beside_known
+from whorl.duplicates.columns import ClusterColumns, PairColumns
 from whorl.duplicates.common import Rest
 from whorl.duplicates.keep import Keep
 from whorl.duplicates.scratch import Gathered
@@ -191,25 +191,47 @@ class Duplicates:
         """
         yield from self._told(self._pairs, self._copied, only_new=only_new)
 
-    def _told(self, pairs: Pairs, firsts: Numbers, *, only_new: bool = False) -> Iterator[Pair]:
-        """Yield pairs of documents for pairs of different ones, and those among the ones that come several times."""
+    @property
+    def is_counted(self) -> bool:
+        """Whether all shingles of all documents are compared, and nothing else is told of pairs."""
+        sketches = self._archived.sketches
+        return self.rest is None and not sketches.scheme_levels(sketches.sizes).any()
+
+    def pairs_in_columns(self, *, only_new: bool = False) -> Iterator[PairColumns]:
+        """Yield what `pairs` does, many at once, where all `is_counted`."""
+        for some in self._in_order(self._pairs, self._copied):
+            for a, b, rows in self._expanded(some, only_new=only_new):
+                yield self._in_columns(a, b, some.shared[rows])
+
+    def _in_columns(self, a: Numbers, b: Numbers, shared: Numbers) -> PairColumns:
+        places, which = np.unique(np.concatenate([a, b]), return_inverse=True)
+        numbers = self._archived.numbers[places].tolist()
+        known = self._archive.known(numbers)
+        ids, names = [known[number][0] for number in numbers], [known[number][1] for number in numbers]
+        return PairColumns(ids, names, self._archived.sketches.sizes[places], which[: a.size], which[a.size :], shared)
+
+    def _in_order(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
+        """Yield pairs of different documents, and of those that come several times with themselves, some at a time.
+
+        The most similar come first, where what is common is ignored by what they share without it.
+        """
         is_rest = self.rest is not None and self.rest.question.is_ignored
         compared = self.rest.sketches if self.rest is not None and is_rest else self._archived.sketches
         together = Pairs.together([pairs, measured(compared, firsts, firsts)])
         order = np.lexsort((together.b, together.a, -together.jaccard))
         for at in range(0, order.size, _PAIRS_AT_ONCE):
             some = together.only(order[at : at + _PAIRS_AT_ONCE])
+            yield measured(self._archived.sketches, some.a, some.b) if is_rest else some
+
+    def _told(self, pairs: Pairs, firsts: Numbers, *, only_new: bool = False) -> Iterator[Pair]:
+        """Yield pairs of documents for pairs of different ones, and those among the ones that come several times."""
+        for some in self._in_order(pairs, firsts):
             rests = self._rests(some.a, some.b)
-            some = measured(self._archived.sketches, some.a, some.b) if is_rest else some
-            counts = (part.tolist() for part in (some.a, some.b, some.shared, some.low, some.high))
-            rows = zip(*counts, rests, strict=True)
-            known = self.members(
-                [each for place in {*some.a.tolist(), *some.b.tolist()} for each in self._equal_to(place)]
-            )
-            for a, b, *shared in rows:
-                is_plain = not only_new and a not in self._copied_at and b not in self._copied_at
-                for one, other in ((a, b),) if is_plain else self._expanded(a, b, only_new=only_new):
-                    yield Pair.of_counts(known[min(one, other)], known[max(one, other)], *shared)
+            shared = [*zip(*(part.tolist() for part in (some.shared, some.low, some.high)), rests, strict=True)]
+            for a, b, rows in self._expanded(some, only_new=only_new):
+                known = self.members(np.unique(np.concatenate([a, b])).tolist())
+                for one, other, row in zip(a.tolist(), b.tolist(), rows.tolist(), strict=True):
+                    yield Pair.of_counts(known[one], known[other], *shared[row])
 
     def _rests(self, a: Numbers, b: Numbers) -> list[Shares | None]:
         """Return what pairs share without what is common."""
@@ -219,25 +241,40 @@ class Duplicates:
         counts = zip(found.shared.tolist(), found.sizes_a.tolist(), found.sizes_b.tolist(), strict=True)
         return [Shares.of_counts(*each) for each in counts]
 
-    def _expanded(self, a: int, b: int, *, only_new: bool) -> Iterator[tuple[int, int]]:
-        """Yield the pairs of documents that a pair of different ones stands for."""
-        alike_a, alike_b = self._equal_to(a), self._equal_to(b)
-        for number, one in enumerate(alike_a):
-            for other in alike_b[number + 1 :] if a == b else alike_b:
-                if not only_new or self._is_new[one] or self._is_new[other]:
-                    yield one, other
+    def _expanded(self, pairs: Pairs, *, only_new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+        """Yield the pairs of documents that pairs of different ones stand for, some at a time.
 
-    @cached_property
-    def _copied_at(self) -> dict[int, int]:
-        """Where texts that several documents have stand among these; of millions of documents, only pairs need it."""
-        return {place: at for at, place in enumerate(self._copied.tolist())}
+        Yields:
+            The first documents, the second ones, and for which of the pairs each stands.
+        """
+        counts_b = self._copies_of(pairs.b)[1]
+        counts = self._copies_of(pairs.a)[1] * counts_b
+        ends = np.cumsum(counts)
+        for begin in range(0, int(ends[-1]), _PAIRS_AT_ONCE):
+            numbers = np.arange(begin, min(int(ends[-1]), begin + _PAIRS_AT_ONCE))
+            rows = np.searchsorted(ends, numbers, side="right")
+            of_a, of_b = np.divmod(numbers - (ends - counts)[rows], counts_b[rows])
+            one, other = self._copy(pairs.a[rows], of_a), self._copy(pairs.b[rows], of_b)
+            is_told = (pairs.a[rows] != pairs.b[rows]) | (one < other)
+            if only_new:
+                is_told &= self._is_new[one] | self._is_new[other]
+            one, other, rows = one[is_told], other[is_told], rows[is_told]
+            yield np.minimum(one, other), np.maximum(one, other), rows
 
-    def _equal_to(self, place: int) -> list[int]:
-        at = self._copied_at.get(place)
-        if at is None:
-            return [place]
-        copies: list[int] = self._copies[self._begins[at] : self._begins[at + 1]].tolist()
-        return copies
+    def _copy(self, places: Numbers, which: Numbers) -> Numbers:
+        """Return one of the documents that are equal to each of some, by its number among these."""
+        begins, counts = self._copies_of(places)
+        found = places.copy()
+        several = np.flatnonzero(counts > 1)
+        found[several] = self._copies[(begins + which)[several]]
+        return found
+
+    def _copies_of(self, places: Numbers) -> tuple[Numbers, Numbers]:
+        """Return where those that are equal to each of some documents begin among the copies, and how many they are."""
+        at = np.searchsorted(self._copied, places)
+        is_copied = np.append(self._copied, -1)[at] == places
+        counts = np.diff(np.append(self._begins, self._begins[-1]))[at]
+        return self._begins[at], np.where(is_copied, counts, 1)
 
     def clusters(
         self,
@@ -259,13 +296,10 @@ class Duplicates:
             with_pairs_up_to: Members up to which clusters come with their pairs.
             with_versions: Whether they come with the order of their versions; `with_words` adds what texts tell.
         """
-        labels = self._labels_beside_known() if complete and only_new else self._labels(complete=complete)
+        labels, groups = self._groups(complete=complete, only_new=only_new)
         inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
         inside = inside[np.argsort(labels[self._pairs.a[inside]], kind="stable")]
         of_pairs = labels[self._pairs.a[inside]]
-        groups = grouped(labels)
-        if only_new:
-            groups = [group for group in groups if self._is_new[group].any()]
         for some in chunks(groups, len, _MEMBERS_AT_ONCE):
             places = np.concatenate(some)
             members = self.members(places.tolist(), only_new=only_new)
@@ -284,11 +318,31 @@ class Duplicates:
                 pairs: Iterable[Pair] = ()
                 if group.size <= with_pairs_up_to:
                     begin, end = np.searchsorted(of_pairs, [labels[here[0]], labels[here[0]] + 1])
-                    several = group[[len(self._equal_to(place)) > 1 for place in here]]
+                    several = group[self._copies_of(group)[1] > 1]
                     pairs = self._told(self._pairs.only(inside[begin:end]), several)
                 matches = zip(here, islice(counts, len(here)), strict=True)
                 told_pairs = (Pair.of_counts(members[head], members[place], *shared) for place, shared in matches)
                 yield Cluster(tuple(told_pairs), tuple(pairs), ordered)
+
+    def clusters_in_columns(self, *, complete: bool = False, only_new: bool = False) -> Iterator[ClusterColumns]:
+        """Yield what `clusters` does, many at once, where all `is_counted`.
+
+        Args:
+            complete: As there.
+            only_new: As there.
+        """
+        _, groups = self._groups(complete=complete, only_new=only_new)
+        for some in chunks(groups, len, _MEMBERS_AT_ONCE):
+            places, counts = np.concatenate(some), np.array([group.size for group in some], np.int64)
+            firsts = np.repeat(places[np.cumsum(counts) - counts], counts)
+            told = measured(self._archived.sketches, firsts, places)
+            yield ClusterColumns(counts, self._in_columns(firsts, places, told.shared))
+
+    def _groups(self, *, complete: bool, only_new: bool) -> tuple[Numbers, list[Numbers]]:
+        """Return the cluster of each document, and the places of the members of each cluster that is told."""
+        labels = self._labels_beside_known() if complete and only_new else self._labels(complete=complete)
+        groups = grouped(labels)
+        return labels, [group for group in groups if self._is_new[group].any()] if only_new else groups
 
     def _versions(self, groups: Sequence[Numbers], members: Mapping[int, Member]) -> Iterator[tuple[Version, ...]]:
         """Yield the members of each group in the order of their versions."""

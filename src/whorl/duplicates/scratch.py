@@ -248,12 +248,15 @@ class _Strings:
         """Return some of them."""
         if len(self._ends) > 1:
             self._ends = [np.concatenate(self._ends)]
-        ends = self._ends[0]
+        ends, several = self._ends[0], np.fromiter(places, np.int64)
         if self._mapped is None and self._size:
             self._file.flush()
             self._mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         held = self._mapped or b""
-        found = [held[ends[place] : ends[place + 1]].decode() for place in places]
+        found = [
+            held[begin:end].decode()
+            for begin, end in zip(ends[several].tolist(), ends[several + 1].tolist(), strict=True)
+        ]
         if self._mapped is not None and self._size > MUCH and hasattr(mmap, "MADV_DONTNEED"):
             self._mapped.madvise(mmap.MADV_DONTNEED)
         return found

@@ -11,8 +11,9 @@ from whorl.cli.options import written_file
 from whorl.duplicates import Keep, superfluous
 from whorl.duplicates.filtered import decided, write_filtered
 from whorl.duplicates.reading import Reading
-from whorl.duplicates.result import Cluster, Pair
+from whorl.duplicates.result import Cluster, Duplicates, Pair
 from whorl.ingest.files import Problem
+from whorl.wire.duplicate_lines import write_cluster_lines, write_pair_lines
 from whorl.wire.duplicates import write_clusters, write_clusters_parquet, write_pairs, write_pairs_parquet
 from whorl.wire.text import counted, is_one_line
 
@@ -58,6 +59,23 @@ def write_pairs_to(output: Path | None, pairs: Iterable[Pair], form: str, *, wit
         else:
             count = write_pairs(pairs, form, out, with_rest=with_rest)
     return counted(count, "pair")
+
+
+def write_lines_to(output: Path | None, found: Duplicates, *, clusters: bool, complete: bool, only_new: bool) -> str:
+    """Write what the other two write as JSON, many at once, and return in words how many.
+
+    Args:
+        output: The file, None for standard output.
+        found: What was found, all of which `is_counted`.
+        clusters: Whether clusters are written, or pairs.
+        complete: Whether any two members of a cluster are a pair.
+        only_new: Whether only what a new document is in.
+    """
+    with written_file(output) as out:
+        if not clusters:
+            return counted(write_pair_lines(found.pairs_in_columns(only_new=only_new), out), "pair")
+        written = write_cluster_lines(found.clusters_in_columns(complete=complete, only_new=only_new), out)
+    return f"{counted(written[0], 'cluster')} with {counted(written[1], found.kind)}"
 
 
 def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> None:
