@@ -32,7 +32,7 @@ duplicates_in, duplicates_among   the duplicates in a store, or among documents 
 ask_pairs       the question; ask_common, which text is common
 superfluous     the members of clusters that could be deleted; Keep, which one stays
 Pair, Cluster, Member             the results; Version, a member in the order of versions, with its Own text,
-                in words with_words
+                in words with_words; PairColumns, ClusterColumns, many results at once
 write_ids       writes clusters into a store; Marked, how many documents
 RepeatSearch    what new documents repeat, as Repeats
 
@@ -53,6 +53,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whorl.boilerplate import CommonOptions
+    from whorl.duplicates.columns import ClusterColumns, PairColumns
     from whorl.duplicates.common import ask_common
     from whorl.duplicates.gathering import duplicates_among, duplicates_in
     from whorl.duplicates.keep import Keep
@@ -119,6 +120,7 @@ __all__ = [
     "Attribution",
     "Branch",
     "Cluster",
+    "ClusterColumns",
     "CodeRangeError",
     "CodeTypeError",
     "Common",
@@ -152,6 +154,7 @@ __all__ = [
     "Own",
     "Page",
     "Pair",
+    "PairColumns",
     "ParameterError",
     "Passage",
     "PreparedQuery",
@@ -210,6 +213,7 @@ _NAMES = {
     "boilerplate": "CommonOptions",
     "duplicates.gathering": "duplicates_among duplicates_in",
     "duplicates.keep": "Keep",
+    "duplicates.columns": "ClusterColumns PairColumns",
     "duplicates.marking": "Marked write_ids",
     "duplicates.common": "ask_common",
     "duplicates.question": "ask_pairs",

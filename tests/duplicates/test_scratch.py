@@ -62,11 +62,14 @@ def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     documents = family_documents(40)
     question = ask_pairs("jaccard", 50, 95)
     found = []
-    for much in (1 << 26, 0):
+    # Mapped and kept, mapped and let go of, and read.
+    for much, with_a_page in ((1 << 26, 1 << 16), (0, 1 << 16), (0, 8)):
         monkeypatch.setattr("whorl.duplicates.sketches.MUCH", much)
         monkeypatch.setattr("whorl.duplicates.sketches._LONG", 0)
         monkeypatch.setattr("whorl.duplicates.sketches._RANGE", 8)
+        monkeypatch.setattr("whorl.duplicates.sketches._WITH_A_PAGE", with_a_page)
         monkeypatch.setattr("whorl.duplicates.sketches._LEAST_TOGETHER", 300)
+        monkeypatch.setattr("whorl.duplicates.sketches._MOST_TOGETHER", 300)
         with Scratch(tmp_path, SCHEME) as scratch:
             scratch.put([entry(document.id, document.text) for document in documents])
             sketches = scratch.archived().sketches
@@ -84,4 +87,4 @@ def test_a_large_file_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             firsts, is_known = np.arange(len(sketches)), np.zeros(len(sketches), np.bool_)
             pairs = find_pairs(sketches, firsts, question, known=Pairs.together([]), is_known=is_known)
             found.append(list(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), strict=True)))
-    assert found[0] == found[1] != []
+    assert found[0] == found[1] == found[2] != []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,11 +19,13 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
 #: Bytes of a document, on average, that make it a long one.
 _LONG = 1 << 11
-#: Bytes of one that are mapped at a time.
-_RANGE = 1 << 24
+#: Bytes of one that are mapped at a time, at the least; and into how many ranges it is divided at the most.
+_RANGE, _MOST_RANGES = 1 << 22, 256
+#: Bytes that are mapped with the first that is looked at of them.
+_WITH_A_PAGE = 1 << 16
 #: Hashes that are copied from the file at once, at the least and at the most; and which share of all hashes between.
 #: Of pairs they are so many that several come from one page of it.
-_LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 22, 1 << 24, 8
+_LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 20, 1 << 24, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,13 +112,32 @@ class Sketches:
         Returns:
             Their hashes, and where among these each stretch begins.
         """
-        file, begins = self.hashes.view(np.ndarray), np.append(0, np.cumsum(ends - starts))
+        begins = np.append(0, np.cumsum(ends - starts))
         hashes = np.empty(begins[-1], np.uint64)
+        if self._is_read(starts):
+            self._read(starts, begins, hashes)
+            return hashes, begins[:-1]
+        file = self.hashes.view(np.ndarray)
         for some in self.ranges(starts):
             parts = [file[start:end] for start, end in zip(starts[some].tolist(), ends[some].tolist(), strict=True)]
             if parts:
                 np.concatenate(parts, out=hashes[begins[some.start] : begins[some.stop]])
         return hashes, begins[:-1]
+
+    def _is_read(self, starts: Numbers) -> bool:
+        """Return whether stretches of the file stand so far apart that to read each takes less than to map it."""
+        if not (self.is_much and starts.size and hasattr(os, "preadv") and getattr(self.hashes, "filename", None)):
+            return False
+        return starts.size * _WITH_A_PAGE < int(starts[-1] - starts[0]) * self.hashes.itemsize
+
+    def _read(self, starts: Numbers, begins: Numbers, hashes: npt.NDArray[np.uint64]) -> None:
+        size, held = self.hashes.itemsize, hashes.view(np.uint8).data
+        bounds = pairwise((begins * size).tolist())
+        with open(self.hashes.filename, "rb", buffering=0) as file:  # type: ignore[attr-defined]
+            number = file.fileno()
+            for at, (begin, end) in zip((starts * size).tolist(), bounds, strict=True):
+                # A file gives all at once of what is no more than gigabytes.
+                os.preadv(number, [held[begin:end]], at)
 
     def ranges(self, starts: Numbers) -> Iterator[slice]:
         """Yield places in the file, which ascend, in ranges: of each part of the file those in it.
@@ -125,7 +147,11 @@ class Sketches:
         """
         cuts = [0]
         if self.is_much and starts.size:
-            cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, _RANGE // 8))).tolist()
+            span = int(starts[-1] - starts[0]) + 1
+            step = max(_RANGE, self.hashes.nbytes // _MOST_RANGES) // self.hashes.itemsize
+            # Of what stands far apart no more is mapped than comes with each page.
+            step = max(step, step * span // (starts.size * _WITH_A_PAGE // self.hashes.itemsize))
+            cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, step))).tolist()
         for begin, end in pairwise([*cuts, starts.size]):
             yield slice(begin, end)
             if self.is_much:
