@@ -1,11 +1,14 @@
 """What the search for duplicates on Spark takes of a document: bytes and seconds of a processor, step by step.
 
-    python benchmarks/spark.py [FILE] [--documents N] [--words N] [--template SHARE] [--whole]
+    python benchmarks/spark.py [FILE] [--documents N] [--words N] [--template SHARE] [--whole] [--new SHARE]
 
 Spark runs here, with two workers. Seconds are those that its processes spent on the processor, so that what else the
 machine does hardly counts; starting Spark, and compiling the loops, is done before on a few documents. Bytes are those
 of Spark's own event log. Beside it `whorl duplicates` does the same work in one process, and what is found is compared.
 What comes last is the arithmetic of docs/spark.md for a billion such documents.
+
+--new has a share of the documents, chosen by chance, come on a second day: beside what the two days take with a state
+stands what the second one takes with the documents of the first as a reference.
 
 --words cuts short texts out of the file (`duplicates_texts.short_texts`). --template puts one text of 400 words in
 front of a share of the documents, which by itself makes none of them duplicates.
@@ -16,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -182,13 +186,37 @@ def whole(spark: SparkSession, path: str, folder: Path, steps: Steps, count: int
     )
 
 
-def in_one_process(path: str, folder: Path) -> Path:
+def in_one_process(path: str, folder: Path, *options: str) -> Path:
     """Return the file of the clusters that `whorl duplicates` finds."""
     local = folder / "local.jsonl"
     whorl = str(Path(sys.executable).parent / "whorl")
-    command = [whorl, "duplicates", path, "--format", "json", "-o", str(local), "--workers", "1"]
+    command = [whorl, "duplicates", path, "--format", "json", "-o", str(local), "--workers", "1", *options]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     return local
+
+
+def two_days(spark: SparkSession, path: str, folder: Path, steps: Steps, share: float) -> None:
+    """Compare documents of a second day with those of the first."""
+    chance, question, days = (
+        random.Random(1),
+        ask_pairs("jaccard", 80, 95),
+        [folder / "first.jsonl", folder / "second.jsonl"],
+    )
+    with open(path, encoding="utf-8") as lines, days[0].open("w") as first, days[1].open("w") as second:
+        for line in lines:
+            (second if chance.random() < share else first).write(line)
+    state, local_state = (str(folder / name) for name in ("seen on Spark", "seen in one process"))
+    for day, number in zip(days, ("first", "second"), strict=True):
+        run([str(day)], question, output=str(folder / number), state=state, only_new=True, session=spark)
+        steps.end(f"{number} day")
+    kept = sum(each.stat().st_size for each in Path(state).rglob("*.parquet"))
+    reference = folder / "with a reference"
+    run([str(days[1])], question, output=str(reference), reference=[str(days[0])], session=spark)
+    steps.end("by reference")
+    for day in days:
+        local = in_one_process(str(day), folder, "--state", local_state, "--new")
+    same = clusters_in([local]) == clusters_in((folder / "second").glob("*.json"))
+    print(f"a state of {kept / 1e6:.1f} MB; the clusters of the second day are those of one process: {same}")
 
 
 def clusters_in(files: Iterable[Path]) -> set[frozenset[str]]:
@@ -201,6 +229,7 @@ def main() -> None:
     """Measure and print."""
     parser = asking(__doc__)
     parser.add_argument("--whole", action="store_true", help="only the whole command, not step by step before")
+    parser.add_argument("--new", type=float, default=0, help="share of the documents that come on a second day")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -213,10 +242,13 @@ def main() -> None:
         kind = f"texts of {options.words} words of" if options.words else "documents of"
         print(f"{count:,} {kind} {options.file.name}; for each of them:")
         steps = Steps(folder / "log", count)
-        if not options.whole:
+        if not (options.whole or options.new):
             search(spark, f"{folder}/all.jsonl", steps)
         steps.begin()
-        whole(spark, f"{folder}/all.jsonl", folder, steps, count)
+        if options.new:
+            two_days(spark, f"{folder}/all.jsonl", folder, steps, options.new)
+        else:
+            whole(spark, f"{folder}/all.jsonl", folder, steps, count)
         spark.stop()
 
 

@@ -46,7 +46,6 @@ def asked(*arguments: str) -> Asked:
         (["a.txt", "--reference", "a.txt", "--state", "s"], "--new"),
         (["a.txt", "--format", "parquet"], "--output FILE"),
         (["a.txt", "--engine", "spark"], "--output"),
-        (["a.txt", "--engine", "spark", "-o", "out", "--state", "s"], "--state"),
         (["a.txt", "--engine", "spark", "-o", "out", "--ignore-common"], "--ignore-common is for --engine local"),
         (["a.txt", "--common-above", "many"], "set by a number of documents"),
         (["a.txt", "--within-column", "lang", "--boilerplate", "a.txt"], "--boilerplate does not work"),
@@ -88,6 +87,14 @@ def test_what_is_kept(arguments: list[str], keep: Keep | None, date_column: str 
     assert (found.keep, found.date_column) == (keep, date_column)
     assert found.needs_complete is (keep is not None)
     assert found.links_suffice is (keep is None)
+
+
+def test_folders_of_spark_may_be_in_any_file_system() -> None:
+    """
+    Their addresses reach Spark as they are typed, with both of their slashes.
+    """
+    found = asked("s3a://b/x.parquet", "--engine", "spark", "--state", "s3a://b/seen", "--filtered", "s3a://b/left")
+    assert (found.state, found.filtered) == ("s3a://b/seen", "s3a://b/left")
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="FILE", help="Where to write.")
 @click.option(
     "--state",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(file_okay=False),
     metavar="FOLDER",
     help="Where to keep what this run learns; the next run continues there and looks only at new documents.",
 )
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--filtered",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     metavar="DIR",
     help="A new folder for the files of PATHs without their duplicates, in the same formats and columns.",
 )
@@ -202,8 +202,10 @@ def _on_spark(asked: Asked) -> None:
         complete=asked.complete,
         form=asked.form_named or "json",
         keep=asked.keep,
-        filtered=None if asked.filtered is None else str(asked.filtered),
+        filtered=asked.filtered,
         reference=asked.reference,
+        state=asked.state,
+        only_new=asked.only_new,
         scheme=asked.scheme,
         id_column=asked.columns.id_column,
         text_column=asked.columns.text,
@@ -258,7 +260,7 @@ def _found(asked: Asked, reading: Reading, progress: Progress) -> AbstractContex
         asked.question,
         scheme=asked.scheme,
         reference=reading.reference() if asked.reference else (),
-        folder=asked.state,
+        folder=asked.state_folder,
         dates=reading.dates,
         date_column=asked.date_column,
         keep=asked.rule,
@@ -295,7 +297,7 @@ def _found_in_store(asked: Asked, progress: Progress) -> Iterator[Duplicates]:
             opened.engine,
             asked.question,
             origin=f"the store {origin}",
-            folder=asked.state,
+            folder=asked.state_folder,
             names=opened.names,
             date_field=asked.date_column,
             keep=asked.rule,

@@ -51,7 +51,7 @@ class Asked:
     characters: bool
     common_above: str | None
     ignore_common: bool
-    state: Path | None
+    state: str | None
     only_new: bool
     workers: int | None
     engine: str
@@ -62,7 +62,7 @@ class Asked:
     output: str | None
     keep_named: str | None
     delete_list: Path | None
-    filtered: Path | None
+    filtered: str | None
     annotated: Path | None
     write_ids: bool
 
@@ -131,6 +131,11 @@ class Asked:
         """Whether only what has a new document is shown; what came before is the reference, where there is one."""
         return self.only_new or bool(self.reference)
 
+    @property
+    def state_folder(self) -> Path | None:
+        """Where what is learned is kept on this machine; Spark may name other file systems."""
+        return None if self.state is None else Path(self.state)
+
     @cached_property
     def file(self) -> Path | None:
         """What is written to; None for standard output."""
@@ -145,7 +150,9 @@ class Asked:
     @property
     def folders(self) -> Mapping[Path, bool]:
         """The folders for the files anew, and whether columns are added to their rows."""
-        return {each: each is self.annotated for each in (self.filtered, self.annotated) if each is not None}
+        # Spark may be asked for one in another file system, whose address is no path here.
+        filtered = None if self.filtered is None else Path(self.filtered)
+        return {each: each is self.annotated for each in (filtered, self.annotated) if each is not None}
 
     def require_consistent(self) -> None:
         """Raise ParameterError where options contradict each other."""
@@ -204,7 +211,7 @@ class Asked:
             ParameterError: There is none, or nothing to read, or something is asked that Spark has no answer to.
         """
         for option, is_given in {
-            "--state": self.state is not None, "--delete-list": self.delete_list is not None,
+            "--delete-list": self.delete_list is not None,
             "--store": self.store is not None, "--workers": self.workers is not None,
             "--within-column": self.within is not None,
             "--annotated": self.annotated is not None, "--versions": self.versions,
@@ -229,7 +236,7 @@ class Asked:
             raise ParameterError("parquet is for a file; name it with --output FILE")
         if self.form == "parquet" and find_spec("pyarrow") is None:
             raise ParameterError("writing parquet needs more: pip install 'whorl[data]'")
-        if self.filtered is not None and self.filtered == self.annotated:
+        if self.filtered is not None and Path(self.filtered) == self.annotated:
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
     def reading(self) -> Reading:

@@ -103,15 +103,7 @@ def duplicates_among(
 
     sketching = Sketching(scheme, FILES_SCHEME, dates, date_column, keep, within)
     with ExitStack() as opened:
-        origin = (
-            f"files, under {scheme.name}"
-            + (f", by {kind}s" if kind != "document" else "")
-            + (f", within {within}" if within else "")
-        )
-        if keep.column:
-            origin += f", with what decides on the {keep}"
-        if date_column:
-            origin += f", with dates of {date_column}"
+        origin = origin_of_files(scheme, keep, kind=kind, within=within, date_column=date_column)
         archive = _archive(opened, folder, origin, FILES_SCHEME)
         if isinstance(archive, Archive):
             archive.begin_reading()
@@ -134,6 +126,19 @@ def duplicates_among(
         )
         found.read_texts, found.kind = texts, kind
         yield found
+
+
+def origin_of_files(
+    scheme: Scheme, keep: Keep, *, kind: str = "document", within: str | None = None, date_column: str | None = None
+) -> str:
+    """Return what to call documents of files, of which one state holds one sort only; arguments as of the above."""
+    return (
+        f"files, under {scheme.name}"
+        + (f", by {kind}s" if kind != "document" else "")
+        + (f", within {within}" if within else "")
+        + (f", with what decides on the {keep}" if keep.column else "")
+        + (f", with dates of {date_column}" if date_column else "")
+    )
 
 
 @contextmanager
@@ -404,7 +409,7 @@ def _digest(document: Document, sketching: Sketching) -> bytes:
 
 
 def _ask(archive: Gathered, question: PairQuestion, common: CommonQuestion | None, *, links_suffice: bool) -> None:
-    told = f"{question.metric.value} {question.threshold} with recall {question.recall}"
+    told = str(question)
     if common is not None and common.is_ignored:
         told += " of what is not common"
     archive.ask(told, links_suffice=links_suffice)

@@ -55,6 +55,9 @@ class PairQuestion:
         if not 0 < self.recall <= 1:
             raise ParameterError(f"recall must be a fraction above 0 and at most 1, got {self.recall}")
 
+    def __str__(self) -> str:
+        return f"{self.metric.value} {self.threshold} with recall {self.recall}"
+
     def least_overlap(self, sizes_a: Numbers, sizes_b: Numbers) -> Numbers:
         """Return how many shingles pairs of these sizes must share, at least 1.
 

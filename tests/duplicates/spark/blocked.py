@@ -13,9 +13,10 @@ from whorl.duplicates.keep import Keep
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.model import Document
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from whorl.duplicates.spark.blocks import Gathered
 
@@ -68,4 +69,14 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
         rows.append((int(parts.of(keys)[0]), *(bytearray(each.tobytes()) for each in raw)))
     blocks = sent(spark.createDataFrame(rows, SKETCHES), parts).persist()
     largest = max(sketch.hashes.size for sketch in sketches.values())
-    return Gathered(blocks, parts, scheme, len(sketches), 0, 0, largest, Kept())
+    return Gathered(blocks, parts, scheme, len(sketches), 0, 0, largest, None, Kept())
+
+
+def framed(spark: SparkSession, documents: list[Document], partitions: int) -> DataFrame:
+    """Return documents in no order, in so many partitions."""
+    from whorl.duplicates.spark.documents import documents_of
+
+    rows = [(each.id, each.text, each.name) for each in documents]
+    random.Random(partitions).shuffle(rows)
+    frame = spark.createDataFrame(rows, "id string, text string, name string")
+    return documents_of(frame.repartition(partitions))

@@ -18,8 +18,8 @@ pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")
 pytestmark = QUIET
 
-#: Id, size, key, root, worth, stays.
-Member = tuple[str, int, int, int, float, bool]
+#: Id, size, key, root, worth, run.
+Member = tuple[str, int, int, int, float, int]
 members = st.lists(
     st.tuples(
         st.text(min_size=1, max_size=3),
@@ -27,21 +27,21 @@ members = st.lists(
         st.integers(-3, 40),
         st.integers(-2, 4),
         st.one_of(st.just(math.nan), st.floats(-3, 3)),
-        st.booleans(),
+        st.integers(0, 2),
     ),
     max_size=30,
     unique_by=lambda member: member[0],
 )
 
 
-def plain(rows: list[Member], keep: Keep) -> list[dict[str, Any]]:
-    """Return the clusters of members, one after the other."""
+def plain(rows: list[Member], keep: Keep, before: int) -> list[dict[str, Any]]:
+    """Return the clusters of members, of which those stay that came before a run, one after the other."""
     by_root = defaultdict(list)
     for row in rows:
         by_root[row[3]].append(row)
 
     def loss(row: Member) -> float:
-        if row[5]:
+        if row[5] < before:
             return -math.inf
         if keep.by == "longest":
             return -row[1]
@@ -49,42 +49,42 @@ def plain(rows: list[Member], keep: Keep) -> list[dict[str, Any]]:
 
     found = []
     for some in by_root.values():
-        if len(some) < 2 or all(row[5] for row in some):
+        if len(some) < 2 or all(row[5] < before for row in some):
             continue
-        some.sort(key=lambda row: row[0].encode())
+        some.sort(key=lambda row: (row[5], row[0].encode()))
         kept = min(some, key=loss)
         found.append(
             {
                 "first": kept[2],
                 "is_unknown": loss(kept) == math.inf,
                 "key": [row[2] for row in some],
-                "cluster": min(some, key=lambda row: not row[5])[0],
+                "cluster": some[0][0],
                 "documents": len(some),
                 "id": [row[0] for row in some],
                 "name": [row[0] * 2 for row in some],
                 "shingles": [row[1] for row in some],
-                "stays": [row[5] for row in some],
+                "stays": [row[5] < before for row in some],
                 "is_principal": [row is kept for row in some],
             }
         )
     return found
 
 
-@given(members, st.sampled_from([Keep("first"), Keep("longest"), Keep("largest", "quality")]))
-def test_clusters_are_those_of_plain_loops(rows: list[Member], keep: Keep) -> None:
+@given(members, st.sampled_from([Keep("first"), Keep("longest"), Keep("largest", "quality")]), st.integers(0, 2))
+def test_clusters_are_those_of_plain_loops(rows: list[Member], keep: Keep, before: int) -> None:
     """
-    Members in the order of their ids as bytes; the first one, and the one that is kept, as told one by one; where their
-    cluster's part is.
+    Members run by run, in the order of their ids as bytes; the first one, and the one that is kept, as told one by one;
+    where their cluster's part is.
     """
     from whorl.duplicates.spark.clusters import MEMBERS, _clustered
     from whorl.duplicates.spark.frames import Parts, arrow_schema
 
-    names = ("id", "size", "key", "root", "worth", "stays")
-    named = [{"name": row[0] * 2, **dict(zip(names, row, strict=True))} for row in rows]
+    names = ("id", "size", "key", "root", "worth", "run")
+    named = [{"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True))} for row in rows]
     table = pa.Table.from_pylist(named, arrow_schema(MEMBERS))
     parts = Parts.so_many(3)
     found = [row for batch in _clustered(iter(table.to_batches(7)), keep, parts) for row in batch.to_pylist()]
     for row in found:
         assert row.pop("part") == parts.of(np.array([row["first"]], np.int64))[0]
     by_members = lambda row: row["id"]  # noqa: E731 - no two clusters have a member in common
-    assert sorted(found, key=by_members) == sorted(plain(rows, keep), key=by_members)
+    assert sorted(found, key=by_members) == sorted(plain(rows, keep, before), key=by_members)

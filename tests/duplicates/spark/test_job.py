@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.duplicates.spark.spark_runtime import MASTER, QUIET, SETTINGS
+from tests.duplicates.spark.written import cluster_told, files_of, pair_told
 from tests.families import family_documents
 from whorl.duplicates import ask_pairs, duplicates_among
 from whorl.duplicates.spark.job import Summary, run, summary_lines
@@ -77,7 +78,7 @@ def test_the_usual_command_runs_on_spark(spark: SparkSession, tmp_path: Path) ->
     assert done.exit_code == 0, done.output
     lines = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
     assert len(lines) > 10
-    assert {_unordered(line) for line in lines} == {_unordered(line) for line in local.stdout.splitlines()}
+    assert {pair_told(line) for line in lines} == {pair_told(line) for line in local.stdout.splitlines()}
 
 
 def test_what_is_left_without_duplicates(spark: SparkSession, tmp_path: Path) -> None:
@@ -100,14 +101,13 @@ def test_what_is_left_without_duplicates(spark: SparkSession, tmp_path: Path) ->
     done = CliRunner().invoke(main, [*asked, *on_spark])
     assert done.exit_code == 0, done.output
     left = [
-        sorted(line for each in _files_of(folder) for line in each.read_text("utf-8").splitlines())
-        for folder in folders
+        sorted(line for each in files_of(folder) for line in each.read_text("utf-8").splitlines()) for folder in folders
     ]
     assert left[0] == left[1]
     assert 10 < len(left[1]) < len(rows)
     assert f"{len(left[1]):,} rows are left" in done.output
     written = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
-    assert {_kept(line) for line in written} == {_kept(line) for line in local.stdout.splitlines()}
+    assert {cluster_told(line) for line in written} == {cluster_told(line) for line in local.stdout.splitlines()}
 
 
 @pytest.mark.parametrize("asked", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
@@ -131,33 +131,13 @@ def test_a_reference_is_compared_with_and_stays(spark: SparkSession, tmp_path: P
         own = [*asked, str(folder)] if asked[-1] == "--filtered" else asked
         done = CliRunner().invoke(main, [*command, *own, "--engine", engine, "--format", "json", "-o", str(out)])
         assert done.exit_code == 0, done.output
-        lines = [line for part in _files_of(out) for line in part.read_text("utf-8").splitlines()]
-        told.append({(_unordered if "--pairs" in asked else _kept)(line) for line in lines})
-        left.append(sorted(line for part in _files_of(folder) for line in part.read_text("utf-8").splitlines()))
+        lines = [line for part in files_of(out) for line in part.read_text("utf-8").splitlines()]
+        told.append({(pair_told if "--pairs" in asked else cluster_told)(line) for line in lines})
+        left.append(sorted(line for part in files_of(folder) for line in part.read_text("utf-8").splitlines()))
     assert told[0] == told[1]
     assert len(told[0]) > 5
     assert left[0] == left[1]
     assert (0 < len(left[0]) < len(files["new.jsonl"])) == ("--filtered" in asked)
-
-
-def _files_of(written: Path) -> list[Path]:
-    """Return a file, or those of a folder in which Spark's own begin with a dot or a line."""
-    if written.is_file():
-        return [written]
-    return [each for each in sorted(written.rglob("*")) if each.is_file() and each.name[0] not in "._"]
-
-
-def _kept(line: str) -> tuple[object, ...]:
-    """Return what a cluster's line tells, whatever the order of its members."""
-    told = json.loads(line)
-    return told["cluster"], *sorted(json.dumps(member, sort_keys=True) for member in told["members"])
-
-
-def _unordered(line: str) -> tuple[object, ...]:
-    """Return a pair of a JSON line, whichever of its documents came first."""
-    told = json.loads(line)
-    sides = sorted([(told["a"], told["a_in_b"]), (told["b"], told["b_in_a"])])
-    return (*sides, told["jaccard"], told["exact"])
 
 
 @pytest.mark.parametrize(

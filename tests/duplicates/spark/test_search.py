@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.duplicates.spark.blocked import framed
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.families import family_documents
 from whorl.duplicates import ask_pairs, duplicates_among
@@ -18,7 +19,7 @@ from whorl.model import Document
 from whorl.wire.numbers import fraction
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[3]
 #: Sketches of few hashes, so that a few hundred documents stand at many levels.
@@ -38,15 +39,6 @@ def documents() -> list[Document]:
     made += [Document(f"short/{number}", "too short") for number in range(3)]
     # The order of the ids is what Spark has for an order.
     return sorted(made, key=lambda each: each.id)
-
-
-def framed(spark: SparkSession, documents: list[Document], partitions: int) -> DataFrame:
-    from whorl.duplicates.spark.documents import documents_of
-
-    rows = [(each.id, each.text, each.name) for each in documents]
-    random.Random(partitions).shuffle(rows)
-    frame = spark.createDataFrame(rows, "id string, text string, name string")
-    return documents_of(frame.repartition(partitions))
 
 
 def stages_of(spark: SparkSession, group: str) -> int:

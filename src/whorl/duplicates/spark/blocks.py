@@ -27,7 +27,9 @@ from whorl.duplicates.spark.frames import (
     Batches,
     Kept,
     Parts,
+    addressed,
     arrow_schema,
+    batch_of,
     cut,
     divided,
     joined,
@@ -42,16 +44,21 @@ from whorl.duplicates.spark.frames import (
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 
-#: A property of documents that the others are compared with, and that are not compared with one another.
+#: A property of documents that the others are compared with, and that are not compared with one another: they came
+#: before all runs, in that of this number.
 STAYS = "whorl_stays"
+REFERENCE_RUN = 0
 #: Makes documents of the rows of a batch; tells the id and the problem of those that are none.
 Documents: TypeAlias = Callable[[pa.RecordBatch, Callable[[str | None, str], None]], list[Document]]
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
-_MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, stays binary"
-_BLOCKS = f"{SKETCHES}, {_MEMBERS}, problem_id string, problem string"
-_IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary"
-_VERDICT = "part int, documents long, too_short long, repeated long, largest long, keys binary, identities binary"
+_MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
+BLOCKS = f"{SKETCHES}, {_MEMBERS}, problem_id string, problem string"
+_IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
+_VERDICT = (
+    "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
+    "identities binary"
+)
 #: Documents, and hashes, that are divided over the parts at once.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
 
@@ -73,6 +80,14 @@ class Block:
     def places(self, keys: Numbers) -> Numbers:
         """Return the places of documents of the block."""
         return np.searchsorted(self.keys, keys)
+
+    def only(self, places: Numbers, new: Numbers) -> Block:
+        """Return some of them, of which those of some keys are new."""
+        sketches, keys = self.sketches, self.keys[places]
+        some = replace(
+            sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
+        )
+        return Block(keys, some, np.isin(keys, new))
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
@@ -97,7 +112,8 @@ class Members:
         ids: What they are known by.
         names: What people know them by, or "".
         worths: What the column that decides which is kept says of them, NaN for nothing; float64 array.
-        stays: Whether they are of those that the others are compared with, and so stay; bool array.
+        runs: In which run they came, REFERENCE_RUN of those that the others are only compared with; uint32 array.
+        digests: Of their texts, 0 where no later run asks whether these are the same; uint64 array.
     """
 
     keys: Numbers
@@ -105,25 +121,28 @@ class Members:
     ids: Sequence[str]
     names: Sequence[str]
     worths: npt.NDArray[np.float64]
-    stays: npt.NDArray[np.bool_]
+    runs: npt.NDArray[np.uint32]
+    digests: npt.NDArray[np.uint64]
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[Members, Numbers]:
         """Return the members in rows, those of one id and key once, and how often each is there."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
-        names = "members identities worths stays"
-        keys, identities, worths, stays = joined(batches, names, "i8 u8 f8 ?")
+        names = "members identities worths runs digests"
+        keys, identities, worths, runs, digests = joined(batches, names, "i8 u8 f8 u4 u8")
         ids, names_of = (_strings(batches, name) for name in ("ids", "names"))
-        whole = cls(keys, identities, ids, names_of, worths, stays)
+        whole = cls(keys, identities, ids, names_of, worths, runs, digests)
         order = np.lexsort((identities, keys))
         starts = run_starts(keys[order], identities[order])
         times = np.diff(np.append(starts, order.size))
         if (times == 1).all():
             return whole, times
         # Of equal documents of one id the last name counts, so that the order does not.
-        groups = np.split(order, starts[1:])
-        chosen = [max(group.tolist(), key=lambda at: (stays[at], whole.names[at])) for group in groups]
-        return whole.only(np.array(chosen, np.int64)), times
+        groups = [group.tolist() for group in np.split(order, starts[1:])]
+        chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
+        # What its text has been all along is not new.
+        firsts = [runs[group][digests[group] == digests[at]].min() for group, at in zip(groups, chosen, strict=True)]
+        return replace(whole.only(chosen), runs=np.array(firsts, np.uint32)), times
 
     def only(self, places: Numbers) -> Members:
         """Return some of them."""
@@ -134,21 +153,25 @@ class Members:
             [self.ids[each] for each in at],
             [self.names[each] for each in at],
             self.worths[places],
-            self.stays[places],
+            self.runs[places],
+            self.digests[places],
         )
 
-    def row(self, part: int) -> pa.RecordBatch:
-        """Return them as a row of a part, without sketches."""
-        values = {
-            "part": part,
-            "members": self.keys.tobytes(),
-            "identities": self.identities.tobytes(),
-            "ids": orjson.dumps(self.ids),
-            "names": orjson.dumps(self.names),
-            "worths": self.worths.tobytes(),
-            "stays": self.stays.tobytes(),
-        }
-        return pa.RecordBatch.from_pylist([values], arrow_schema(_BLOCKS))
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One of several searches, each of which goes on from what the one before has learned.
+
+    Args:
+        number: Which one, from 1.
+        since: The first run whose documents are to be compared with all others, not only with these; that is this one,
+            or an earlier one if what was found then answers another question.
+        lasts: Whether another one goes on from this one, and so has to know which texts are still the same.
+    """
+
+    number: int = 1
+    since: int = 1
+    lasts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +186,7 @@ class Gathered:
         too_short: Documents of fewer words than a shingle has.
         repeated: Ids that came more than once; of each the largest document counts.
         largest: Hashes of the largest sketch.
+        gone: Keys of earlier runs that no document has any more, in a column key; None where there are none.
         kept: What is kept of them, and of what is made of them.
     """
 
@@ -173,6 +197,7 @@ class Gathered:
     too_short: int
     repeated: int
     largest: int
+    gone: DataFrame | None
     kept: Kept
 
     @property
@@ -185,13 +210,30 @@ class Gathered:
         """The blocks without hashes: columns for `Members.of` and `sizes_in`."""
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(_MEMBERS).names)
 
+    def compared_again(self, keys: DataFrame) -> Gathered:
+        """Return the same documents, of which those of some keys are compared with all others.
+
+        Args:
+            keys: Columns of whole numbers, of which key counts.
+        """
+        rows = addressed(keys, self.parts, part_of="key", key="key")
+        blocks = sent(met(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
+        return replace(self, blocks=self.kept.in_place(blocks))
+
     @property
     def unfit(self) -> DataFrame:
         """Rows that are no documents: columns id and problem."""
         return self.blocks.where(f.col("problem").isNotNull()).select(f.col("problem_id").alias("id"), "problem")
 
 
-def gathered(frame: DataFrame, documents: Documents, sketching: Sketching, parts: Parts) -> Gathered:
+def gathered(
+    frame: DataFrame,
+    documents: Documents,
+    sketching: Sketching,
+    parts: Parts,
+    run: Run = Run(),
+    earlier: DataFrame | None = None,
+) -> Gathered:
     """Return the documents that are made of rows, and their sketches.
 
     Args:
@@ -199,23 +241,38 @@ def gathered(frame: DataFrame, documents: Documents, sketching: Sketching, parts
         documents: Makes documents of them.
         sketching: What is made of these.
         parts: How they are to be divided.
+        run: In which they come.
+        earlier: Blocks of what came in runs before, however they are divided; what is of an id that comes again is
+            replaced, unless its text is the same.
     """
     scheme, kept = sketching.sketch_scheme, Kept()
-    step = partial(_sketched, documents=documents, sketching=sketching, parts=parts)
+    step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
+    rows = stepped(frame, step, BLOCKS)
+    if earlier is not None:
+        rows = rows.unionByName(
+            stepped(earlier, partial(_divided_anew, scheme=scheme, parts=parts, since=run.since), BLOCKS)
+        )
     # In the order that `met` asks for, so that not each step puts them into it.
-    blocks = kept.in_place(sent(stepped(frame, step, _BLOCKS), parts).sortWithinPartitions("part"))
-    told = blocks.select("keys", "sizes", "counts", "members", "identities")
+    blocks = kept.in_place(sent(rows, parts).sortWithinPartitions("part"))
+    told = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
     identities = stepped(told, partial(_identities, parts=parts), _IDENTITIES)
     verdict = kept.settled(stepped(sent(identities, parts), partial(_judged, parts=parts), _VERDICT))
-    names = ("documents", "too_short", "repeated")
-    row = verdict.agg(*(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in names), f.max("largest")).collect()[0]
-    if row["repeated"]:
+    names = ("documents", "too_short", "repeated", "lost", "again")
+    row = verdict.agg(
+        *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in names), f.max("largest").alias("largest")
+    ).collect()[0]
+    gone = None
+    if row["repeated"] or row["again"]:
         losers = verdict.where(f.length("keys") > 0)
-        blocks = kept.in_place(sent(met(blocks, losers, partial(_kept, scheme=scheme), _BLOCKS, parts), parts))
-    return Gathered(blocks, parts, scheme, row[0], row[1], row[2], row[3] or 0, kept)
+        step = partial(_kept, scheme=scheme, parts=parts, since=run.since)
+        blocks = kept.in_place(sent(met(blocks, losers, step, BLOCKS, parts), parts))
+        if row["lost"] and earlier is not None:
+            members = blocks.select("part", "members")
+            gone = kept.settled(met(members, losers, _gone, "key long", parts))
+    return Gathered(blocks, parts, scheme, row[0], row[1], row[2], row["largest"] or 0, gone, kept)
 
 
-def _sketched(batches: Batches, documents: Documents, sketching: Sketching, parts: Parts) -> Batches:
+def _sketched(batches: Batches, documents: Documents, sketching: Sketching, parts: Parts, run: Run) -> Batches:
     """Yield the documents of rows for their blocks, and what is wrong with those that are none."""
     problems: list[dict[str, Any]] = []
     first = int(parts.names[0])
@@ -228,72 +285,103 @@ def _sketched(batches: Batches, documents: Documents, sketching: Sketching, part
             if made := documents(batch, note):
                 yield made
 
-    waiting: list[Sketched] = []
-    stays: list[npt.NDArray[np.bool_]] = []
+    waiting: list[tuple[Sketched, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]] = []
     for some, made in sketching.sketched(portions()):
-        waiting.append(made)
-        stays.append(np.array([STAYS in each.properties for each in some], np.bool_))
-        count, hashes = sum(len(each.ids) for each in waiting), sum(each.hashes.size for each in waiting)
+        runs = np.array([REFERENCE_RUN if STAYS in each.properties else run.number for each in some], np.uint32)
+        digests = _numbered([each.text for each in some]) if run.lasts else np.zeros(len(some), np.uint64)
+        waiting.append((made, runs, digests))
+        count, hashes = (
+            sum(each) for each in zip(*((len(one.ids), one.hashes.size) for one, *_ in waiting), strict=True)
+        )
         if count >= _AT_ONCE or hashes >= _HASHES_AT_ONCE:
-            yield _divided(waiting, np.concatenate(stays), sketching.sketch_scheme, parts)
-            waiting, stays = [], []
+            yield _together(waiting, sketching.sketch_scheme, parts, run.since)
+            waiting = []
     if waiting:
-        yield _divided(waiting, np.concatenate(stays), sketching.sketch_scheme, parts)
+        yield _together(waiting, sketching.sketch_scheme, parts, run.since)
     if problems:
-        yield pa.RecordBatch.from_pylist(problems, arrow_schema(_BLOCKS))
+        yield pa.RecordBatch.from_pylist(problems, arrow_schema(BLOCKS))
 
 
-def _divided(
-    several: Sequence[Sketched], stays: npt.NDArray[np.bool_], scheme: SketchScheme, parts: Parts
+def _together(
+    several: Sequence[tuple[Sketched, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]],
+    scheme: SketchScheme,
+    parts: Parts,
+    since: int,
 ) -> pa.RecordBatch:
-    """Return documents divided over the parts."""
-    ids, names = ([each for made in several for each in getattr(made, name)] for name in ("ids", "names"))
+    """Return documents, the runs in which they came and the digests of their texts, divided over the parts."""
+    sketched = [made for made, *_ in several]
+    runs, digests = (np.concatenate([each[at] for each in several]) for at in (1, 2))
+    ids, names = ([each for made in sketched for each in getattr(made, name)] for name in ("ids", "names"))
     sizes, counts, keys, worths = (
-        np.concatenate([getattr(made, name) for made in several]) for name in ("sizes", "counts", "keys", "worths")
+        np.concatenate([getattr(made, name) for made in sketched]) for name in ("sizes", "counts", "keys", "worths")
     )
-    offsets = np.cumsum([0, *(made.hashes.size for made in several)])
-    starts = np.concatenate([made.starts + offset for made, offset in zip(several, offsets, strict=False)])
-    sketches = Sketches(scheme, sizes, starts, counts, np.concatenate([made.hashes for made in several]))
-    identities = _numbered(ids)
-    parts_of = np.where(sizes > 0, parts.of(keys), parts.of(identities))
+    offsets = np.cumsum([0, *(made.hashes.size for made in sketched)])
+    starts = np.concatenate([made.starts + offset for made, offset in zip(sketched, offsets, strict=False)])
     # Equal documents have one sketch, which is new if one of them is.
-    chosen = np.lexsort((stays, keys))
+    chosen = np.lexsort((runs < since, keys))
     chosen = chosen[run_starts(keys[chosen])]
     chosen = chosen[sizes[chosen] > 0]
-    chosen = chosen[np.argsort(parts_of[chosen], kind="stable")]
-    hashes, _ = sketches.gathered(chosen, np.zeros_like(chosen), counts[chosen])
-    members = np.argsort(parts_of, kind="stable")
+    sketches = Sketches(
+        scheme, sizes[chosen], starts[chosen], counts[chosen], np.concatenate([made.hashes for made in sketched])
+    )
+    block = Block(keys[chosen], sketches, runs[chosen] >= since)
+    return _divided(block, Members(keys, _numbered(ids), ids, names, worths, runs, digests), parts)
+
+
+def _divided_anew(batches: Batches, scheme: SketchScheme, parts: Parts, since: int) -> Batches:
+    """Yield rows of blocks divided over other parts, of which others are new now."""
+    for batch in batches:
+        members, _ = Members.of([batch])
+        block = Block.of([batch], scheme)
+        yield _divided(block.only(np.arange(block.keys.size), members.keys[members.runs >= since]), members, parts)
+
+
+def _divided(block: Block, members: Members, parts: Parts) -> pa.RecordBatch:
+    """Return documents divided over the parts, a row for each.
+
+    Args:
+        block: All that have a sketch, whichever their parts.
+        members: The documents as they came.
+        parts: Where they go.
+    """
+    sketches = block.sketches
+    has_sketch = np.isin(members.keys, block.keys)
+    homes, parts_of = (
+        parts.of(block.keys),
+        parts.of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
+    )
+    chosen, order = np.argsort(homes, kind="stable"), np.argsort(parts_of, kind="stable")
+    # A part may have members of texts that are too short alone, but no sketch without a member.
     present = np.unique(parts_of)
-    begins, ends = (np.searchsorted(parts_of[chosen], present, side) for side in ("left", "right"))
-    hash_ends = np.append(0, np.cumsum(counts[chosen]))
-    first, last = (np.searchsorted(parts_of[members], present, side) for side in ("left", "right"))
-    at = members.tolist()
+    begins, ends = (np.searchsorted(homes[chosen], present, side) for side in ("left", "right"))
+    first, last = (np.searchsorted(parts_of[order], present, side) for side in ("left", "right"))
+    counts = sketches.counts[chosen]
+    hashes, _ = sketches.gathered(chosen, np.zeros_like(chosen), counts)
+    hash_ends = np.append(0, np.cumsum(counts))
+    own = members.only(order)
     ranges = list(zip(first.tolist(), last.tolist(), strict=True))
     nothing = pa.nulls(present.size, pa.string())
+    numbers = {"keys": block.keys, "sizes": sketches.sizes, "counts": sketches.counts, "is_new": block.is_new}
     columns = {
         "part": pa.array(present, pa.int32()),
-        **{
-            name: cut(each[chosen], begins, ends)
-            for name, each in (("keys", keys), ("sizes", sizes), ("counts", counts), ("is_new", ~stays))
-        },
-        "hashes": cut(narrowed(hashes, scheme.bits), hash_ends[begins], hash_ends[ends]),
-        "members": cut(keys[members], first, last),
-        "identities": cut(identities[members], first, last),
-        "ids": pa.array([orjson.dumps([ids[each] for each in at[begin:end]]) for begin, end in ranges], pa.binary()),
-        "names": pa.array(
-            [orjson.dumps([names[each] for each in at[begin:end]]) for begin, end in ranges], pa.binary()
-        ),
-        "worths": cut(worths[members], first, last),
-        "stays": cut(stays[members], first, last),
+        **{name: cut(each[chosen], begins, ends) for name, each in numbers.items()},
+        "hashes": cut(narrowed(hashes, sketches.scheme.bits), hash_ends[begins], hash_ends[ends]),
+        "members": cut(own.keys, first, last),
+        "identities": cut(own.identities, first, last),
+        "ids": pa.array([orjson.dumps(own.ids[begin:end]) for begin, end in ranges], pa.binary()),
+        "names": pa.array([orjson.dumps(own.names[begin:end]) for begin, end in ranges], pa.binary()),
+        "worths": cut(own.worths, first, last),
+        "runs": cut(own.runs, first, last),
+        "digests": cut(own.digests, first, last),
         "problem_id": nothing,
         "problem": nothing,
     }
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _numbered(ids: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """Return a number for each id that hardly any other has."""
-    digests = b"".join(hashlib.blake2b(each.encode(), digest_size=8).digest() for each in ids)
+def _numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """Return a number for each id, or text, that hardly any other has."""
+    digests = b"".join(hashlib.blake2b(each.encode(), digest_size=8).digest() for each in texts)
     return np.frombuffer(digests, np.uint64)
 
 
@@ -304,8 +392,8 @@ def _strings(batches: Sequence[pa.RecordBatch], name: str) -> list[str]:
 def _identities(batches: Batches, parts: Parts) -> Batches:
     """Yield ids, each to where all documents of that id are told of."""
     rows = list(batches)
-    keys, identities, counts = joined(rows, "members identities counts", "i8 u8 i8")
-    columns = {"identities": identities, "sizes": sizes_in(rows, keys), "keys": keys}
+    keys, identities, counts, runs = joined(rows, "members identities counts runs", "i8 u8 i8 u4")
+    columns = {"identities": identities, "sizes": sizes_in(rows, keys), "keys": keys, "runs": runs}
     yield divided(parts.of(identities), columns, largest=int(counts.max(initial=0)))
 
 
@@ -325,49 +413,69 @@ def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Number
 
 
 def _judged(batches: Batches, parts: Parts) -> Batches:
-    """Yield how many ids there are, and, to their blocks, documents whose id a larger one has."""
+    """Yield how many ids there are, and, to their blocks, documents in the place of which another one of the id counts.
+
+    That is the largest of the last run that has the id.
+    """
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
-    identities, sizes, keys = joined(rows, "identities sizes keys", "u8 i8 i8")
-    order = np.lexsort((keys, sizes, identities))
-    times = np.diff(np.append(run_starts(identities[order]), order.size))
-    # Equal documents of one id are one, of which nothing is lost.
-    order = order[run_starts(identities[order], keys[order])]
-    starts = run_starts(identities[order])
-    if not starts.size:
+    identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")
+    if not identities.size:
         return
-    is_last = np.zeros(order.size, np.bool_)
-    is_last[np.append(starts[1:], order.size) - 1] = True
+    order = np.lexsort((keys, sizes, runs, identities))
+    identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
+    starts, of_runs = run_starts(identities), run_starts(identities, runs)
+    lasts = np.append(starts[1:], order.size) - 1
+    # Equal documents of one id are one, of which nothing is lost.
+    is_lost = keys != np.repeat(keys[lasts], np.diff(np.append(starts, order.size)))
     told = {
         "documents": starts.size,
-        "too_short": int(np.count_nonzero(sizes[order[is_last]] == 0)),
-        "repeated": int(np.count_nonzero(times > 1)),
+        "too_short": int(np.count_nonzero(sizes[lasts] == 0)),
+        "repeated": int(np.count_nonzero(np.diff(np.append(of_runs, order.size)) > 1)),
+        "lost": int(np.count_nonzero(is_lost)),
+        "again": of_runs.size - starts.size,
         "largest": largest,
     }
     schema = arrow_schema(_VERDICT)
     yield pa.RecordBatch.from_pylist([{"part": int(parts.names[0]), "keys": b"", "identities": b"", **told}], schema)
-    losers = order[~is_last]
-    if losers.size:
-        where = np.where(sizes[losers] > 0, parts.of(keys[losers]), parts.of(identities[losers]))
-        columns = {"keys": keys[losers], "identities": identities[losers]}
-        yield divided(where, columns, documents=0, too_short=0, repeated=0, largest=0)
+    if is_lost.any():
+        where = parts.of(np.where(sizes > 0, keys, identities.view(np.int64))[is_lost])
+        columns = {"keys": keys[is_lost], "identities": identities[is_lost]}
+        yield divided(where, columns, **dict.fromkeys(told, 0))
 
 
-def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme) -> Batches:
-    """Yield a block without some of its members, and without documents that are none's any more."""
+def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Parts, since: int) -> Batches:
+    """Yield a block as one row, without some of its members, and without sketches that are none's any more."""
     members, _ = Members.of(block)
     if block.num_rows == 0:
         return
-    part = block["part"][0].as_py()
     gone = set(zip(*(each.tolist() for each in joined(losers, "keys identities", "i8 u8")), strict=True))
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
     kept = members.only(np.flatnonzero([each not in gone for each in own]))
-    yield kept.row(part)
     whole = Block.of(block, scheme)
-    whole = replace(whole, is_new=np.isin(whole.keys, kept.keys[~kept.stays]))
-    yield sketch_row(part, whole, np.flatnonzero(np.isin(whole.keys, kept.keys)), arrow_schema(_BLOCKS))
+    yield _divided(
+        whole.only(np.flatnonzero(np.isin(whole.keys, kept.keys)), kept.keys[kept.runs >= since]), kept, parts
+    )
     problems = block.filter(pa.compute.is_valid(block["problem"]))
-    yield from problems.select(arrow_schema(_BLOCKS).names).to_batches()
+    yield from problems.select(arrow_schema(BLOCKS).names).to_batches()
+
+
+def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
+    """Yield a block, of which documents that rows name in a column keys are new."""
+    (again,) = joined(rows, "keys", "i8")
+    marks = [
+        keys and (np.isin(np.frombuffer(keys, np.int64), again) | np.frombuffer(is_new, np.bool_)).tobytes()
+        for keys, is_new in zip(block["keys"].to_pylist(), block["is_new"].to_pylist(), strict=True)
+    ]
+    at = block.schema.get_field_index("is_new")
+    yield from block.set_column(at, "is_new", pa.array(marks, pa.binary())).to_batches()
+
+
+def _gone(block: pa.Table, losers: pa.Table) -> Batches:
+    """Yield the keys of members that were lost, and are no other's."""
+    (keys,) = joined(losers, "keys", "i8")
+    (left,) = joined(block, "members", "i8")
+    yield batch_of({"key": np.setdiff1d(keys, left)})
 
 
 def sketch_row(part: int, block: Block, places: Numbers, schema: pa.Schema) -> pa.RecordBatch:

@@ -1,7 +1,7 @@
 """Clusters, each put together where all of its members are, and told with what they share with the one that is kept.
 
-A cluster is one row, with a list for each column of its members, in the order of their ids: so a few hundred thousand
-rows are grouped and written that would be millions.
+A cluster is one row, with a list for each column of its members, run by run, and by their ids: so a few hundred
+thousand rows are grouped and written that would be millions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from whorl.duplicates.spark.frames import (
 from whorl.duplicates.spark.verify import measured_pairs
 
 #: A member, and documents that have one key, as they come.
-MEMBERS = "id string, name string, size long, key long, root long, worth double, stays boolean"
+MEMBERS = "id string, name string, size long, key long, root long, worth double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
@@ -65,7 +65,7 @@ def with_shares(clusters: DataFrame, documents: Gathered) -> DataFrame:
     """Return clusters with what their members share with the one that is kept.
 
     Returns:
-        Columns cluster, documents, and in lists, a value for each member in the order of their ids, id, name, shingles,
+        Columns cluster, documents, and in lists, a value for each member, run by run, by their ids, id, name, shingles,
         stays, is_principal, and, the kept one being A, jaccard, a_in_b, b_in_a and exact.
     """
     parts = documents.parts
@@ -96,7 +96,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Parts) -> Batches:
     if not rows:
         return
     members = pa.Table.from_batches(rows)
-    members = members.take(pc.sort_indices(members, sort_keys=[("root", "ascending"), ("id", "ascending")]))
+    members = members.take(pc.sort_indices(members, sort_keys=[(name, "ascending") for name in ("root", "run", "id")]))
     members = members.combine_chunks()
     sizes, keys, roots = (whole_numbers(members[name]) for name in ("size", "key", "root"))
     stays = np.asarray(members["stays"])
@@ -104,8 +104,8 @@ def _clustered(batches: Batches, keep: Keep, parts: Parts) -> Batches:
     counts = np.diff(np.append(starts, roots.size))
     groups = np.repeat(np.arange(starts.size), counts)
     loss = np.where(stays, -math.inf, _loss(members, sizes, keep))
-    # Of several alike the first by id; documents that stay come before all others.
-    firsts, kept = (np.lexsort((value, groups))[starts] for value in (~stays, loss))
+    # Of several alike the first.
+    kept = np.lexsort((loss, groups))[starts]
     is_kept = np.zeros(roots.size, np.bool_)
     is_kept[kept] = True
     is_told = (counts > 1) & ~np.logical_and.reduceat(stays, starts)
@@ -116,7 +116,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Parts) -> Batches:
         "first": first,
         "is_unknown": loss[kept[is_told]] == math.inf,
         "key": _listed(members["key"].take(inside), lengths),
-        "cluster": members["id"].take(pa.array(firsts[is_told])),
+        "cluster": members["id"].take(pa.array(starts[is_told])),
         "documents": lengths,
         "id": _listed(members["id"].take(inside), lengths),
         "name": _listed(members["name"].take(inside), lengths),

@@ -199,14 +199,16 @@ class Left(NamedTuple):
     form: str
 
 
-def parts_of(frame: DataFrame) -> Parts:
-    """Return how documents are to be divided: as many parts as they are read in, or the session has.
+def parts_of(*frames: DataFrame) -> Parts:
+    """Return how documents are to be divided: as many parts as all frames are read in, or the session has.
 
     That is spark.sql.shuffle.partitions, if somebody has set it.
     """
-    context = frame.sparkSession.sparkContext
+    context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
-    return Parts.so_many(max(frame.rdd.getNumPartitions(), context.defaultParallelism, int(wanted or 1)))
+    return Parts.so_many(
+        max(sum(frame.rdd.getNumPartitions() for frame in frames), context.defaultParallelism, int(wanted or 1))
+    )
 
 
 def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:

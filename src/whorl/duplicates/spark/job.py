@@ -74,6 +74,8 @@ def run(
     keep: Keep | None = None,
     filtered: str | None = None,
     reference: Sequence[str] = (),
+    state: str | None = None,
+    only_new: bool = False,
     scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     session: SparkSession | None = None,
 ) -> Summary:
@@ -96,18 +98,24 @@ def run(
         filtered: Folder for what is left of the files without the others; it may not be there.
         reference: Files and folders of documents that the others are compared with, but not with one another, and that
             stay whatever they are like; their ids begin with the path of their file.
+        state: Folder in which each run leaves what the next one goes on from, when all else is written; not beside a
+            reference.
+        only_new: Whether only what has a new document is written; goes with a state.
         scheme: What words and shingles are.
         session: None for one that is started, or that runs already.
 
     Raises:
         ParameterError: PySpark is missing, an argument is outside its range, a path or a column is not there, or the
-            output is already.
+            output is already, or a state was found otherwise.
+        StoreError: The folder of the state holds something else, or cannot be used.
         EngineError: Java is missing, or Spark failed.
     """
     if form not in FORMATS:
         raise ParameterError(f"Spark writes {', '.join(FORMATS)}, got {form!r}")
     if filtered is not None and not clusters:
         raise ParameterError("--filtered is what clusters leave; leave --pairs away")
+    if only_new and state is None:
+        raise ParameterError("--new needs a --state FOLDER to compare with; give one")
     # What is not kept has to be a duplicate of what is.
     complete = complete or keep is not None or filtered is not None
     kept = keep or Keep("first")
@@ -135,7 +143,16 @@ def run(
         but = frozenset() if known is None else frozenset(known.inputFiles())
         texts = read(own, paths, kind, columns, but=but)
         links_suffice = clusters and not complete
-        found = SparkDuplicates(texts, question, reference=known, scheme=scheme, keep=kept, links_suffice=links_suffice)
+        found = SparkDuplicates(
+            texts,
+            question,
+            reference=known,
+            scheme=scheme,
+            keep=kept,
+            links_suffice=links_suffice,
+            state=state,
+            only_new=only_new,
+        )
         rows = found.clusters_in_lists(complete=complete) if clusters else found.pairs()
         left = None
         if filtered is not None:
@@ -153,6 +170,7 @@ def run(
         unfit = found.unfit.count()
         some = found.unfit.limit(_TOLD).collect() if unfit else []
         problems = tuple(f"{row.id}: {row.problem}" for row in some)
+        found.remember()
         found.release()
         return Summary(documents, too_short, found.repeated, unfit, problems, written, left)
 
@@ -252,6 +270,12 @@ def _first_line(error: Exception) -> str:
     metavar="SET",
     help="What PATHs are compared with; not compared with itself, and never left out.",
 )
+@click.option(
+    "--state",
+    metavar="FOLDER",
+    help="Where to keep what this run learns; the next run continues there and looks only at new documents.",
+)
+@click.option("--new", "only_new", is_flag=True, help="With --state: only pairs and clusters with a new document.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="json", show_default=True)
 @click.option("--checkpoints", metavar="FOLDER", help="For what has to outlive an executor; all of them must reach it.")
 def main(metric: str, threshold: str, recall: str, keep_named: str | None, **options: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.duplicates.spark.blocks import STAYS, Members, gathered, sizes_in
+from whorl.duplicates.spark.blocks import STAYS, Members, Run, gathered, sizes_in
 from whorl.duplicates.spark.candidates import find_candidates
 from whorl.duplicates.spark.clusters import MEMBERS, clustered, member_by_member, with_shares
 from whorl.duplicates.spark.components import components
@@ -31,6 +31,7 @@ from whorl.duplicates.spark.frames import (
     whole_numbers,
 )
 from whorl.duplicates.spark.rest import MOST_AT_ONCE
+from whorl.duplicates.spark.state import State, still_paired
 from whorl.duplicates.spark.verify import PAIRS, measured_pairs, verified_pairs
 from whorl.duplicates.verify import Pairs
 from whorl.errors import ParameterError
@@ -49,15 +50,23 @@ class SparkDuplicates:
     Args:
         documents: As `documents.read` or `documents.documents_of` return them.
         reference: Documents that these are compared with, and that are not compared with one another; in the same
-            columns, with ids of their own.
+            columns, with ids of their own. Not beside a state.
         question: What is to be found.
         scheme: What words and shingles are.
         keep: What decides which document of a cluster is kept; its column is one of the documents'.
         links_suffice: Whether only clusters are wanted, and no complete ones: of a crowd that is all alike not all
             pairs are looked for.
+        state: Folder in which earlier runs left what they learned: the documents are compared with theirs as well, and
+            pairs and clusters are those of all. None to begin from nothing.
+        only_new: Whether only pairs and clusters are told that have a document which was not there before, or not with
+            this text; what came before stays then, as a reference does.
         sketches: How much of each document is compared.
         most: Pairs that one hash may make in a round, as in `whorl.duplicates.candidates.find_candidates`.
         most_at_once: Hashes of crowds, and of what is put off to further rounds, that are left to one worker.
+
+    Raises:
+        StoreError: The folder of the state holds something else, or cannot be used.
+        ParameterError: What it holds was found otherwise; or there is a reference beside it.
     """
 
     def __init__(
@@ -69,17 +78,38 @@ class SparkDuplicates:
         scheme: Scheme = Scheme(),  # noqa: B008 - frozen
         keep: Keep = Keep("first"),  # noqa: B008 - frozen
         links_suffice: bool = False,
+        state: str | None = None,
+        only_new: bool = False,
         sketches: SketchScheme = FILES_SCHEME,
         most: int = MOST_PAIRS,
         most_at_once: int = MOST_AT_ONCE,
     ) -> None:
-        self._question, self._keep = question, keep
+        if reference is not None and state is not None:
+            raise ParameterError("a reference keeps no state: put it into the state by a run of its own")
+        self._question, self._keep, self._state = question, keep, None
+        self._run, earlier, known = Run(), None, None
+        if state is not None:
+            self._state = State(
+                documents.sparkSession,
+                state,
+                question,
+                scheme=scheme,
+                sketches=sketches,
+                keep=keep,
+                links_suffice=links_suffice,
+            )
+            self._run, earlier, known = self._state.run, self._state.blocks, self._state.pairs
+        self._only_new = only_new or reference is not None
         if reference is not None:
             reference = reference.withColumn(STAYS, f.lit(True))
             documents = documents.unionByName(reference, allowMissingColumns=True)
         sketching = Sketching(scheme, sketches, no_date, None, keep, None)
-        self._documents = gathered(documents, documents_in, sketching, parts_of(documents))
+        read = [documents] if earlier is None else [documents, earlier]
+        self._documents = gathered(documents, documents_in, sketching, parts_of(*read), self._run, earlier)
         self._found: list[DataFrame] = []
+        if known is not None:
+            self._documents, known = still_paired(self._documents, known, links=links_suffice)
+            self._found.append(known)
         for met_here in find_candidates(
             self._documents,
             question,
@@ -128,7 +158,7 @@ class SparkDuplicates:
     def pairs(self) -> DataFrame:
         """Return all pairs, each once and in no order, those of equal documents included.
 
-        Those of two documents of the reference are none.
+        Those of two documents that stay are none.
 
         Returns:
             Columns a and b (ids, a the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all
@@ -160,16 +190,17 @@ class SparkDuplicates:
     def clusters(self, *, complete: bool = False) -> DataFrame:
         """Return all clusters, a row for each document that is in one.
 
-        Documents of the reference come first in them, and one of these is the one that is kept where there is any;
-        clusters of these alone are none.
+        Documents of the reference and of earlier runs come first in them. Of those that stay, one is the one that is
+        kept where there is any, and clusters of these alone are none.
 
         Args:
             complete: Whether any two members are to be a pair; else a cluster is all that pairs hold together.
 
         Returns:
             Columns cluster (the id of its first document), documents (how many are in it), id, name, shingles, stays
-            (whether it is of the reference), is_principal (whether it is the document that is kept), and of what it
-            shares with that one, which is A, jaccard, a_in_b, b_in_a and exact.
+            (whether it is of the reference, or came before where only new ones are told), is_principal (whether it is
+            the document that is kept), and of what it shares with that one, which is A, jaccard, a_in_b, b_in_a and
+            exact.
 
         Raises:
             ParameterError: Nobody knows what any document of a cluster is worth.
@@ -192,6 +223,17 @@ class SparkDuplicates:
                 )
         return with_shares(clusters, self._documents)
 
+    def remember(self) -> None:
+        """Leave in the folder of the state what the next run goes on from; without one do nothing.
+
+        Call it when all that is asked of this run is written: if that fails, the next run finds the same.
+
+        Raises:
+            StoreError: Another run has done so meanwhile, or the folder cannot be written.
+        """
+        if self._state is not None:
+            self._state.keep(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
+
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return documents of some roots, and those of which there are several equal ones: columns of MEMBERS.
 
@@ -200,7 +242,8 @@ class SparkDuplicates:
         """
         documents = self._documents
         rows = addressed(roots, documents.parts, part_of="key", key="key", root="root")
-        return met(documents.members, rows, _members_of, MEMBERS, documents.parts)
+        before = self._run.number if self._only_new else 0
+        return met(documents.members, rows, partial(_members_of, before=before), MEMBERS, documents.parts)
 
     def _to_travel(self, pairs: DataFrame) -> DataFrame:
         """Return pairs of keys, in columns traveller and home, as `measured_pairs` takes them."""
@@ -247,12 +290,13 @@ class SparkDuplicates:
 
     def _complete(self, members: DataFrame) -> DataFrame:
         """Return the root of each key of members anew: groups in which any two documents are a pair."""
-        firsts = members.groupBy("key").agg(f.min(_place()).alias("first"), f.first("root").alias("root"))
+        firsts = members.groupBy("key").agg(
+            f.min(_place()).alias("first"), f.bool_or("stays").alias("stays"), f.first("root").alias("root")
+        )
         a, b = (
             firsts.select(
                 f.col("key").alias(side),
-                f.col("first.is_new").alias(f"is_new_{side}"),
-                f.col("first.id").alias(f"id_{side}"),
+                *(f.col(name).alias(f"{name.split('.')[-1]}_{side}") for name in ("first.run", "first.id", "stays")),
                 *of_a,
             )
             for side, of_a in (("a", ["root"]), ("b", []))
@@ -263,8 +307,8 @@ class SparkDuplicates:
 
 
 def _place() -> Column:
-    """Return what is least of the first of several members: those of the reference come before all others."""
-    return f.struct((~f.col("stays")).alias("is_new"), "id")
+    """Return what is least of the first of several members: run by run, the reference before all, by their ids."""
+    return f.struct("run", "id")
 
 
 def _shares() -> tuple[Column, ...]:
@@ -276,8 +320,8 @@ def _shares() -> tuple[Column, ...]:
     return (*(share.alias(name) for name, share in zip(shares, rounded, strict=True)), is_exact)
 
 
-def _members_of(block: pa.Table, roots: pa.Table) -> Batches:
-    """Yield rows of MEMBERS."""
+def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
+    """Yield rows of MEMBERS, of which those stay that came before a run."""
     members, _ = Members.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
@@ -289,26 +333,30 @@ def _members_of(block: pa.Table, roots: pa.Table) -> Batches:
     chosen = np.flatnonzero((sizes > 0) & (is_told | (times[which] > 1)))
     if chosen.size:
         some = members.only(chosen)
-        columns = (some.ids, some.names, sizes[chosen], some.keys, roots_of[chosen], some.worths, some.stays)
+        columns = (
+            *(some.ids, some.names, sizes[chosen], some.keys, roots_of[chosen], some.worths),
+            *(some.runs.astype(np.int64), some.runs < before),
+        )
         yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(MEMBERS).names])
 
 
 def _complete_groups(batches: Batches) -> Batches:
-    """Yield the complete groups of some connected components, documents of the reference first, then by their ids."""
+    """Yield the complete groups of some connected components, documents taken run by run, and by their ids."""
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):
         return
     pairs = pa.Table.from_batches(rows).combine_chunks()
-    keys, is_new, ids = (
-        np.concatenate([np.asarray(pairs[f"{name}{side}"]) for side in ("a", "b")]) for name in ("", "is_new_", "id_")
+    keys, runs, ids, stays = (
+        np.concatenate([np.asarray(pairs[f"{name}{side}"]) for side in ("a", "b")])
+        for name in ("", "run_", "id_", "stays_")
     )
     _, at, which = np.unique(ids, return_index=True, return_inverse=True)
-    order = np.argsort(is_new[at], kind="stable")
+    order = np.argsort(runs[at], kind="stable")
     places = np.empty_like(order)
     places[order] = np.arange(order.size)
     a, b = np.split(places[which], 2)
     numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
     # By their places from here on.
     at = at[order]
-    labels = labels_beside_known(at.size, Pairs(a, b, *numbers).at(np.arange(at.size)), ~is_new[at])
+    labels = labels_beside_known(at.size, Pairs(a, b, *numbers).at(np.arange(at.size)), stays[at])
     yield batch_of({"key": keys[at], "root": keys[at][labels]})

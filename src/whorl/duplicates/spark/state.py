@@ -1,0 +1,220 @@
+"""What a run on Spark leaves for the next one, as `whorl.duplicates.archive` does in one process.
+
+A folder, in any file system that Spark reaches, holds of the last run that was completed, the second one for instance:
+
+    run-2.json              what it asked, and the name of its folder
+    run-2-5f0c…/documents   blocks as Parquet: ids, names, digests of the texts, and sketches
+    run-2-5f0c…/pairs       pairs of sketches, by their keys
+
+Each run writes all of it into a folder of its own, whose name no other run has, and then gives the small file its name,
+which makes this the last run. Whenever a run is killed, the last one is this or the one before, and whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from whorl.duplicates.gathering import origin_of_files
+from whorl.duplicates.keep import Keep
+from whorl.duplicates.question import PairQuestion
+from whorl.duplicates.spark.blocks import Gathered, Run
+from whorl.duplicates.spark.components import components
+from whorl.errors import ParameterError, StoreError
+from whorl.fingerprint.scheme import Scheme
+from whorl.fingerprint.sketch.sketch import SketchScheme
+
+_FORMAT = 1
+_DONE = re.compile(r"run-(\d+)\.json")
+#: What a run has that is done, or was killed.
+_OURS = re.compile(r"run-(\d+)(-[0-9a-f]{32}(\.json)?|\.json)")
+_DOCUMENTS, _PAIRS = "documents", "pairs"
+_FOREIGN = "{} holds something else than what was found before; name a new folder"
+
+
+class State:
+    """A folder that runs continue from one after the other.
+
+    Args:
+        session: Reads and writes it.
+        path: The folder; made where there is none.
+        question: What is asked now.
+        scheme: What words and shingles are.
+        sketches: How much of each document is compared.
+        keep: What decides which document of a cluster is kept.
+        links_suffice: Whether of the pairs only so many are looked for as hold clusters together.
+
+    Raises:
+        StoreError: The folder holds something else, or cannot be used.
+        ParameterError: What it holds was found otherwise, so that nothing can be compared with it.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        path: str,
+        question: PairQuestion,
+        *,
+        scheme: Scheme,
+        sketches: SketchScheme,
+        keep: Keep,
+        links_suffice: bool,
+    ) -> None:
+        self._path, self._folder = path, _Folder(session, path)
+        self._told: dict[str, Any] = {
+            "format": _FORMAT,
+            "origin": origin_of_files(scheme, keep),
+            "sketches": sketches.name,
+            "question": f"{'links' if links_suffice else 'pairs'} of {question}",
+        }
+        names = self._folder.names()
+        last = max((int(found[1]) for found in map(_DONE.fullmatch, names) if found), default=0)
+        if not last and not all(map(_OURS.fullmatch, names)):
+            raise StoreError(_FOREIGN.format(path))
+        before = self._described(last) if last else self._told
+        answers = before["question"] == self._told["question"]
+        #: Which run this is.
+        self.run = Run(last + 1, last + 1 if answers else 1, lasts=True)
+        #: Blocks of the documents that came before; None where none did.
+        self.blocks: DataFrame | None = None
+        #: The pairs that were found of these, in the columns of `verify.PAIRS`; None where they are to be found anew.
+        self.pairs: DataFrame | None = None
+        if last:
+            folder = before["folder"]
+            self.blocks = session.read.parquet(self._folder.within(folder, _DOCUMENTS))
+            self.pairs = session.read.parquet(self._folder.within(folder, _PAIRS)) if answers else None
+
+    def _described(self, number: int) -> dict[str, Any]:
+        try:
+            told: dict[str, Any] = json.loads(self._folder.read(f"run-{number}.json"))
+            form = told["format"]
+        except (ValueError, LookupError, TypeError) as error:
+            raise StoreError(_FOREIGN.format(self._path)) from error
+        if form != _FORMAT:
+            raise StoreError(
+                f"{self._path} is of format {form}, and this version reads format {_FORMAT}; delete the folder, and "
+                "all is compared anew"
+            )
+        for key in ("origin", "sketches"):
+            if told[key] != self._told[key]:
+                now = self._told[key]
+                raise ParameterError(
+                    f"{self._path} holds what was found in {told[key]}, and this is {now}; name another folder"
+                )
+        return told
+
+    def keep(self, blocks: DataFrame, pairs: DataFrame) -> None:
+        """Write what the next run continues from, in the place of what this one continued from.
+
+        Args:
+            blocks: All documents, those that came before included.
+            pairs: All pairs that were found of them.
+
+        Raises:
+            StoreError: Another run was quicker, or the folder cannot be written.
+        """
+        number = self.run.number
+        own = f"run-{number}-{uuid4().hex}"
+        blocks.write.parquet(self._folder.within(own, _DOCUMENTS))
+        pairs.write.parquet(self._folder.within(own, _PAIRS))
+        self._folder.write(f"{own}.json", json.dumps({**self._told, "folder": own}).encode())
+        if not self._folder.rename(f"{own}.json", f"run-{number}.json"):
+            raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
+        for name in self._folder.names():
+            found = _OURS.fullmatch(name)
+            # Those of this number are of runs that began at the same time, and will be told that they were too slow.
+            if found and int(found[1]) < number:
+                self._folder.delete(name)
+
+
+def still_paired(documents: Gathered, pairs: DataFrame, *, links: bool) -> tuple[Gathered, DataFrame]:
+    """Return pairs of which both documents are still there; and the documents, of which some are compared again.
+
+    Args:
+        documents: What is compared.
+        pairs: Of these, and of documents that are gone.
+        links: Whether these are only so many as hold clusters together: documents of clusters that one is gone from may
+            then be alike though none of the pairs says so.
+    """
+    if documents.gone is None:
+        return documents, pairs
+    kept, gone = documents.kept, documents.gone
+    left = pairs
+    for side in ("a", "b"):
+        left = left.join(gone.select(f.col("key").alias(side)), side, "left_anti")
+    if links:
+        roots = components(pairs, kept)
+        broken = roots.join(gone, "key", "left_semi").select("root").distinct()
+        documents = documents.compared_again(roots.join(broken, "root", "left_semi"))
+    return documents, kept.settled(left.select(*pairs.columns))
+
+
+class _Folder:
+    """A folder, by way of the file systems that Spark knows."""
+
+    def __init__(self, session: SparkSession, path: str) -> None:
+        context = session.sparkContext
+        self._path, self._paths = path, context._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+        with self._failures():
+            root = self._paths(path)
+            self._files = root.getFileSystem(context._jsc.hadoopConfiguration())
+            self._root = self._files.makeQualified(root)
+            self._files.mkdirs(self._root)
+
+    def within(self, *names: str) -> str:
+        """Return the path of something in it."""
+        return "/".join([self._root.toString(), *names])
+
+    def names(self) -> list[str]:
+        """Return the names of what is in it, hidden files apart."""
+        with self._failures():
+            names = [str(each.getPath().getName()) for each in self._files.listStatus(self._root)]
+        return [name for name in names if not name.startswith(".")]
+
+    def read(self, name: str) -> bytes:
+        """Return what is in a file."""
+        with self._failures():
+            stream = self._files.open(self._paths(self._root, name))
+            try:
+                return bytes(stream.readAllBytes())
+            finally:
+                stream.close()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file."""
+        with self._failures():
+            stream = self._files.create(self._paths(self._root, name), False)
+            try:
+                stream.write(bytearray(content))
+            finally:
+                stream.close()
+
+    def rename(self, name: str, to: str) -> bool:
+        """Give a file another name, and return True; or return False if something has it already."""
+        with self._failures():
+            target = self._paths(self._root, to)
+            # Not all file systems look for themselves.
+            return not self._files.exists(target) and bool(self._files.rename(self._paths(self._root, name), target))
+
+    def delete(self, name: str) -> None:
+        """Delete a file, or a folder and all that is in it."""
+        with self._failures():
+            self._files.delete(self._paths(self._root, name), True)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            yield
+        except (Py4JJavaError, PySparkException) as error:
+            cause = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
+            raise StoreError(f"the folder {self._path} cannot be used: {cause}") from error

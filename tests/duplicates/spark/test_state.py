@@ -1,0 +1,333 @@
+"""Day by day on Spark: what a state makes of several runs, beside what one process makes of the same days."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.duplicates.spark.blocked import framed
+from tests.duplicates.spark.spark_runtime import QUIET
+from tests.duplicates.spark.written import cluster_told, files_of, pair_told
+from tests.families import family_documents
+from whorl.cli.main import main
+from whorl.duplicates import ask_pairs
+from whorl.duplicates.gathering import FILES_SCHEME
+from whorl.duplicates.keep import Keep
+from whorl.errors import ParameterError, StoreError
+from whorl.fingerprint.scheme import Scheme
+from whorl.model import Document
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from whorl.duplicates.spark.state import State
+
+pytestmark = QUIET
+
+
+def days() -> Iterator[dict[str, str]]:
+    """Yield the texts of each day by their ids, which come in their order, as Spark has it."""
+    made = sorted(family_documents(24, seed=6, longest=200), key=lambda each: each.id)
+    texts = {each.id: each.text for each in made}
+    ids = list(texts)
+    # Of three texts in a row the middle one alone holds the others together.
+    row = [" ".join(f"c{at}" for at in range(begin, begin + 40)) for begin in (0, 6, 12)]
+    first = {**{f"chain/{at}": text for at, text in enumerate(row)}, **{each: texts[each] for each in ids[::2]}}
+    first = dict(sorted(first.items()))
+    yield first
+    changed = [each for each in list(first)[::4] if each in texts]
+    second = {
+        # Unchanged; changed in a way that sketches do not see; of another text, that one before it has or nobody.
+        **{each: texts[each] for each in list(first)[1::4] if each in texts},
+        **{each: f"{texts[each]}." for each in list(first)[2::8] if each in texts},
+        **{each: texts[ids[ids.index(each) - 1]] for each in changed[::2]},
+        **{each: f"{texts[each]} and quite another end of it all {each}" for each in changed[1::2]},
+        "chain/1": "of another text than before",
+        # New: near-copies of what is there, equal ones, and texts that are too short.
+        **{each: texts[each] for each in ids[1::4]},
+        **{f"copy/{each}": texts[each] for each in ids[:12:3]},
+        "chain/3": row[0],
+        "short": "too short",
+    }
+    yield dict(sorted(second.items()))
+    third = {
+        **{each: texts[each] for each in [*changed[:3], *ids[3::4]]},
+        "short": f"no longer too short is {texts[ids[0]]}",
+        ids[4]: "now too short",
+    }
+    yield dict(sorted(third.items()))
+    # Nothing new.
+    yield {each: third[each] for each in sorted(third)[:10]}
+
+
+def written(folder: Path, number: int, day: dict[str, str], *, twice: bool = False) -> str:
+    """Return a file of a day, in which the first document may come twice."""
+    file = folder / f"{number}.jsonl"
+    rows = (
+        {"id": each, "text": text, "quality": at * 7 % 5, "name": each} for at, (each, text) in enumerate(day.items())
+    )
+    lines = [json.dumps(row) + "\n" for row in rows]
+    file.write_text("".join([*lines[:twice], *lines]), encoding="utf-8")
+    return str(file)
+
+
+def lines_of(path: Path) -> list[str]:
+    return [line for part in files_of(path) for line in part.read_text("utf-8").splitlines()]
+
+
+def ran(asked: Sequence[str], *, says: str = "", status: int = 0) -> None:
+    done = CliRunner().invoke(main, ["duplicates", "--format", "json", *asked])
+    assert done.exit_code == status, done.output
+    assert says in done.output
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--new"],
+        pytest.param(["--pairs"], marks=pytest.mark.slow),
+        pytest.param(["--complete"], marks=pytest.mark.slow),
+        pytest.param(["--keep", "largest:quality", "--new", "--filtered"], marks=pytest.mark.slow),
+    ],
+    ids=" ".join,
+)
+def test_days_are_those_of_one_process(spark: SparkSession, tmp_path: Path, asked: list[str]) -> None:
+    """
+    Each day tells the same pairs, clusters and kept documents as one process with a state: of what is new, of what is
+    not, and of what has another text than before. So does the last day, which has nothing new and another threshold.
+    """
+    told: dict[str, list[set[object]]] = {"local": [], "spark": []}
+    left: dict[str, list[list[str]]] = {"local": [], "spark": []}
+    for number, (day, threshold) in enumerate(zip(days(), ("60", "60", "60", "40"), strict=True), 1):
+        # Of files whose ids come twice nothing is left out by the local engine.
+        file = written(tmp_path, number, day, twice="--filtered" not in asked)
+        for engine in told:
+            out, folder = tmp_path / f"{number} by {engine}", tmp_path / f"{number} left by {engine}"
+            own = [*asked, str(folder)] if asked[-1:] == ["--filtered"] else asked
+            state = str(tmp_path / f"seen by {engine}")
+            ran([file, *own, "--threshold", threshold, "--engine", engine, "--state", state, "-o", str(out)])
+            told[engine].append({(pair_told if "--pairs" in asked else cluster_told)(line) for line in lines_of(out)})
+            left[engine].append(sorted(lines_of(folder)))
+    assert told["spark"] == told["local"]
+    assert left["spark"] == left["local"]
+    assert min(map(len, told["spark"][:3])) > 5
+    assert bool(told["spark"][3]) is ("--new" not in asked)
+
+
+def test_a_day_without_documents_is_one_too(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    The first day has one row, without a text; the second goes on from there, and the third from the second.
+    """
+    text = "one two three four five six"
+    several: list[tuple[dict[str, str | None], int]] = [
+        ({"none": None}, 1),
+        ({"a": text}, 0),
+        ({"a": text, "b": text}, 0),
+    ]
+    for number, (day, status) in enumerate(several):
+        file, out = tmp_path / f"{number}.jsonl", tmp_path / f"{number}"
+        file.write_text("".join(json.dumps({"id": each, "text": of}) + "\n" for each, of in day.items()))
+        ran(
+            [str(file), "--engine", "spark", "--state", str(tmp_path / "seen"), "--new", "--pairs", "-o", str(out)],
+            status=status,
+        )
+    assert [(told["a"], told["b"]) for told in map(json.loads, lines_of(tmp_path / "2"))] == [("a", "b")]
+
+
+def test_a_crowd_that_loses_what_linked_it_stays_one(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    Where only clusters are wanted, few pairs are kept of pages that are all alike, each with one of a few. The next
+    day these have other texts; the rest is one cluster still.
+    """
+    from whorl.duplicates.spark.search import SparkDuplicates
+
+    page = [f"p{at}" for at in range(100)]
+    pages = [Document(f"page/{at:03}", " ".join([*page, f"x{at}"])) for at in range(60)]
+
+    def run(documents: list[Document]) -> tuple[Counter[str], set[frozenset[str]]]:
+        found = SparkDuplicates(
+            framed(spark, documents, 3),
+            ask_pairs("jaccard", 80, 95),
+            links_suffice=True,
+            state=str(tmp_path / "seen"),
+            most=50,
+        )
+        degrees = Counter(each for pair in found.pairs().collect() for each in (pair.a, pair.b))
+        clusters = defaultdict(set)
+        for row in found.clusters().collect():
+            clusters[row.cluster].add(row.id)
+        found.remember()
+        found.release()
+        return degrees, {frozenset(members) for members in clusters.values()}
+
+    degrees, clusters = run(pages)
+    assert clusters == {frozenset(each.id for each in pages)}
+    hubs = {name for name, degree in degrees.items() if degree > len(pages) / 2}
+    assert sum(degrees.values()) <= 2 * len(hubs) * len(pages) < len(pages) ** 2
+    _, clusters = run([Document(name, f"of another text {at} than before") for at, name in enumerate(sorted(hubs))])
+    assert clusters == {frozenset(each.id for each in pages) - hubs}
+
+
+def opened(spark: SparkSession, folder: Path, *, shingle: int = 5, links: bool = True, keep: str = "first") -> State:
+    from whorl.duplicates.spark.state import State
+
+    return State(
+        spark,
+        str(folder),
+        ask_pairs("jaccard", 80, 95),
+        scheme=Scheme(shingle_size=shingle),
+        sketches=FILES_SCHEME,
+        keep=Keep.named(keep),
+        links_suffice=links,
+    )
+
+
+def some(spark: SparkSession, number: int) -> tuple[DataFrame, DataFrame]:
+    """Return what stands for blocks and for pairs of a run."""
+    return spark.createDataFrame([(number,)], "part int"), spark.createDataFrame([(number, number)], "a int, b int")
+
+
+def held(state: State) -> tuple[int, list[Any], list[Any]]:
+    """Return how many runs a state has seen, and what the last one left."""
+    frames = (state.blocks, state.pairs)
+    blocks, pairs = ([] if frame is None else [tuple(row) for row in frame.collect()] for frame in frames)
+    return state.run.number - 1, blocks, pairs
+
+
+def test_a_run_that_is_killed_leaves_the_one_before_or_itself(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Whichever of the steps by which a run leaves its state is the last one that it takes; and the next run goes on.
+    """
+    from whorl.duplicates.spark import state as module
+
+    folder, left = tmp_path / "seen", 1000
+
+    class Killed(module._Folder):
+        """Takes so many steps."""
+
+    def counted(name: str) -> None:
+        method = getattr(module._Folder, name)
+
+        def step(self: Any, *arguments: Any) -> Any:
+            nonlocal left
+            if left == 0:
+                raise KeyboardInterrupt
+            left -= 1
+            return method(self, *arguments)
+
+        monkeypatch.setattr(Killed, name, step)
+
+    for name in ("within", "write", "rename", "delete"):
+        counted(name)
+    opened(spark, folder).keep(*some(spark, 1))
+    known, ends = (1, [(1,)], [(1, 1)]), []
+    for steps in range(16):
+        before = opened(spark, folder)
+        assert held(before) == known
+        number = before.run.number
+        before._folder.__class__ = Killed
+        left = steps
+        try:
+            before.keep(*some(spark, number))
+            ends.append(steps)
+        except KeyboardInterrupt:
+            pass
+        after = held(opened(spark, folder))
+        assert after in (known, (number, [(number,)], [(number, number)]))
+        known = after
+    # From the fourth step on it is the last run; those after that take what is left of others away.
+    assert known[0] > 10
+    assert len(ends) > 2
+    assert sum(each.name.startswith("run-") for each in folder.iterdir()) == 2
+
+
+def test_of_two_runs_at_once_one_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    The one that ends later leaves nothing, so that what the other one left stays.
+    """
+    folder = tmp_path / "seen"
+    opened(spark, folder).keep(*some(spark, 1))
+    one, other = opened(spark, folder), opened(spark, folder)
+    one.keep(*some(spark, 2))
+    with pytest.raises(StoreError, match="another run has written"):
+        other.keep(*some(spark, 3))
+    assert held(opened(spark, folder)) == (2, [(2,)], [(2, 2)])
+
+
+def test_pairs_answer_one_question(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    With another one documents are kept, and pairs are looked for anew among all of them.
+    """
+    from whorl.duplicates.spark.blocks import Run
+
+    folder = tmp_path / "seen"
+    opened(spark, folder).keep(*some(spark, 1))
+    same, other = opened(spark, folder), opened(spark, folder, links=False)
+    assert same.run == Run(2, 2, lasts=True)
+    assert other.run == Run(2, 1, lasts=True)
+    assert same.pairs is not None
+    assert other.blocks is not None
+    assert other.pairs is None
+
+
+@pytest.mark.parametrize(
+    ("there", "options", "error", "told"),
+    [
+        ({"notes.txt": "mine"}, {}, StoreError, "something else than what was found before; name a new folder"),
+        ({"documents.sqlite": "of the local engine"}, {}, StoreError, "name a new folder"),
+        ({"run-3.json": "not ours"}, {}, StoreError, "name a new folder"),
+        ({"run-3.json": "[]"}, {}, StoreError, "name a new folder"),
+        ({"run-3.json": '{"format": 7}'}, {}, StoreError, "format 7, and this version reads format 1; delete"),
+        (None, {"shingle": 3}, ParameterError, "holds what was found in files, under .*; name another folder"),
+        (None, {"keep": "newest:made"}, ParameterError, "with what decides on the newest:made; name another folder"),
+    ],
+)
+def test_a_state_of_something_else_is_refused(
+    spark: SparkSession,
+    tmp_path: Path,
+    there: dict[str, str] | None,
+    options: dict[str, Any],
+    error: type[Exception],
+    told: str,
+) -> None:
+    """
+    One line says what would work, and what is there stays as it is.
+    """
+    folder = tmp_path / "seen"
+    folder.mkdir()
+    if there is None:
+        opened(spark, folder).keep(*some(spark, 1))
+    for name, text in (there or {}).items():
+        (folder / name).write_text(text)
+    before = {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+    with pytest.raises(error, match=told):
+        opened(spark, folder, **options)
+    assert {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()} == before
+
+
+def test_a_refused_state_costs_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    The command ends before a text is read: that there is no such file is not even noticed.
+    """
+    (tmp_path / "seen").mkdir()
+    (tmp_path / "seen" / "notes.txt").write_text("mine")
+    file, out = written(tmp_path, 1, {"a": "b"}), tmp_path / "out"
+    ran(
+        [file, "--engine", "spark", "--state", str(tmp_path / "seen"), "-o", str(out)],
+        says="name a new folder",
+        status=1,
+    )
+    asked = ["--reference", file, "--state", str(tmp_path / "new")]
+    ran([file, "--engine", "spark", *asked, "-o", str(out)], says="--reference keeps no state", status=2)
+    ran([file, "--engine", "spark", "--new", "-o", str(out)], says="--new needs a --state", status=2)
+    ran([file, "--engine", "spark", "--state", file, "-o", str(out)], says=file, status=2)
+    assert not out.exists()
