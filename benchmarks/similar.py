@@ -80,6 +80,8 @@ class BareMinHash:
 
     def __init__(self, url: str) -> None:
         self._url, self._session = f"{url}/select", requests.Session()
+        # Else it looks for proxies each time.
+        self._session.trust_env = False
 
     def ask(self, value: str, **parameters: str) -> list[str]:
         """Return the ids that a query finds."""

@@ -222,7 +222,7 @@ class PreparedQuery:
     def bound(self) -> BoundPlan:
         """The plan that the engine runs; for it the candidates of calibrated FINGERPRINTs are looked for."""
         bound = self._bind(self._plan)
-        return replace(bound, warnings=tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
+        return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
     def search(
         self,
@@ -253,7 +253,8 @@ class PreparedQuery:
         else:
             page = self._engine.search(self.bound, start=start, rows=rows, order=keys)
         trace().answered(kinds(self.bound.root), self._length, page.total)
-        page = replace(page, is_total_exact=self._is_whole)
+        if not self._is_whole:
+            page = replace(page, is_total_exact=False)
         return self._with_shared(page) if with_shared and page.hits and self._metric is None else page
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -430,6 +431,7 @@ def overlap_similarity(token_count: int, minimum: int) -> float:
     return (minimum - 0.5) / token_count
 
 
+@lru_cache
 def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
 

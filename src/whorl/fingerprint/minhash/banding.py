@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeVar
 
 from whorl.errors import ParameterError
@@ -52,6 +53,7 @@ def band_match_probability(similarity: float, bands: int, rows: int) -> float:
     return 1.0 - (1.0 - similarity**rows) ** bands
 
 
+@lru_cache
 def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
     """Return the rows of a band: those of the fewest bands that find `overlap` more often than `probability`.
 

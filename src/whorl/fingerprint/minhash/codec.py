@@ -70,6 +70,9 @@ def _kept_units(
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
     """Return what an index keeps of the units of tokens, U+FFFD for lone surrogates, and where pairs of them begin."""
     units = _units(hashes, spelling)
+    if not ((units & 0xF800) == 0xD800).any():
+        # As most are that an index has given back.
+        return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
     is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
     # Row by row: a high surrogate that ends one token does not pair with the next token's first unit.
     is_pair = is_high[:, :-1] & is_low[:, 1:]
