@@ -20,7 +20,8 @@ Before that, the requests by which whorl has put the documents into Solr are sen
 other: what indexing takes without whorl.
 
 Only ratios of times taken side by side are compared, so another load on the machine falls on all of them. Solr's
-caches are off at first, as if no two queries were the same; then, on, they answer the same requests from memory.
+caches are off at first, as if no two queries were the same; then, on, they answer the same requests from memory. What
+whorl itself keeps of a query, its tree, is there from the first time on.
 Every answer of both engines, and all that Solr's parser must agree with, is compared on the way: ids, scores and
 totals. A difference ends the run.
 """

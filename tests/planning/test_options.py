@@ -94,3 +94,24 @@ def test_how_a_query_is_read() -> None:
     assert Conventions(is_strict=True).read("a.b.c") == ast.Term("a.b.c")
     with pytest.raises(UnsupportedQueryError, match="at most 1 words"):
         Conventions(limits=QueryLimits(clauses=1)).plan("a b")
+
+
+def test_a_query_that_was_read_before() -> None:
+    """
+    It is what it says under the conventions of this time, not of the time before; an error is one each time.
+    """
+    query = "a b f:(c d)"
+    ways = [
+        Conventions(operator=one, field_operator=other, limits=QueryLimits(clauses=clauses))
+        for one in Operator
+        for other in Operator
+        for clauses in (4, 400)
+    ]
+    for _ in range(2):
+        for way in ways:
+            wanted = parse(query, default_operator=way.operator, field_operator=way.field_operator)
+            assert way.read(query) == wanted
+        for way in (Conventions(limits=QueryLimits(clauses=3)), Conventions(is_strict=True, limits=QueryLimits(3))):
+            with pytest.raises(UnsupportedQueryError):
+                way.read(query)
+    assert len({str(way.read(query)) for way in ways}) == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from whorl.errors import UnsupportedQueryError
 from whorl.planning.build import FieldClause, Plan, either, make_filter, make_plan
@@ -17,6 +18,8 @@ from whorl.query.parser import parse
 TEXT = "TEXT"
 #: The namespace of names without one, of which the stores' own names are.
 NAMESPACE = "cm"
+#: Trees that are kept, and the characters of the longest query of which one is.
+_MOST_KEPT, _SHORT = 256, 1000
 #: Properties; names in capitals are those of the language itself.
 _PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
 
@@ -49,6 +52,8 @@ class Conventions:
 
     def read(self, query: str) -> ast.Node:
         """Return the tree of a query, as `parse` does."""
+        if not self.templates and len(query) <= _SHORT:
+            return _read_before(query, self.is_strict, self.operator, self.field_operator, self.limits)
         return parse(
             query,
             strict=self.is_strict,
@@ -94,6 +99,14 @@ class Conventions:
         """Return a field's name with the namespace that it leaves unsaid."""
         is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
         return f"{self.namespace}:{name}" if is_bare else name
+
+
+@lru_cache(_MOST_KEPT)
+def _read_before(
+    query: str, is_strict: bool, operator: Operator, field_operator: Operator, limits: QueryLimits
+) -> ast.Node:
+    """Return a tree, which nobody changes: who wants the next page, or facets, asks the same query again."""
+    return parse(query, strict=is_strict, default_operator=operator, field_operator=field_operator, limits=limits)
 
 
 def _in_field(node: FieldClause, name: str) -> FieldClause:
