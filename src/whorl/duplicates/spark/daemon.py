@@ -5,7 +5,7 @@ imports numba and loads the loops by itself. What begins threads when it is impo
 wait until a worker is a process of its own.
 
 PySpark itself is read from its folder where that stands beside its archive, as pip installs it. Spark puts the archive
-first, of which each worker would read the list of files anew, for each package in it: two seconds.
+and a jar first, of which each worker would read the lists of files anew, for each package in them: two seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def main() -> None:
         sys.path.insert(0, folder)
         import pyspark  # noqa: F401 - what is in it is looked for where it is
 
-        sys.path.remove(folder)
+        archives = Path(folder, "pyspark")
+        sys.path[:] = [path for path in sys.path[1:] if archives not in Path(path).parents]
     from pyspark import daemon
 
     from whorl.duplicates import candidates, sketching  # noqa: F401 - what workers import

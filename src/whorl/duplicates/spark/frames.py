@@ -10,7 +10,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
+from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,6 +42,8 @@ _TYPES = {
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
 #: Numbers among which one is looked for that Spark sends to a given partition, for each partition.
 _TRIED = 32
+#: Numbers the steps of this worker.
+_steps = count(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,13 +152,15 @@ def _carried_out(batches: Batches, step: Step) -> Batches:
     return step(batches)
 
 
-@cache
 def _leave_imports_alone() -> None:
     """Let what a worker has imported out of the collections of garbage with which PySpark ends each task.
 
-    Going through all that libraries are made of takes 70 ms, longer than many a task.
+    Going through all that libraries are made of takes longer than many a task. Later steps import a little more. What
+    garbage there is at that moment stays; so this is done at the first step, the second, the fourth and so on.
     """
-    gc.freeze()
+    number = next(_steps)
+    if number & (number - 1) == 0:
+        gc.freeze()
 
 
 def sent(frame: DataFrame, parts: Parts) -> DataFrame:
