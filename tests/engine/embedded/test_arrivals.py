@@ -11,6 +11,7 @@ from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.arrivals import Arrivals
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.index import IndexWriter
+from whorl.errors import StoreError
 from whorl.store import Store
 
 PATIENCE_SECONDS = 60
@@ -143,3 +144,30 @@ def test_a_write_that_fails_keeps_nobody_waiting(path, arrived, monkeypatch, poo
         assert [each.result(PATIENCE_SECONDS).stored for each in uploads[1:]] == [1, 1]
         # Its record was stored before, so the next writer has indexed it.
         assert store.search("text").total == 3
+
+
+def test_one_who_finds_nothing_to_change_keeps_nobody_waiting(path):
+    """
+    Marks are written to documents as they were read; one that was changed meanwhile is left alone.
+    """
+    with EmbeddedEngine(path) as engine:
+        store = Store(engine)
+        store.index([Document("a", "as it was read")])
+        (read,) = engine._records.records(["a"])
+        store.index([Document("a", "changed meanwhile")])
+        engine._store([read.document], is_again=True)
+        engine.refresh()
+        with EmbeddedEngine(path, wait_seconds=0) as other:
+            assert Store(other).index([Document("b", "changed elsewhere")]).stored == 1
+        assert store.search("changed").total == 2
+
+
+def test_those_who_wait_while_the_store_is_closed(path, arrived, pool):
+    engine = EmbeddedEngine(path)
+    with engine._writing:
+        waiting = pool.submit(engine.index, [Document("a", "too late")])
+        assert arrived.acquire(timeout=PATIENCE_SECONDS)
+        # It may not have come to the lock yet; what it is told is the same.
+        engine.close()
+    with pytest.raises(StoreError, match="is closed"):
+        waiting.result(PATIENCE_SECONDS)

@@ -18,13 +18,14 @@ class Arrivals:
     def one(self) -> Iterator[None]:
         """Be here until the block ends, however it ends."""
         ticket = object()
-        with self._changed:
-            self._here.add(ticket)
+        # Ctrl-C may come at once; a ticket that stayed would be waited for without end.
         try:
+            with self._changed:
+                self._here.add(ticket)
             yield
         finally:
             with self._changed:
-                self._here.remove(ticket)
+                self._here.discard(ticket)
                 self._changed.notify_all()
 
     def let_go(self) -> None:

@@ -197,8 +197,10 @@ class EmbeddedEngine:
         # A commit takes as long for many documents as for one, so it comes after those who wait to store theirs.
         self._arrivals.let_go()
         with self._writing:
-            # Whoever has stored something since then makes that searchable, and lets other writers in.
-            if self._finished_at < wanted:
+            # Whoever has stored something since then makes that searchable, and lets other writers in; but nobody does
+            # after one who found nothing to change.
+            is_left = self._writer is not None and self._finished_at == self._records.last_change()
+            if self._finished_at < wanted or is_left:
                 self._make_searchable()
 
     def _make_searchable(self) -> None:
@@ -233,6 +235,8 @@ class EmbeddedEngine:
         """Do a piece of writing, whose records are stored before it touches the index."""
         self._require_usable()
         with self._writing:
+            # Whoever had the lock may have closed the store.
+            self._require_usable()
             writer = self._writer or self._begin(self._wait_seconds)
             if writer is None:
                 raise StoreError(busy(self.path, self._wait_seconds))
