@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -137,3 +138,52 @@ def test_addresses(host: str, trust: bool | None, address: str) -> None:
     As they are written in a URL.
     """
     assert Connections(host, 7, trust, 1).address == address
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nx",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nx",
+    ],
+)
+def test_a_length_that_nothing_has(damaged: bytes) -> None:
+    """
+    No answer, and the next request gets its own over another connection.
+    """
+    server = Server([damaged], [answer(b"two")])
+    with server.serving() as way:
+        with pytest.raises(ConnectionError, match="no answer of HTTP"):
+            asked(way)
+        assert asked(way).content == b"two"
+
+
+def test_what_comes_before_an_answer() -> None:
+    """
+    100 is passed over. After another such status the answer is still to come, so its connection is not used again.
+    """
+    late = b"HTTP/1.1 102 Processing\r\n\r\n"
+    server = Server([b"HTTP/1.1 100 Continue\r\n\r\n" + answer(b"one"), late], [answer(b"two")])
+    with server.serving() as way:
+        assert asked(way).content == b"one"
+        with pytest.raises(ConnectionError, match="102 Processing"):
+            asked(way)
+        assert asked(way).content == b"two"
+    assert server.connections == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_has_connections_of_its_own() -> None:
+    """
+    The child's request does not go over the connection that its parent still uses.
+    """
+    server = Server([answer(b"first"), answer(b"third")], [answer(b"second")])
+    # Served one after the other, so the child's is only answered once its parent's connection has ended.
+    with server.serving() as way:
+        assert asked(way).content == b"first"
+        child = os.fork()
+        if not child:
+            os._exit(asked(way).content != b"second")
+        assert asked(way).content == b"third"
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -7,6 +7,7 @@ short answer.
 from __future__ import annotations
 
 import gzip
+import os
 import ssl
 import weakref
 import zlib
@@ -56,7 +57,7 @@ class Connections:
 
     def __init__(self, host: str, port: int, trust: bool | str | None, most_idle: int) -> None:
         self._host, self._port, self._trust = host, port, trust
-        self._idle, self._most_idle = deque[HTTPConnection](), most_idle
+        self._idle, self._most_idle, self._process = deque[HTTPConnection](), most_idle, os.getpid()
         # Of one that nobody has closed.
         weakref.finalize(self, _close, self._idle)
 
@@ -99,9 +100,13 @@ class Connections:
             _send(connection, method, target, body, headers)
             with connection.getresponse() as response:
                 content = response.read()
+            if response.status < 200:
+                # Python's client passes over 100 only; the answer itself would be taken for that of the next request.
+                raise HTTPException(f"{response.status} {response.reason} before an answer")
             if response.headers.get("Content-Encoding") == "gzip":
                 content = gzip.decompress(content)
-        except (HTTPException, EOFError, zlib.error) as error:
+        except (HTTPException, EOFError, zlib.error, OverflowError, MemoryError) as error:
+            # The last two are for lengths that nothing has.
             connection.close()
             raise ConnectionError(f"no answer of HTTP: {error!r}") from error
         except BaseException:
@@ -112,6 +117,10 @@ class Connections:
 
     def _connected(self, seconds: float) -> HTTPConnection:
         """Return a connection that nobody else has: one of before, or a new one."""
+        if self._process != os.getpid():
+            # A fork sees its parent's, and would read the answers to its parent's requests.
+            self.close()
+            self._process = os.getpid()
         while self._idle:
             try:
                 connection = self._idle.pop()
@@ -165,5 +174,7 @@ def _send(connection: HTTPConnection, method: str, target: str, body: bytes | No
 
 
 def _close(connections: deque[HTTPConnection]) -> None:
-    while connections:
-        connections.pop().close()
+    # Other threads may take some meanwhile.
+    with suppress(IndexError):
+        while True:
+            connections.pop().close()
