@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import random
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.duplicates.sets import SMALL, numbers, sketches_of
 from tests.plain import sketch_of
 from whorl.duplicates.sketches import Sketches, level_beyond
+from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 
@@ -66,6 +70,29 @@ def test_hashes_that_are_counted_and_taken(sizes: list[int], seed: int, data: st
     ]
     hashes, owners = sketches.gathered(places, skipped, counts)
     assert list(zip(hashes.tolist(), owners.tolist(), strict=True)) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "preadv"), reason="this system maps files only")
+def test_stretches_that_a_file_gives_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Some file systems give less at once than they are asked for; a file that has become shorter is told.
+    """
+    whole = np.arange(4096, dtype=np.uint64)
+    whole.tofile(tmp_path / "hashes")
+    monkeypatch.setattr("whorl.duplicates.sketches.MUCH", 0)
+    monkeypatch.setattr("whorl.duplicates.sketches._MUCH_OF_SHORT", 0)
+    monkeypatch.setattr("whorl.duplicates.sketches._WITH_A_PAGE", 1)
+    few = sketches_of([])
+    sketches = Sketches(SMALL, few.sizes, few.starts, few.counts, np.memmap(tmp_path / "hashes", np.uint64, "r"))
+    read = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda number, held, at: read(number, [held[0][:20]], at))
+    starts, ends = np.array([3, 700, 4000]), np.array([10, 700, 4096])
+    hashes, begins = sketches.together(starts, ends)
+    assert hashes.tolist() == [*range(3, 10), *range(4000, 4096)]
+    assert begins.tolist() == [0, 7, 7]
+    os.truncate(tmp_path / "hashes", 8 * 4090)
+    with pytest.raises(StoreError, match=r"ends before byte 32,768"):
+        sketches.together(starts, ends)
 
 
 @given(st.lists(st.integers(0, 1 << 40), max_size=8), st.integers(1, 5000))

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
@@ -111,6 +112,9 @@ class Sketches:
 
         Returns:
             Their hashes, and where among these each stretch begins.
+
+        Raises:
+            StoreError: The file has become shorter.
         """
         begins = np.append(0, np.cumsum(ends - starts))
         hashes = np.empty(begins[-1], np.uint64)
@@ -136,8 +140,11 @@ class Sketches:
         with open(self.hashes.filename, "rb", buffering=0) as file:  # type: ignore[attr-defined]
             number = file.fileno()
             for at, (begin, end) in zip((starts * size).tolist(), bounds, strict=True):
-                # A file gives all at once of what is no more than gigabytes.
-                os.preadv(number, [held[begin:end]], at)
+                # Mostly all comes at once; not from each file system, nor of gigabytes.
+                while begin < end:
+                    if not (count := os.preadv(number, [held[begin:end]], at)):
+                        raise StoreError(f"{self.hashes.filename} ends before byte {at + end - begin:,}")  # type: ignore[attr-defined]
+                    begin, at = begin + count, at + count
 
     def ranges(self, starts: Numbers) -> Iterator[slice]:
         """Yield places in the file, which ascend, in ranges: of each part of the file those in it.
