@@ -79,6 +79,32 @@ print(loop(lambda number: 2 * number)(21))
     assert doubled == 42
 
 
+def test_what_the_linker_has_written_is_never_let_go_of() -> None:
+    """
+    Nor where it is swapped out by now, or where nobody says so; only what is as it is in the file.
+    """
+    from whorl.fingerprint.compiled.jit import pages_as_in_file
+
+    def told(begin: int, rights: str, path: str, *lines: str) -> str:
+        head = f"{begin:x}-{begin + 0x2000:x} {rights} 00000000 fe:00 5357762                    {path}\n"
+        return head + "".join(f"{line}\n" for line in ["Size:                  8 kB", *lines, "VmFlags: rd mr mw me"])
+
+    none, some = "                 0 kB", "                 8 kB"
+    smaps = "".join(
+        [
+            told(0x1000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}", f"SwapPss:{none}"),
+            told(0x3000, "r-xp", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}"),
+            told(0x5000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{some}", f"Swap:{none}"),
+            told(0x7000, "r--p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{some}"),
+            told(0x9000, "r--p", "/a b/libllvmlite.so"),
+            told(0xB000, "rw-p", "/a b/libllvmlite.so", f"Anonymous:{none}", f"Swap:{none}"),
+            told(0xD000, "r--p", "/a b/other.so", f"Anonymous:{none}", f"Swap:{none}"),
+            told(0xF000, "r--p", "", f"Anonymous:{none}", f"Swap:{none}"),
+        ]
+    )
+    assert pages_as_in_file(smaps, "libllvmlite.so") == [(0x1000, 0x2000), (0x3000, 0x2000)]
+
+
 def _run(program: str, environment: dict[str, str]) -> tuple[str, str]:
     """Return what a program prints, and what it says on standard error."""
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)

@@ -10,7 +10,6 @@ import mmap
 import re
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -36,8 +35,10 @@ uint64: Any = np.uint64
 
 _KEPT: list[Any] = []
 
-#: The line of `/proc/self/smaps` that begins a mapping: from where to where, what it may be used for, and its file.
-_MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \S+ *(.*)\n")
+#: What `/proc/self/smaps` says of a mapping that nobody writes to: from where to where, the name of its file, and more.
+_MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
+#: That none of it is a process's own, whether in memory or swapped out: two lines.
+_NOTHING_OWN = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)
 
 loop = njit(**_OPTIONS)
 inlined = njit(**_OPTIONS, forceinline=True)
@@ -61,10 +62,11 @@ class _Cache(FunctionCache):
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        with self._guard_against_spurious_io_errors():
-            loaded = self._load_overload(sig, target_context)
-        let_go_of_llvm()
-        return loaded
+        try:
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+        finally:
+            let_go_of_llvm()
 
 
 def let_go_of_llvm() -> None:
@@ -79,16 +81,26 @@ def let_go_of_llvm() -> None:
 @cache
 def _pages_of_llvm() -> list[tuple[int, int]]:
     """Return where LLVM's code and constants are mapped: an address, and how many bytes; none but on Linux."""
-    found, name = [], f"/{get_library_name()}"
-    with suppress(OSError), open("/proc/self/smaps") as lines:
-        for line in lines:
-            head = _MAPPING.match(line)
-            if head:
-                begin, end, rights, path = head.groups()
-            elif line.split() == ["Anonymous:", "0", "kB"] and path.endswith(name) and "w" not in rights:
-                # What the linker has written into would be gone.
-                found.append((int(begin, 16), int(end, 16) - int(begin, 16)))
-    return found
+    try:
+        return pages_as_in_file(Path("/proc/self/smaps").read_text(), get_library_name())
+    except OSError:
+        return []
+
+
+def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
+    """Return the mappings of a file that hold what it does: an address, and how many bytes.
+
+    What the linker has written into, which may be swapped out since, would be gone.
+
+    Args:
+        smaps: What Linux says in `/proc/self/smaps`.
+        name: Of the file, without its folder.
+    """
+    return [
+        (int(begin, 16), int(end, 16) - int(begin, 16))
+        for begin, end, of, told in _MAPPING.findall(smaps)
+        if of == name and len(_NOTHING_OWN.findall(told)) == 2
+    ]
 
 
 @cache
