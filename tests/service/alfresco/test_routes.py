@@ -264,6 +264,8 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
         return signatures(wanted)
 
     monkeypatch.setattr(options, "parse", parsing)
+    # Those that other tests have asked.
+    options._read_before.cache_clear()
     monkeypatch.setattr(engine, "signed", asking)
     monkeypatch.setattr(engine, "signatures", fetching)
     facets = [{"query": "pages:1"}, {"query": f"{ANY}_50 AND pages:3"}]
