@@ -464,6 +464,16 @@ def test_standard_input() -> None:
     assert (done.exit_code, json.loads(done.stdout)["a"], json.loads(done.stdout)["b"]) == (0, "-:1", "-:2")
 
 
+@pytest.mark.parametrize("asked", [["--format", "csv"], []])
+def test_standard_output(lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> None:
+    """
+    It may be named as everywhere, and is no file of this name.
+    """
+    monkeypatch.chdir(tmp_path)
+    assert run(lines, *asked, "-o", "-").stdout == run(lines, *asked).stdout != ""
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_reference_is_compared_with_and_never_listed(tmp_path: Path) -> None:
     """
     What is in the reference too is listed, all of it; of the rest one of each cluster stays; same ids are no matter.

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     type=click.Choice(["json", "csv", "table", "parquet"]),
     help="Default: by the name of FILE, otherwise table.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Where to write.")
+@click.option("-o", "--output", metavar="FILE", help="Where to write; - is standard output.")
 @click.option(
     "--state",
     type=click.Path(file_okay=False),

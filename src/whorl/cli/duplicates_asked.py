@@ -21,6 +21,8 @@ from whorl.fingerprint.words.tokenizer import CHARACTERS
 from whorl.ingest.rows.columns import Columns
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
+#: What stands for standard output, as for standard input among PATHs.
+_STANDARD_OUTPUT = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +141,7 @@ class Asked:
     @cached_property
     def file(self) -> Path | None:
         """What is written to; None for standard output."""
-        return None if self.output is None else Path(self.output)
+        return None if self.output is None or self.output == _STANDARD_OUTPUT else Path(self.output)
 
     @cached_property
     def form(self) -> str:
@@ -220,7 +222,7 @@ class Asked:
         }.items():  # fmt: skip
             if is_given:
                 raise ParameterError(f"{option} is for --engine local")
-        if not self.paths or self.output is None:
+        if not self.paths or self.output is None or self.output == _STANDARD_OUTPUT:
             raise ParameterError("--engine spark reads PATHs and writes the folder of --output; name both")
         return self.output
 
