@@ -6,10 +6,13 @@ import contextlib
 import gzip
 import os
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import trustme
 
 from whorl.engine.connections import Connections, Told, UnconnectedError
 
@@ -22,10 +25,11 @@ class Server:
     Args:
         answers: Of the connections in their order, each a list of answers.
         reads: Whether requests are read to their end.
+        context: Of TLS; None for none.
     """
 
-    def __init__(self, *answers: list[bytes], reads: bool = True) -> None:
-        self._answers, self._reads = answers, reads
+    def __init__(self, *answers: list[bytes], reads: bool = True, context: ssl.SSLContext | None = None) -> None:
+        self._answers, self._reads, self._context = answers, reads, context
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.closed = threading.Event()
@@ -33,7 +37,7 @@ class Server:
 
     def serve(self) -> None:
         for answers in self._answers:
-            with self._listener.accept()[0] as connection:
+            with self._secured(self._listener.accept()[0]) as connection:
                 self.connections += 1
                 for answer in answers:
                     # Requests of these tests have no body, but those that are not read.
@@ -43,12 +47,15 @@ class Server:
                     connection.sendall(answer)
             self.closed.set()
 
+    def _secured(self, connection: socket.socket) -> socket.socket:
+        return connection if self._context is None else self._context.wrap_socket(connection, server_side=True)
+
     @contextlib.contextmanager
-    def serving(self) -> Iterator[Connections]:
+    def serving(self, trust: str | None = None) -> Iterator[Connections]:
         """Give connections to it."""
         thread = threading.Thread(target=self.serve)
         thread.start()
-        way = Connections("127.0.0.1", self.port, None, 2)
+        way = Connections("127.0.0.1", self.port, trust, 2)
         try:
             yield way
         finally:
@@ -187,3 +194,45 @@ def test_a_fork_has_connections_of_its_own() -> None:
             os._exit(asked(way).content != b"second")
         assert asked(way).content == b"third"
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.fixture
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def ca_file(authority: trustme.CA, tmp_path: Path) -> str:
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    return str(tmp_path / "ca.pem")
+
+
+def test_a_server_that_goes_while_it_is_told_something_over_tls(authority: trustme.CA, ca_file: str) -> None:
+    """
+    The connection is lost, as it is without TLS; nothing is said of trust.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with Server([b""], reads=False, context=context).serving(ca_file) as way:
+        with pytest.raises(ConnectionError) as caught:
+            asked(way, "POST", bytes(50_000_000))
+        assert not isinstance(caught.value.__cause__, ssl.SSLError)
+
+
+def test_a_name_that_no_longer_counts(authority: trustme.CA, ca_file: str) -> None:
+    """
+    A certificate names its server by an alternative name; the common name was given up.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(common_name="localhost").configure_cert(context)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError), listener.accept()[0] as plain:
+                context.wrap_socket(plain, server_side=True).close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(UnconnectedError, match=r"(?i)certificate"):
+            asked(Connections("localhost", listener.getsockname()[1], ca_file, 1))
+        thread.join()

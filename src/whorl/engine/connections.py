@@ -148,6 +148,8 @@ class Connections:
         context = ssl.create_default_context(
             cafile=None if is_folder else authorities, capath=authorities if is_folder else None
         )
+        # The name that counts is the alternative one, as everywhere now (RFC 9110, 4.3.4).
+        context.hostname_checks_common_name = False
         if not self._trust:
             # It was asked for; the documentation says what it means.
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -165,8 +167,8 @@ class Connections:
 
 
 def _send(connection: HTTPConnection, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> None:
-    # A server that reads no further may have answered.
-    with suppress(BrokenPipeError, ConnectionResetError):
+    # A server that reads no further may have answered; over TLS its going has a name of its own.
+    with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
         try:
             connection.request(method, target, body, headers)
         except TimeoutError as error:
