@@ -2,6 +2,7 @@
 
     python benchmarks/duplicates.py [CORPUS.jsonl] [--thresholds 80] [--rounds 3] [--documents N] [--only NAME,...]
     python benchmarks/duplicates.py [CORPUS.jsonl] --words 60 [--documents N]
+    python benchmarks/duplicates.py [CORPUS.jsonl] --pieces 60000
     python benchmarks/duplicates.py benchmarks/data/descriptions.jsonl --thresholds 50,80,90 --rounds 1
     python benchmarks/duplicates.py [CORPUS.jsonl] --profile
 
@@ -20,14 +21,15 @@ document with those only that they keep, its rho pipeline and datatrove mark doc
 bucket.
 
 --words cuts short texts out of the corpus (`duplicates_texts.short_texts`): words between blanks, a tenth edited
-copies, and what is alike in real text stays so.
+copies, and what is alike in real text stays so. --pieces makes documents of 3,000 bytes, those of
+`duplicates_scaling.py`.
 
 --profile prints where whorl's own seconds go. `requirements-duplicates.txt` names the libraries; text-dedup and
 datatrove take environments of their own, FOLDER/venv-text-dedup and so on (`make bench-duplicates` makes them). Absent
 ones are reported.
-Results: results/duplicates.csv, duplicates-short.csv with --words, and of another corpus duplicates-NAME.csv (not with
---documents). One threshold is measured and recorded after the other; rows of other thresholds and contenders stay.
-`descriptions.py` makes such a corpus.
+Results: results/duplicates.csv, duplicates-short.csv with --words, duplicates-pieces.csv with --pieces, and of another
+corpus duplicates-NAME.csv (not with --documents). One threshold is measured and recorded after the other; rows of other
+thresholds and contenders stay. `descriptions.py` makes such a corpus.
 """
 
 from __future__ import annotations
@@ -238,6 +240,9 @@ def main() -> None:
         type=int,
         help="compare texts of so many words, cut out of the corpus; 100,000 of them, or --documents",
     )
+    parser.add_argument(
+        "--pieces", type=int, metavar="N", help="compare N documents of 3,000 bytes, made of the corpus"
+    )
     parser.add_argument("--only", help="names of contenders, with commas; rows of others stay")
     parser.add_argument("--profile", action="store_true", help="print where the seconds of whorl go, and nothing else")
     parser.add_argument("--folder", type=Path, default=HERE / "data", help="for truths, environments and what is made")
@@ -255,6 +260,8 @@ def main() -> None:
         folder = Path(made)
         if asked.words:
             corpus = made_of(asked.corpus, asked.words, asked.documents or SHORT_TEXTS, folder / "short.jsonl")
+        elif asked.pieces:
+            corpus = pieces_of(asked.corpus, asked.pieces, folder / "pieces.jsonl")
         else:
             corpus = part_of(asked.corpus, asked.documents, folder / "part.jsonl")
         with corpus.open("rb") as lines:
@@ -288,7 +295,8 @@ def main() -> None:
             if not asked.documents:
                 out = asked.out
                 if out is None:
-                    which = "short" if asked.words else "" if asked.corpus.stem == "main" else asked.corpus.stem
+                    named = "" if asked.corpus.stem == "main" else asked.corpus.stem
+                    which = "short" if asked.words else "pieces" if asked.pieces else named
                     out = HERE / "results" / f"duplicates{which and f'-{which}'}.csv"
                 write(out, rows)
     print(f"\nPython {sys.version.split()[0]}")
@@ -310,6 +318,16 @@ def made_of(corpus: Path, words: int, count: int, target: Path) -> Path:
     program += "write(short_texts(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])), Path(sys.argv[4]))"
     command = [sys.executable, "-c", program, str(corpus), str(words), str(count), str(target)]
     subprocess.run(command, check=True, cwd=HERE)
+    return target
+
+
+def pieces_of(corpus: Path, count: int, target: Path) -> Path:
+    """Return a file of documents of 3,000 bytes; made in a process of its own, as that of `part_of` is."""
+    program = "import sys; from pathlib import Path; from duplicates_texts import Texts, pieces, write; "
+    program += (
+        "texts = Texts(pieces(Path(sys.argv[1]))); write(map(texts.text, range(int(sys.argv[2]))), Path(sys.argv[3]))"
+    )
+    subprocess.run([sys.executable, "-c", program, str(corpus), str(count), str(target)], check=True, cwd=HERE)
     return target
 
 
