@@ -8,7 +8,6 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from http.client import HTTPMessage
 from typing import TypeAlias
 
 import pytest
@@ -122,9 +121,7 @@ def _between(tamper: _Tamper) -> Iterator[None]:
             told = asked(self, method, target, body, headers, **seconds)
             tamper(key, (told.status, told.content))
             return told
-        kind = HTTPMessage()
-        kind["Content-Type"] = "application/json"
-        return Told(answer[0], kind, answer[1])
+        return Told(answer[0], {"content-type": "application/json"}, answer[1])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Connections, "ask", ask)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import trustme
+from hypothesis import given
+from hypothesis import strategies as st
 
 from whorl.engine.connections import Connections, Told, UnconnectedError
 
@@ -26,11 +28,20 @@ class Server:
         answers: Of the connections in their order, each a list of answers.
         reads: Whether requests are read to their end.
         context: Of TLS; None for none.
+        piece: Bytes that are sent at once.
     """
 
-    def __init__(self, *answers: list[bytes], reads: bool = True, context: ssl.SSLContext | None = None) -> None:
-        self._answers, self._reads, self._context = answers, reads, context
+    def __init__(
+        self,
+        *answers: list[bytes],
+        reads: bool = True,
+        context: ssl.SSLContext | None = None,
+        piece: int = 1 << 20,
+    ) -> None:
+        self._answers, self._reads, self._context, self._piece = answers, reads, context, piece
         self._listener = socket.create_server(("127.0.0.1", 0))
+        # For connections that a failed test never makes.
+        self._listener.settimeout(60)
         self.port = int(self._listener.getsockname()[1])
         self.closed = threading.Event()
         self.connections = 0
@@ -44,7 +55,9 @@ class Server:
                     seen = b""
                     while not seen.endswith(b"\r\n\r\n") and self._reads:
                         seen += connection.recv(65_536)
-                    connection.sendall(answer)
+                    # In pieces, so that ends of what is read fall anywhere.
+                    for at in range(0, len(answer), self._piece):
+                        connection.sendall(answer[at : at + self._piece])
             self.closed.set()
 
     def _secured(self, connection: socket.socket) -> socket.socket:
@@ -85,6 +98,94 @@ def test_one_connection_serves_several_requests() -> None:
         assert asked(way).content == b"two, ok"
         assert asked(way)[::2] == (404, b"")
     assert server.connections == 1
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> tuple[bytes, int, bytes]:
+    """An answer as it is sent, its status, and its body."""
+    status = draw(st.sampled_from([200, 404, 500]))
+    chunks = draw(st.lists(st.binary(min_size=1, max_size=300), max_size=4))
+    content = b"".join(chunks)
+    if draw(st.booleans()):
+        return answer(content, status=f"{status} said"), status, content
+    extension, trailer = draw(st.sampled_from(["", ";a=b"])), draw(st.sampled_from([b"", b"X-Behind: 1\r\n"]))
+    told = b"".join(f"{len(chunk):x}{extension}\r\n".encode() + chunk + b"\r\n" for chunk in chunks)
+    head = f"HTTP/1.1 {status} said\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+    return head + told + b"0\r\n" + trailer + b"\r\n", status, content
+
+
+@given(st.lists(answers(), min_size=1, max_size=4), st.integers(1, 400))
+def test_answers_in_any_form_and_pieces(several: list[tuple[bytes, int, bytes]], piece: int) -> None:
+    """
+    Each is read as it was made, wherever the pieces end in which it comes, and over one connection.
+    """
+    server = Server([sent for sent, _, _ in several], piece=piece)
+    with server.serving() as way:
+        for _, status, content in several:
+            assert asked(way)[::2] == (status, content)
+    assert server.connections == 1
+
+
+def test_an_answer_that_ends_with_its_connection() -> None:
+    """
+    Nothing says how long it is, so it is whole once the server has closed; and so it is where that says it will.
+    """
+    old = b"HTTP/1.0 200 OK\r\n\r\nall of it"
+    server = Server([old], [answer(b"last", "Connection: close")], [answer(b"other")])
+    with server.serving() as way:
+        assert [asked(way).content for _ in range(3)] == [b"all of it", b"last", b"other"]
+    assert server.connections == 3
+
+
+def test_what_only_has_a_head() -> None:
+    """
+    The length is that of the body that GET would bring: none comes, and the connection goes on.
+    """
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n"
+    server = Server([head, b"HTTP/1.1 204 No Content\r\n\r\n", answer(b"one")])
+    with server.serving() as way:
+        assert asked(way, "HEAD")[::2] == (200, b"")
+        assert asked(way)[::2] == (204, b"")
+        assert asked(way).content == b"one"
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        (b"", "ended before"),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", "ended before"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfour", "ended before"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n", "ended before"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", "ended before"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "no answer of HTTP"),
+        (answer(b"one") + answer(b"two"), "no answer of HTTP"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "no answer of HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 3_000_000, "bytes of headers"),
+    ],
+    ids=["nothing", "head", "body", "chunks", "100", "two lengths", "two answers", "another language", "endless head"],
+)
+def test_what_is_no_answer(sent: bytes, reason: str) -> None:
+    """
+    It is told, never taken for an answer, and the next request gets its own.
+    """
+    server = Server([sent], [answer(b"next")])
+    with server.serving() as way:
+        with pytest.raises(ConnectionError, match=reason):
+            asked(way)
+        assert asked(way).content == b"next"
+
+
+@pytest.mark.parametrize(
+    ("target", "header"), [("/a b", "c"), ("/a\r\nX: y", "c"), ("/a", "c\r\nX: y"), ("/a", "c\0"), ("/\u20ac", "c")]
+)
+def test_what_cannot_be_sent(target: str, header: str) -> None:
+    """
+    It would end where it should not, and what follows be read as something else; so nothing is sent, to nobody.
+    """
+    way = Connections("127.0.0.1", 1, None, 1)
+    with pytest.raises(ValueError, match=r"no request of HTTP|latin-1"):
+        way.ask("GET", target, None, {"X-Told": header}, connect_seconds=1, silence_seconds=1)
 
 
 def test_a_connection_that_was_closed_meanwhile() -> None:

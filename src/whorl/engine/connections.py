@@ -1,13 +1,14 @@
-"""HTTP to one server, over connections that stay open and that threads share, by Python's own client.
+"""HTTP to one server, over connections that stay open and that threads share.
 
-The layers that requests and urllib3 put around it take more of the processor than all that whorl itself does for a
-short answer.
+Answers are read by llhttp, the parser of Node. The layers that requests, urllib3 and Python's own client put around a
+short answer take more of the processor than all that whorl itself does for it.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
+import socket
 import ssl
 import weakref
 import zlib
@@ -15,11 +16,17 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
-from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPSConnection
+from http.client import HTTP_PORT, HTTPS_PORT
 from pathlib import Path
 from typing import NamedTuple
 
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from urllib3.util.wait import wait_for_read
+
+#: Bytes that are read at once, and what the head of an answer has at the most.
+_AT_ONCE, _LONGEST_HEAD = 1 << 16, 1 << 20
+#: A body that is no longer goes into one packet with its head.
+_SHORT = 1 << 16
 
 
 class UnconnectedError(OSError):
@@ -35,12 +42,12 @@ class Told(NamedTuple):
 
     Attributes:
         status: Of HTTP.
-        headers: As they came.
+        headers: By their names in lower case.
         content: The body, unpacked where it came as gzip.
     """
 
     status: int
-    headers: HTTPMessage
+    headers: Mapping[str, str]
     content: bytes
 
 
@@ -57,7 +64,7 @@ class Connections:
 
     def __init__(self, host: str, port: int, trust: bool | str | None, most_idle: int) -> None:
         self._host, self._port, self._trust = host, port, trust
-        self._idle, self._most_idle, self._process = deque[HTTPConnection](), most_idle, os.getpid()
+        self._idle, self._most_idle, self._process = deque[socket.socket](), most_idle, os.getpid()
         # Of one that nobody has closed.
         weakref.finalize(self, _close, self._idle)
 
@@ -88,34 +95,53 @@ class Connections:
             silence_seconds: For how long the server may be silent, or take nothing of the body; above 0.
 
         Raises:
+            ValueError: The target or a header cannot be sent, since it would end where it should not.
             UnconnectedError: There is no server, or it is not trusted.
             UntakenError: It does not read what it is sent.
             TimeoutError: It is silent.
             OSError: It is gone in the middle, or speaks another language.
         """
+        head = self._head(method, target, body, headers)
         connection = self._connected(connect_seconds)
         try:
             # A body is taken as fast as the server reads it.
-            connection.sock.settimeout(silence_seconds)
-            _send(connection, method, target, body, headers)
-            with connection.getresponse() as response:
-                content = response.read()
-            if response.status < 200:
-                # Python's client passes over 100 only; the answer itself would be taken for that of the next request.
-                raise HTTPException(f"{response.status} {response.reason} before an answer")
-            if response.headers.get("Content-Encoding") == "gzip":
-                content = gzip.decompress(content)
-        except (HTTPException, EOFError, zlib.error, OverflowError, MemoryError) as error:
-            # The last two are for lengths that nothing has.
+            connection.settimeout(silence_seconds)
+            _send(connection, head, body)
+            answer = _Answer(has_body=method != "HEAD")
+            while not answer.is_whole:
+                answer.take(connection.recv(_AT_ONCE))
+            told = answer.told()
+        except (HttpParserError, HttpParserUpgrade, EOFError, zlib.error, MemoryError) as error:
             connection.close()
             raise ConnectionError(f"no answer of HTTP: {error!r}") from error
         except BaseException:
             connection.close()
             raise
-        self._kept(connection)
-        return Told(response.status, response.headers, content)
+        if answer.leaves_open and len(self._idle) < self._most_idle:
+            self._idle.append(connection)
+        else:
+            connection.close()
+        return told
 
-    def _connected(self, seconds: float) -> HTTPConnection:
+    def _head(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+        lines = [f"{method} {target} HTTP/1.1", self._told_host]
+        lines += [f"{name}: {value}" for name, value in headers.items() if name.lower() != "content-length"]
+        if body is not None or method in {"POST", "PUT"}:
+            lines.append(f"Content-Length: {len(body or b'')}")
+        if " " in target or not all(map(str.isprintable, lines)):
+            # Headers may hold passwords.
+            raise ValueError(f"no request of HTTP: {method} {target!r}, or one of its headers")
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+    @cached_property
+    def _told_host(self) -> str:
+        """The header that names the server, without the port where everybody knows it."""
+        _, _, there = self.address.partition("://")
+        if self._port == (HTTP_PORT if self._trust is None else HTTPS_PORT):
+            there = there.removesuffix(f":{self._port}")
+        return f"Host: {there if there.isascii() else there.encode('idna').decode()}"
+
+    def _connected(self, seconds: float) -> socket.socket:
         """Return a connection that nobody else has: one of before, or a new one."""
         if self._process != os.getpid():
             # A fork sees its parent's, and would read the answers to its parent's requests.
@@ -128,15 +154,18 @@ class Connections:
                 # Another thread has taken it.
                 break
             # One that has something to say that nobody asked for is being closed.
-            if not wait_for_read(connection.sock, timeout=0):
+            if not wait_for_read(connection, timeout=0):
                 return connection
             connection.close()
         try:
-            if self._trust is None:
-                connection = HTTPConnection(self._host, self._port, timeout=seconds)
-            else:
-                connection = HTTPSConnection(self._host, self._port, timeout=seconds, context=self._context)
-            connection.connect()
+            connection = socket.create_connection((self._host, self._port), seconds)
+            try:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self._trust is not None:
+                    connection = self._context.wrap_socket(connection, server_hostname=self._host)
+            except BaseException:
+                connection.close()
+                raise
         except (OSError, ValueError) as error:
             raise UnconnectedError(str(error)) from error
         return connection
@@ -155,27 +184,107 @@ class Connections:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
 
-    def _kept(self, connection: HTTPConnection) -> None:
-        if connection.sock is None or len(self._idle) >= self._most_idle:
-            connection.close()
-        else:
-            self._idle.append(connection)
-
     def close(self) -> None:
         """Close the connections; a later request opens others."""
         _close(self._idle)
 
 
-def _send(connection: HTTPConnection, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> None:
+def _send(connection: socket.socket, head: bytes, body: bytes | None) -> None:
     # A server that reads no further may have answered; over TLS its going has a name of its own.
     with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
         try:
-            connection.request(method, target, body, headers)
+            if body is None or len(body) <= _SHORT:
+                connection.sendall(head + (body or b""))
+            else:
+                connection.sendall(head)
+                connection.sendall(body)
         except TimeoutError as error:
             raise UntakenError(str(error)) from error
 
 
-def _close(connections: deque[HTTPConnection]) -> None:
+class _Answer:
+    """An answer as it comes.
+
+    Args:
+        has_body: Whether a body follows whose length is told; none does where only the head was asked for.
+
+    Attributes:
+        is_whole: Whether all of it is there.
+        leaves_open: Whether another request may be sent over its connection.
+    """
+
+    def __init__(self, *, has_body: bool) -> None:
+        self._has_body, self.is_whole, self.leaves_open = has_body, False, False
+        self._status, self._reason, self._taken = 0, b"", 0
+        self._headers: dict[str, str] = {}
+        self._parts: list[bytes] = []
+        # It calls the methods that begin with `on_`.
+        self._parser = HttpResponseParser(self)
+
+    def take(self, some: bytes) -> None:
+        """Take what was read, nothing where the connection has ended.
+
+        Raises:
+            HttpParserError: This is no HTTP, or not one answer.
+            EOFError: It ends in the middle.
+        """
+        self._taken += len(some)
+        if some:
+            self._parser.feed_data(some)
+        elif not self._status or {"content-length", "transfer-encoding"} & self._headers.keys():
+            raise EOFError("the connection ended before the answer did")
+        else:
+            # Nothing else says where it ends.
+            self.is_whole = True
+        if not self._status and self._taken > _LONGEST_HEAD:
+            raise HttpParserError(f"more than {_LONGEST_HEAD:,} bytes of headers")
+
+    def told(self) -> Told:
+        """Return it, once it is whole.
+
+        Raises:
+            HttpParserError: Only what comes before an answer came.
+            OSError: It is packed, and damaged.
+        """
+        content = b"".join(self._parts)
+        if self._status < 200:
+            # Behind 100 the answer is read on; where others come, that is left for the next request, which is not its.
+            raise HttpParserError(f"{self._status} {self._reason.decode('latin-1')} before an answer")
+        if self._headers.get("content-encoding") == "gzip":
+            content = gzip.decompress(content)
+        return Told(self._status, self._headers, content)
+
+    def on_message_begin(self) -> None:
+        """Begin; what comes behind the answer, nobody asked for."""
+        if self.is_whole:
+            raise HttpParserError("more than one answer")
+        self._headers = {}
+
+    def on_status(self, reason: bytes) -> None:
+        """Take the words behind the status."""
+        self._reason += reason
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, or what stands behind the chunks as one."""
+        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """Know the status, and that all is there where no body comes."""
+        self._status, self.leaves_open = self._parser.get_status_code(), self._parser.should_keep_alive()
+        self.is_whole = not self._has_body
+
+    def on_body(self, some: bytes) -> None:
+        """Take some of the body."""
+        self._parts.append(some)
+
+    def on_message_complete(self) -> None:
+        """Know that all is there; but behind 100 comes the answer."""
+        self.is_whole = self._status != 100
+        if not self.is_whole:
+            self._status = 0
+
+
+def _close(connections: deque[socket.socket]) -> None:
     # Other threads may take some meanwhile.
     with suppress(IndexError):
         while True:

@@ -32,6 +32,8 @@ def run(app: ASGIApp, settings: Settings, host: str, port: int) -> None:
         app,
         host=host,
         port=port,
+        # It bounds the head of a request; httptools, which uvicorn would take where it is there, does not.
+        http="h11",
         log_config=configuration(),
         access_log=False,
         server_header=False,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from http.client import HTTPMessage
 from typing import Any
 from urllib.parse import urlencode
 
@@ -51,7 +50,7 @@ class Connection(opensearchpy.Connection):
         timeout: Any = None,
         ignore: object = (),
         headers: Mapping[str, str] | None = None,
-    ) -> tuple[int, HTTPMessage, str]:
+    ) -> tuple[int, Mapping[str, str], str]:
         """Send a request and read the answer, all of it.
 
         Args:

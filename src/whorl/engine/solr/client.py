@@ -291,8 +291,8 @@ def _address(url: str) -> SplitResult:
 
 def _response_error(url: str, told: Told) -> EngineError:
     status, detail = told.status, _detail(told.content)
-    if 300 <= status < 400 and "Location" in told.headers:
-        to = without_login(told.headers["Location"])
+    if 300 <= status < 400 and "location" in told.headers:
+        to = without_login(told.headers["location"])
         return EngineResponseError(
             f"{url} answers {status}, to be asked at {to} instead; name the address that answers itself",
             status=status,
