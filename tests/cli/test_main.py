@@ -143,24 +143,48 @@ def test_a_reader_that_has_seen_enough(notes: Path, options: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+#: They write by click, by rich, as bytes, through a buffer; before any command is called.
+WRITING = [
+    "search --store store --json '*'",
+    "search --store store '*'",
+    "fingerprint --format npy notes/a.txt",
+    "duplicates notes --threshold 50 --format csv",
+    "--help",
+]
+
+
 @pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_under_the_output(notes: Path) -> None:
+@pytest.mark.parametrize("words", WRITING)
+def test_a_full_disk_under_the_output(notes: Path, words: str) -> None:
     """
     It is one message and exit code 1.
     """
-    done = in_shell("whorl search --store store --json '*' > /dev/full")
+    done = in_shell(f"whorl {words} > /dev/full")
     assert (done.returncode, done.stderr) == (1, b"whorl: [Errno 28] No space left on device\n")
 
 
 @pytest.mark.process
 @pytest.mark.skipif(os.name != "posix", reason="needs bash")
-def test_no_output_and_no_input_at_all(notes: Path) -> None:
+@pytest.mark.parametrize("words", WRITING)
+def test_a_closed_output(notes: Path, words: str) -> None:
     """
-    Closed standard output or standard error are no reason to fail; closed standard input is, where it is to be read.
+    So it is where standard output is closed.
     """
-    assert in_shell("whorl search --store store '*' >&-").returncode == 0
-    assert in_shell("whorl fingerprint --format npy notes/a.txt >&-").returncode == 0
+    done = in_shell(f"whorl {words} >&-")
+    assert (done.returncode, done.stderr) == (1, b"whorl: standard output is closed\n")
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name != "posix", reason="needs bash")
+def test_what_is_closed_and_not_needed(notes: Path) -> None:
+    """
+    Standard output need not be open where nothing is written to it, standard error never; standard input where it is
+    to be read. With both outputs closed there is an exit code all the same.
+    """
+    done = in_shell("whorl duplicates notes --threshold 50 -o found.json >&-")
+    assert (done.returncode, len(Path("found.json").read_text().splitlines())) == (0, 1), done.stderr
+    assert in_shell("whorl search --store store '*' >&- 2>&-").returncode == 1
     done = in_shell("whorl fingerprint - <&-")
     assert (done.returncode, done.stderr) == (2, b"whorl: - is standard input, and that is closed; name a file\n")
     done = in_shell("whorl index --store store notes 2>&-")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
 import click
+from click.exceptions import Exit
 
 from whorl.errors import ParameterError, QueryError, WhorlError
 
@@ -37,6 +39,8 @@ _COMMANDS: Mapping[str, str] = {
 }
 #: The modules of commands that do not stand in one of their own name.
 _MODULES = {"explain": "search"}
+#: Its number.
+_STANDARD_OUTPUT = 1
 
 
 class _Group(click.Group):
@@ -59,26 +63,45 @@ class _Group(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, each.get_short_help_str(limit)) for name, each in self.commands.items()])
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def main(self, *args: Any, **extra: Any) -> Any:
+        if sys.stdout is None:
+            # Closed by whoever started this. What is written fails then, and no other file gets its number.
+            os.dup2(os.open(os.devnull, os.O_RDONLY), _STANDARD_OUTPUT)
+            sys.stdout = open(_STANDARD_OUTPUT, "w", closefd=False)  # noqa: SIM115 - as long as the process
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A bar or an id that the terminal's encoding lacks becomes a question mark, not the end.
             sys.stdout.reconfigure(errors="replace")
-        try:
-            return super().invoke(ctx)
-        except WhorlError as error:
-            from whorl.wire.text import printable
+        return super().main(*args, **extra)
 
-            click.echo("\n".join(map(printable, f"whorl: {error}".split("\n"))), err=True)
-            ctx.exit(2 if isinstance(error, QueryError | ParameterError) else 1)
-        except OSError as error:
-            # Nobody takes the output: what is still in the buffer goes nowhere, or Python complains at its end.
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            if isinstance(error, BrokenPipeError):
-                # The reader (head, less) has seen enough.
-                ctx.exit(0)
-            click.echo(f"whorl: {error}", err=True)
-            ctx.exit(1)
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        # Here --help is written.
+        with _told():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _told():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell errors, and exit."""
+    try:
+        yield
+    except WhorlError as error:
+        from whorl.wire.text import printable
+
+        click.echo("\n".join(map(printable, f"whorl: {error}".split("\n"))), err=True)
+        raise Exit(2 if isinstance(error, QueryError | ParameterError) else 1) from None
+    except OSError as error:
+        # Nobody takes the output: what is still in the buffer goes nowhere, or Python complains at its end.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            # The reader (head, less) has seen enough.
+            raise Exit(0) from None
+        click.echo(f"whorl: {'standard output is closed' if error.errno == errno.EBADF else error}", err=True)
+        raise Exit(1) from None
 
 
 @click.group(

@@ -134,6 +134,8 @@ def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO
     """
     if output is None:
         yield sys.stdout
+        # What fails is to fail here, and not when Python ends.
+        sys.stdout.flush()
         return
     # A device or a pipe is written to as it is, and never replaced.
     is_file = output.is_file() or not output.exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -135,7 +134,8 @@ def sources(
     for note in notes(found):
         click.echo(f"note: {printable(note)}", err=True)
     if as_csv:
-        write_sources(found, sys.stdout)
+        with written_file(None) as out:
+            write_sources(found, out)
         return
     click.echo(totals_line(found))
     if found.common is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from typing import Literal, TextIO
+from typing import IO, Literal
 
 from typing_extensions import TypedDict
 
@@ -159,7 +159,7 @@ def excluded_line(found: Attribution) -> str:
     return f"{of_all} stand in quotations or references and are left out."
 
 
-def write_sources(found: Attribution, out: TextIO) -> None:
+def write_sources(found: Attribution, out: IO[str]) -> None:
     """Write the sources as CSV, one a row."""
     rows = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     rows.writeheader()
