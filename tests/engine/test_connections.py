@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import gzip
 import os
 import socket
@@ -16,7 +17,7 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.engine.connections import Connections, Told, UnconnectedError
+from whorl.engine.connections import Connections, Told, UnconnectedError, UntakenError
 
 pytestmark = pytest.mark.process
 
@@ -29,6 +30,7 @@ class Server:
         reads: Whether requests are read to their end.
         context: Of TLS; None for none.
         piece: Bytes that are sent at once.
+        address: Where it listens.
     """
 
     def __init__(
@@ -37,38 +39,52 @@ class Server:
         reads: bool = True,
         context: ssl.SSLContext | None = None,
         piece: int = 1 << 20,
+        address: str = "127.0.0.1",
     ) -> None:
         self._answers, self._reads, self._context, self._piece = answers, reads, context, piece
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._listener = socket.create_server((address, 0), family=family)
         # For connections that a failed test never makes.
         self._listener.settimeout(60)
         self.port = int(self._listener.getsockname()[1])
         self.closed = threading.Event()
         self.connections = 0
+        #: The request that was read last.
+        self.seen = b""
 
     def serve(self) -> None:
         for answers in self._answers:
             with self._secured(self._listener.accept()[0]) as connection:
                 self.connections += 1
                 for answer in answers:
-                    # Requests of these tests have no body, but those that are not read.
-                    seen = b""
-                    while not seen.endswith(b"\r\n\r\n") and self._reads:
-                        seen += connection.recv(65_536)
+                    # Who asks no more has closed it.
+                    if self._reads and not self._read(connection):
+                        break
                     # In pieces, so that ends of what is read fall anywhere.
                     for at in range(0, len(answer), self._piece):
                         connection.sendall(answer[at : at + self._piece])
             self.closed.set()
 
+    def _read(self, connection: socket.socket) -> bool:
+        # Requests of these tests have no body, but those that are not read.
+        self.seen = b""
+        while not self.seen.endswith(b"\r\n\r\n"):
+            if not (part := connection.recv(65_536)):
+                return False
+            self.seen += part
+        return True
+
     def _secured(self, connection: socket.socket) -> socket.socket:
         return connection if self._context is None else self._context.wrap_socket(connection, server_side=True)
 
     @contextlib.contextmanager
-    def serving(self, trust: str | None = None) -> Iterator[Connections]:
+    def serving(
+        self, trust: bool | str | None = None, *, host: str = "127.0.0.1", most_idle: int = 2
+    ) -> Iterator[Connections]:
         """Give connections to it."""
         thread = threading.Thread(target=self.serve)
         thread.start()
-        way = Connections("127.0.0.1", self.port, trust, 2)
+        way = Connections(host, self.port, trust, most_idle)
         try:
             yield way
         finally:
@@ -80,6 +96,16 @@ class Server:
 def answer(content: bytes, *headers: str, status: str = "200 OK") -> bytes:
     head = [f"HTTP/1.1 {status}", f"Content-Length: {len(content)}", *headers, "", ""]
     return "\r\n".join(head).encode() + content
+
+
+def link_local() -> str:
+    """Return an address of this machine that needs its interface, "" where there is none to be found."""
+    try:
+        rows = [line.split() for line in Path("/proc/net/if_inet6").read_text().splitlines()]
+    except OSError:
+        return ""
+    packed = ((bytes.fromhex(row[0]), row[-1]) for row in rows if row[0].startswith("fe80"))
+    return next((f"{socket.inet_ntop(socket.AF_INET6, raw)}%{interface}" for raw, interface in packed), "")
 
 
 def asked(way: Connections, method: str = "GET", body: bytes | None = None) -> Told:
@@ -200,18 +226,41 @@ def test_a_connection_that_was_closed_meanwhile() -> None:
     assert server.connections == 2
 
 
+def test_no_more_are_kept_than_are_wanted() -> None:
+    """
+    A connection beyond these is closed once it has served its request.
+    """
+    server = Server([answer(b"one"), answer(b"again")], [answer(b"two")])
+    with server.serving(most_idle=0) as way:
+        assert [asked(way).content, asked(way).content] == [b"one", b"two"]
+
+
+def test_what_nobody_has_closed() -> None:
+    """
+    Connections that nobody can use any more are closed.
+    """
+    server = Server([answer(b"one"), answer(b"again")])
+    with server.serving():
+        way = Connections("127.0.0.1", server.port, None, 2)
+        assert asked(way).content == b"one"
+        del way
+        gc.collect()
+        assert server.closed.wait(30)
+
+
 def test_what_is_packed_is_unpacked() -> None:
     """
-    Gzip, and nothing else: what only says to be gzip, or is cut off, is no answer.
+    Gzip, and nothing else: what only says to be gzip, is damaged or cut off, is no answer.
     """
     content = b"some words " * 1_000
     packed = gzip.compress(content)
     told = "Content-Encoding: gzip"
-    server = Server([answer(packed, told)], [answer(b"{}", told)], [answer(packed[:-20], told)])
+    damaged = [b"{}", packed[:10] + b"\xff" + packed[11:], packed[:-20]]
+    server = Server([answer(packed, told)], *([answer(each, told)] for each in damaged))
     with server.serving() as way:
         assert asked(way).content == content
-        for _ in range(2):
-            with pytest.raises(OSError, match=r"gzip|Compressed"):
+        for _ in damaged:
+            with pytest.raises(OSError, match=r"gzip|decompressing|Compressed"):
                 asked(way)
 
 
@@ -223,6 +272,18 @@ def test_an_answer_before_the_body_was_read() -> None:
     with server.serving() as way:
         told = asked(way, "POST", bytes(50_000_000))
         assert told[::2] == (413, b"too much")
+
+
+@pytest.mark.parametrize("body", [None, bytes(50_000_000)])
+def test_a_server_that_is_silent(body: bytes | None) -> None:
+    """
+    Whether it has taken all of the request is told apart.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        way = Connections("127.0.0.1", silent.getsockname()[1], None, 2)
+        with pytest.raises(TimeoutError) as caught:
+            way.ask("POST", "/", body, {}, connect_seconds=5, silence_seconds=0.2)
+        assert isinstance(caught.value, UntakenError) == (body is not None)
 
 
 def test_nobody_there() -> None:
@@ -246,6 +307,17 @@ def test_addresses(host: str, trust: bool | None, address: str) -> None:
     As they are written in a URL.
     """
     assert Connections(host, 7, trust, 1).address == address
+
+
+@pytest.mark.skipif(not link_local(), reason="this system tells of no address with an interface")
+def test_an_address_with_an_interface() -> None:
+    """
+    It goes over that interface, which a URL has behind an escaped sign; the server, who knows none of it, is not told.
+    """
+    server = Server([answer(b"one")], address="::")
+    with server.serving(host=link_local().replace("%", "%25")) as way:
+        assert asked(way).content == b"one"
+    assert f"\r\nHost: [{link_local().partition('%')[0]}]:{server.port}\r\n".encode() in server.seen
 
 
 @pytest.mark.parametrize(
@@ -318,6 +390,16 @@ def test_a_server_that_goes_while_it_is_told_something_over_tls(authority: trust
         with pytest.raises(ConnectionError) as caught:
             asked(way, "POST", bytes(50_000_000))
         assert not isinstance(caught.value.__cause__, ssl.SSLError)
+
+
+def test_trust_that_was_given_up(authority: trustme.CA) -> None:
+    """
+    Whoever it is, and whoever vouches for it.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("other.example").configure_cert(context)
+    with Server([answer(b"one")], context=context).serving(trust=False) as way:
+        assert asked(way).content == b"one"
 
 
 def test_a_name_that_no_longer_counts(authority: trustme.CA, ca_file: str) -> None:

@@ -55,7 +55,7 @@ class Connections:
     """The way to one server.
 
     Args:
-        host: Its name or address.
+        host: Its name or address, as it stands in a URL, without the brackets of IPv6.
         port: Where it listens.
         trust: Whether its certificate is checked, or the file or folder with the authorities that may vouch for it;
             None where no TLS is spoken.
@@ -63,7 +63,9 @@ class Connections:
     """
 
     def __init__(self, host: str, port: int, trust: bool | str | None, most_idle: int) -> None:
-        self._host, self._port, self._trust = host, port, trust
+        # Behind the % of an address of IPv6 stands the interface that leads there: nothing to the server (RFC 6874).
+        self._host, self._way = host.partition("%")[0], host.replace("%25", "%")
+        self._port, self._trust = port, trust
         self._idle, self._most_idle, self._process = deque[socket.socket](), most_idle, os.getpid()
         # Of one that nobody has closed.
         weakref.finalize(self, _close, self._idle)
@@ -158,7 +160,7 @@ class Connections:
                 return connection
             connection.close()
         try:
-            connection = socket.create_connection((self._host, self._port), seconds)
+            connection = socket.create_connection((self._way, self._port), seconds)
             try:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if self._trust is not None:
