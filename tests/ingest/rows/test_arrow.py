@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -144,18 +145,21 @@ def test_text_of_another_encoding_in_a_sound_file() -> None:
     assert isinstance(rows[1].values, DocumentError)
 
 
-def test_a_length_beyond_all_memory() -> None:
+@pytest.mark.parametrize(("compression", "said"), [("zstd", 500), (None, 512)])
+def test_a_length_beyond_all_memory(compression: str | None, said: int, tmp_path: Path) -> None:
     """
-    A damaged file is told: so many bytes as it says come next would not fit into any machine.
+    A damaged file is told: so many bytes as it says come next, or are packed there, would not fit into any machine.
     """
     out, schema = io.BytesIO(), pa.schema([("text", pa.string())])
-    with pa.ipc.new_stream(out, schema) as writer:
+    with pa.ipc.new_stream(out, schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays([pa.array(["words" * 100])], schema=schema))
-    length = (512).to_bytes(8, "little")
-    assert out.getvalue().count(length) == 1
-    damaged = gzip.compress(out.getvalue().replace(length, (2**62).to_bytes(8, "little")))
-    with (
-        unpacked(io.BytesIO(damaged), "gzip") as opened,
-        pytest.raises(UnreadRowsError, match="this Arrow cannot be read"),
+    before, length, behind = out.getvalue().rpartition(said.to_bytes(8, "little"))
+    assert length
+    damaged = before + (1 << 50).to_bytes(8, "little") + behind
+    (tmp_path / "damaged").write_bytes(damaged)
+    for opening in (
+        (tmp_path / "damaged").open("rb"),
+        unpacked(io.BytesIO(gzip.compress(damaged)), "gzip"),
     ):
-        list(Arrow(is_stream=True).rows(opened, Columns()))
+        with opening as opened, pytest.raises(UnreadRowsError, match=r"this Arrow cannot be read.* more memory"):
+            list(Arrow(is_stream=True).rows(opened, Columns()))

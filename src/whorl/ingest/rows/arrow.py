@@ -178,7 +178,12 @@ def _with(schema: pa.Schema, added: Added, columns: Columns) -> pa.Schema:
 def _failures(name: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
-        # A damaged length asks for more memory than there is.
+    except MemoryError as error:
+        # pyarrow makes room for what a length says before it finds out that the file has less.
+        raise UnreadRowsError(
+            f"this {name} cannot be read, or not completely: a length in it asks for more memory than there is, so it "
+            "is damaged, or made for a larger machine"
+        ) from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         told = str(error).strip().partition("\n")[0] or type(error).__name__
         raise UnreadRowsError(f"this {name} cannot be read, or not completely: {told:.200}") from error
