@@ -36,7 +36,7 @@ def give_back() -> None:
 
 
 def keep_giving_back() -> None:
-    """Do so now and then, as long as the process runs."""
+    """Give it back now and then, as long as the process runs."""
 
     def run() -> None:
         while True:
