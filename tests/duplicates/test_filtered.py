@@ -126,6 +126,26 @@ def test_a_data_set_of_hugging_face(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "annotated" / "train" / "dataset_info.json").read_text()) == {}
 
 
+def test_notes_that_are_none(tmp_path: Path) -> None:
+    """
+    Without the other note state.json has rows like any file, and does not get back what it lost; a damaged note is left
+    away.
+    """
+    state = json.dumps({"id": "b", "text": PAGE})
+    for name, notes in {
+        "rows": {"state.json": state},
+        "set": {"state.json": '{"a":', "dataset_info.json": "[]"},
+    }.items():
+        (tmp_path / name).mkdir()
+        for file, text in {"a.txt": PAGE, **notes}.items():
+            (tmp_path / name / file).write_text(text)
+        reading = Reading([str(tmp_path / name)])
+        with told_of(reading, Keep("first")) as told:
+            write_filtered(reading, told, tmp_path / f"{name}-out")
+    found = {str(each.relative_to(tmp_path)): each.read_text() for each in tmp_path.glob("*-out/*")}
+    assert found == {"rows-out/a.txt": PAGE, "rows-out/state.json": "", "set-out/a.txt": PAGE}
+
+
 def test_a_file_that_ends_too_soon(tmp_path: Path) -> None:
     """
     What could be read of it is written, in a file that is whole.
@@ -151,6 +171,10 @@ def test_what_is_refused_before_the_work(data: Path, tmp_path: Path) -> None:
     for target in (data, data / "e.txt", data / "e.txt" / "x"):
         with pytest.raises(ParameterError, match=r"there already|cannot be written"):
             require_room(reading, target)
+    (tmp_path / "killed.part").mkdir()
+    (tmp_path / "killed.part" / "a.parquet").touch()
+    with pytest.raises(ParameterError, match=r"killed\.part is there already, perhaps of a run that was killed"):
+        require_room(reading, tmp_path / "killed")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "d.txt").write_text("x")
     several = Reading([str(data), str(tmp_path / "other")])

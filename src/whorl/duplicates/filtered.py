@@ -16,7 +16,7 @@ from whorl.duplicates.result import Cluster
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.extraction.decoding import decode
 from whorl.ingest.extraction.formats import format_of as format_of_file
-from whorl.ingest.files import file_text
+from whorl.ingest.files import file_text, without_notes
 from whorl.ingest.places import Place
 from whorl.ingest.rows.columns import UnreadRowsError
 from whorl.ingest.rows.formats import format_of
@@ -68,11 +68,14 @@ def require_room(reading: Reading, target: Path) -> None:
     Raises:
         ParameterError: The folder is not empty or cannot be made, or two files would be one in it.
     """
+    partial = _partial(target)
     try:
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise ParameterError(f"{target} is there already; name a folder that is not")
-        _partial(target).mkdir(parents=True, exist_ok=True)
-        _partial(target).rmdir()
+        for each in (target, partial):
+            if each.exists() and (not each.is_dir() or any(each.iterdir())):
+                left = ", perhaps of a run that was killed; delete it, or" if each is partial else ";"
+                raise ParameterError(f"{each} is there already{left} name a folder that is not")
+        partial.mkdir(parents=True, exist_ok=True)
+        partial.rmdir()
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
     taken: dict[PurePosixPath, Place] = {}
@@ -235,17 +238,29 @@ class _Writing:
 
 def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -> None:
     """Write what Hugging Face's library wants beside a data set."""
-    written: set[Path] = set()
+    seen: set[Path] = set()
     for place in places:
         if not isinstance(place.file, Path):
             continue
         for inside in place.inside.parents:
             folder = place.file.parents[len(place.inside.parts) - len(inside.parts) - 1]
-            for name in _NOTES:
-                note, copy = folder / name, target / inside / name
-                if note.is_file() and copy not in written:
-                    written.add(copy)
-                    copy.write_text(_noted(json.loads(note.read_text("utf-8")), with_columns=with_columns), "utf-8")
+            if folder in seen:
+                continue
+            seen.add(folder)
+            names = {each.name for each in folder.iterdir()}
+            # Others of these names are documents, and written like all of them.
+            for name in (names - without_notes(names)).intersection(_NOTES):
+                if note := _note_in(folder / name):
+                    (target / inside / name).write_text(_noted(note, with_columns=with_columns), "utf-8")
+
+
+def _note_in(file: Path) -> dict[str, object]:
+    """Return what a note says, nothing where it is damaged: the rows are worth more."""
+    try:
+        note = json.loads(file.read_text("utf-8"))
+    except ValueError:
+        return {}
+    return note if isinstance(note, dict) else {}
 
 
 def _noted(note: dict[str, object], *, with_columns: bool) -> str:
