@@ -28,11 +28,13 @@ class Remembered(Generic[_Answer]):
         self._answer: _Answer | None = None
 
     def __call__(self) -> _Answer:
-        with self._lock:
-            if time.monotonic() > self._good_until:
-                self._answer = self._ask(self._answer)
-                self._good_until = time.monotonic() + self._seconds
-            return cast(_Answer, self._answer)
+        # A search asks a dozen times; the answer is there before it is said to be good.
+        if time.monotonic() > self._good_until:
+            with self._lock:
+                if time.monotonic() > self._good_until:
+                    self._answer = self._ask(self._answer)
+                    self._good_until = time.monotonic() + self._seconds
+        return cast(_Answer, self._answer)
 
     def forget(self) -> None:
         """Ask again the next time."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 import struct
 from binascii import a2b_base64
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 from zlib import crc32
 
@@ -96,7 +97,7 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
         SchemeMismatchError: As `decode` does.
     """
     heads = [_head(raw, scheme) for raw in raws]
-    if loops := loops_at_hand():
+    if raws and (loops := loops_at_hand()):
         return _read_by(loops, raws, heads, scheme)
     alike: dict[int, list[int]] = {}
     for at, (low_bits, _, _) in enumerate(heads):
@@ -136,19 +137,21 @@ def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SC
 def _read_by(
     loops: Loops, raws: Sequence[bytes], heads: list[tuple[int, int, int]], scheme: SketchScheme
 ) -> list[Sketch]:
-    """Return what `decode_all` does, by compiled loops."""
-    low_bits, sizes, counts = np.array(heads, np.int64).reshape(-1, 3).T.copy()
-    starts, ends = np.cumsum([0, *map(len, raws)]), np.cumsum(counts)
-    together = np.frombuffer(b"".join(raws), np.uint8)
+    """Return what `decode_all` does of one or more, by compiled loops."""
+    # Mostly there are a few, for which sums of arrays would take longer than the loop.
+    low_bits, sizes, counts = zip(*heads, strict=True)
+    starts, ends = [*accumulate(map(len, raws), initial=0)], [*accumulate(counts)]
+    firsts = [0, *ends[:-1]]
     # A hash takes a bit at least.
-    hashes = np.empty(min(int(counts.sum()), 8 * together.size), np.uint64)
-    is_possible = (counts <= 8 * np.diff(starts)).all()
-    if not is_possible or loops.decode(together, starts, low_bits, counts, ends - counts, hashes) < len(raws):
-        # That one of them contradicts itself is for `decode` to say.
-        return [decode(raw, scheme) for raw in raws]
-    hashes.flags.writeable = False
-    cuts = zip(sizes.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True)
-    return [Sketch(scheme, size, hashes[first:end]) for size, first, end in cuts]
+    if all(count <= 8 * len(raw) for raw, count in zip(raws, counts, strict=True)):
+        hashes = np.empty(ends[-1], np.uint64)
+        together, columns = np.frombuffer(b"".join(raws), np.uint8), np.array([low_bits, counts, firsts], np.int64)
+        if loops.decode(together, np.array(starts, np.int64), *columns, hashes) == len(raws):
+            hashes.flags.writeable = False
+            each = zip(sizes, firsts, ends, strict=True)
+            return [Sketch(scheme, size, hashes[first:end]) for size, first, end in each]
+    # That one of them contradicts itself is for `decode` to say.
+    return [decode(raw, scheme) for raw in raws]
 
 
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
