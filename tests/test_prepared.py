@@ -75,9 +75,9 @@ class Watched(EmbeddedEngine):
         self.asked.append(f"texts of {' '.join(sorted(ids))}")
         return super().texts(ids)
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
         self.asked.append("candidates")
-        found = super().candidates(plan, start=start, rows=rows)
+        found = super().candidates(plan, start=start, rows=rows, in_order=in_order)
         return Candidates(found.total, found.found, ("somebody writes",))
 
 

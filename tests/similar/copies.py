@@ -38,10 +38,10 @@ class Watched(EmbeddedEngine):
         self.asked += [f"text of {each}" for each in ids]
         return dict(super().texts(ids))
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
         self.asked.append("candidates")
         # As if a document had been stored meanwhile that stands before all others.
-        found = super().candidates(plan, start=max(0, start - self.shifted), rows=rows)
+        found = super().candidates(plan, start=max(0, start - self.shifted), rows=rows, in_order=in_order)
         return Candidates(found.total, found.found, ("somebody writes",))
 
 

@@ -222,8 +222,15 @@ class Engine(Protocol):
         """
         ...
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
-        """Run a bound plan as `search` does, and return its hits with their sketches."""
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+        """Run a bound plan as `search` does, and return its hits with their sketches.
+
+        Args:
+            plan: The plan.
+            start: Hits before the page.
+            rows: Hits on it.
+            in_order: Whether equal scores come by their ids, so that pages fit together; to order them takes time.
+        """
         ...
 
     def sign(self, text: str) -> Signature:

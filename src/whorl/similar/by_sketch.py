@@ -77,13 +77,10 @@ class SketchSearch:
             largest_size=self._largest,
         )
 
-    def _narrowed(self) -> bool:
-        """Ask for more tokens from now on, where few of them were asked; return whether that is another question."""
-        precise = self._planned(None) if self._costs else self.plan
-        if precise.look_ups <= self.plan.look_ups:
-            return False
-        self.plan, self._costs = precise, None
-        return True
+    def _narrow(self) -> None:
+        """Ask for more tokens from now on, where few of them were asked, and for many candidates at once."""
+        precise = self._planned(None)
+        self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_ups), None
 
     @property
     def most_verified(self) -> int:
@@ -108,7 +105,9 @@ class SketchSearch:
             for branch in plan.branches
             if branch.min_should_match
         )
-        return Bool(should=branches, min_should_match=1) if branches else None
+        if len(branches) < 2:
+            return next(iter(branches), None)
+        return Bool(should=branches, min_should_match=1)
 
     def _look_up(self, branch: Branch, largest_size: int | None) -> SketchTokens:
         tokens = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
@@ -128,12 +127,15 @@ class SketchSearch:
         """Fetch the candidates behind a place, and verify those that were not seen yet.
 
         Returns:
-            None where they are too many for the few tokens that were asked: `look_ups` are others from now on.
+            None where they are too many for the few tokens that were asked: `look_ups` may be others from now on.
         """
-        # Those that are too many need not come.
-        rows = FEW if self._costs and not start else AT_ONCE
-        candidates = self.engine.candidates(look_ups, start=start, rows=rows)
-        if not start and candidates.total > FEW and self._narrowed():
+        # Those that are too many need not come; of those that are few, all come, in any order.
+        is_cheap = self._costs is not None and not start
+        candidates = self.engine.candidates(
+            look_ups, start=start, rows=FEW if is_cheap else AT_ONCE, in_order=not is_cheap
+        )
+        if is_cheap and candidates.total > FEW:
+            self._narrow()
             return None
         fresh = [
             (hit, sketch)

@@ -131,6 +131,40 @@ def test_candidates_under_a_filter(store: Store, sketches: Mapping[str, Sketch])
     assert [(hit.id, hit.score) for page in pages for hit, _ in page] == expected
 
 
+def test_candidates_in_any_order(store: Store, sketches: Mapping[str, Sketch]) -> None:
+    """
+    They are the same with the same scores, the best first.
+    """
+    plan = BoundPlan(SketchTokens("big", SCHEME_NOW, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None))
+    ordered, others = (store.engine.candidates(plan, start=0, rows=1000, in_order=order) for order in (True, False))
+    scores = [hit.score for hit, _ in others.found]
+    assert scores == sorted(scores, reverse=True)
+    assert {hit for hit, _ in others.found} == {hit for hit, _ in ordered.found}
+    assert others.total == ordered.total == len(ordered.found) > 1
+
+
+def test_sketches_of_another_scheme_among_ours(client: SolrClient, sketches: Mapping[str, Sketch]) -> None:
+    """
+    Even with tokens like ours they are no candidates. One that comes after the schemes were counted may be found, as
+    one without a sketch.
+    """
+    plan = BoundPlan(SketchTokens("big", SCHEME_NOW, tuple(lookup_numbers(sketches["big"])[:64].tolist()), 1, 0, None))
+    other = {"id": "other", **sketch_fields(sketches["big"], Scheme()), SCHEME: "another"}
+    with Store(SolrEngine(client)) as before:
+        ours = before.engine.candidates(plan, start=0, rows=1000)
+        client.post("update", [other], commit="true")
+        try:
+            late = before.engine.candidates(plan, start=0, rows=1000)
+            with Store(SolrEngine(client)) as after:
+                found = after.engine.candidates(plan, start=0, rows=1000)
+        finally:
+            client.post("update", {"delete": ["other"]}, commit="true")
+    assert found.found == ours.found
+    assert found.total == ours.total
+    assert [hit.id for hit, sketch in late.found if sketch is None] == ["other"]
+    assert [each for each in late.found if each[1] is not None] == [*ours.found]
+
+
 def test_a_sketch_of_another_scheme_is_not_compared(store: Store, sketches: Mapping[str, Sketch]) -> None:
     """
     A plan of another scheme finds nothing, whatever its numbers.

@@ -455,8 +455,8 @@ class EmbeddedEngine:
             mark = found[-1][0]
             yield Scanned(tuple(found), mark)
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
-        """Run a bound plan, and return its hits with their sketches."""
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
+        """Run a bound plan, and return its hits with their sketches; they are always in order."""
         return self._mended(lambda: self._search.candidates(self._askable(plan), start, rows))
 
     def sign(self, text: str) -> Signature:

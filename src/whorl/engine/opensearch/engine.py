@@ -286,9 +286,11 @@ class OpenSearchEngine:
             told = ((each["_id"], name_in(each["_source"], self._names)) for each in hits)
             yield Scanned(tuple((*each, own) for each, own in zip(told, self._sketches(hits), strict=True)), mark)
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
         translation = self._translated(plan)
         body = {**self._hits_of(translation), **self._with_sketches()}
+        if not in_order:
+            body["sort"] = [{"_score": "desc"}]
         with refusals_explained(plan):
             total, hits = self._client.page(body, start, rows)
         found = zip(map(self._hit, hits), self._sketches(hits), strict=True)

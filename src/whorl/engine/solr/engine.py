@@ -303,9 +303,17 @@ class SolrEngine:
                 following,
             )
 
-    def candidates(self, plan: BoundPlan, *, start: int, rows: int) -> Candidates:
+    def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
         prepared = self._prepared(plan)
-        request = search_request(prepared, self.collection.names, start=start, rows=rows, with_sketches=True)
+        request = search_request(
+            prepared,
+            self.collection.names,
+            start=start,
+            rows=rows,
+            with_sketches=True,
+            only_scheme=self._coverage().only_scheme,
+            in_order=in_order,
+        )
         with refusals_explained(plan):
             selected = self._client.select(request)
         found = zip(self._hits(selected.documents), self._sketches(selected.documents), strict=True)

@@ -68,6 +68,11 @@ class Coverage:
     searchable: Mapping[str, int]
     without: int
 
+    @property
+    def only_scheme(self) -> str | None:
+        """The name of the scheme that all sketches have; None where there are none, or several."""
+        return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
+
 
 def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
     """Count the documents by the scheme of their sketches; the four fields must be there.
