@@ -304,20 +304,21 @@ class SolrEngine:
             )
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
-        prepared = self._prepared(plan)
+        prepared, names, covered = self._prepared(plan), self.collection.names, self._coverage()
         request = search_request(
             prepared,
-            self.collection.names,
+            names,
             start=start,
             rows=rows,
-            with_sketches=True,
-            only_scheme=self._coverage().only_scheme,
             in_order=in_order,
+            with_sketches=True,
+            only_scheme=covered.only_scheme,
         )
         with refusals_explained(plan):
             selected = self._client.select(request)
         found = zip(self._hits(selected.documents), self._sketches(selected.documents), strict=True)
-        return Candidates(selected.total, tuple(found), (*prepared.warnings, *self._uncovered()))
+        warnings = covered.warnings(self._client.url, can_be_filled=bool(self.collection.content))
+        return Candidates(selected.total, tuple(found), (*prepared.warnings, *warnings))
 
     def facets(self, plan: BoundPlan, asked: Sequence[Facet]) -> tuple[Counted, ...]:
         request = facets_request(self._prepared(plan), asked, self.collection.names, self._prepared)
@@ -409,17 +410,6 @@ class SolrEngine:
         except EngineResponseError:
             # This address may be kept from whoever only searches.
             return _SEGMENTS
-
-    def _uncovered(self) -> list[str]:
-        """Say how many documents cannot be found by their sketch, if any cannot."""
-        covered = self._coverage()
-        if not covered.without:
-            return []
-        makes = f"'whorl solr backfill {self._client.url}'" if self.collection.content else "indexing them again"
-        return [
-            f"{covered.without:,} of {covered.documents:,} documents have no sketch and cannot be found so; "
-            f"{makes} makes them"
-        ]
 
     def _sources(
         self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool

@@ -73,6 +73,19 @@ class Coverage:
         """The name of the scheme that all sketches have; None where there are none, or several."""
         return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
 
+    def warnings(self, url: str, *, can_be_filled: bool) -> list[str]:
+        """Say how many documents cannot be found by their sketch, if any cannot.
+
+        Args:
+            url: Of the collection.
+            can_be_filled: Whether the documents' texts are there to make sketches of.
+        """
+        if not self.without:
+            return []
+        makes = f"'whorl solr backfill {url}'" if can_be_filled else "indexing them again"
+        share = f"{self.without:,} of {self.documents:,} documents"
+        return [f"{share} have no sketch and cannot be found so; {makes} makes them"]
+
 
 def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
     """Count the documents by the scheme of their sketches; the four fields must be there.
