@@ -83,14 +83,15 @@ bench-calibration: .venv/developing ## Recall that plans deliver against the rec
 bench-simhash-quality: .venv/developing benchmarks/data/main.jsonl ## How well SimHash codes tell near-duplicates, and what they cost (about 10 minutes)
 	$(BIN)/python benchmarks/simhash_quality.py
 
-bench-duplicates: .venv/developing benchmarks/data/main.jsonl ## All pairs of near-duplicates beside other libraries (about an hour)
+bench-duplicates: .venv/developing benchmarks/data/main.jsonl ## All pairs of near-duplicates beside other libraries (about three hours)
 	-for peer in $$(grep -v '^#' benchmarks/requirements-duplicates.txt); do \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$peer"; done
 	-for peer in text-dedup datatrove; do $(BIN)/python -m venv benchmarks/data/venv-$$peer && \
 		benchmarks/data/venv-$$peer/bin/python -m pip install --quiet --disable-pip-version-check \
 		-r benchmarks/requirements-duplicates-$$peer.txt; done
 	$(BIN)/python benchmarks/duplicates.py --thresholds 80,50,90
-	$(BIN)/python benchmarks/duplicates.py --words 60
+	$(BIN)/python benchmarks/duplicates.py --words 60 --thresholds 80,50,90
+	$(BIN)/python benchmarks/duplicates.py --pieces 60000 --thresholds 80,50,90
 	$(BIN)/python benchmarks/descriptions.py
 	$(BIN)/python benchmarks/duplicates.py benchmarks/data/descriptions.jsonl --thresholds 80,50,90
 	$(BIN)/python benchmarks/duplicates.py --profile
