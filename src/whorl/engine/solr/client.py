@@ -7,7 +7,6 @@ separated lists would damage.
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -37,9 +36,6 @@ _JSON = "application/json"
 _MOST_PREPARED = 64
 #: What is left of a request's time when it was that which ended an answer.
 _SOON_SECONDS = 0.05
-
-# pysolr logs what it also raises; without a handler of its own the message would go to standard error as well.
-logging.getLogger("pysolr").addHandler(logging.NullHandler())
 
 
 class SolrClient:
@@ -71,7 +67,7 @@ class SolrClient:
         self._transport = Transport(self.url, link, timeout_seconds)
         self._session = session(self._asked, auth)
         self._session.params = _ALWAYS
-        self._pysolr = pysolr.Solr(self.url, session=self._session, auth=auth)
+        self._pysolr = pysolr.Solr(self.url, session=self._session)
         self._prepared = lru_cache(_MOST_PREPARED)(self._prepare)
 
     def get(self, path: str, **params: str | int) -> Answer:
@@ -244,7 +240,7 @@ class SolrClient:
                 f"Solr at {self.url} {silent} within {self._timeout_seconds:g} s ({doing}); "
                 "try again, or allow it more time with WHORL_TIMEOUT"
             )
-        reason = distrust(error)
+        reason = distrust(cause)
         if reason is not None:
             return EngineUnavailableError(
                 f"{self.url} cannot be trusted ({reason}); does it speak TLS, and does WHORL_SOLR_CA name "

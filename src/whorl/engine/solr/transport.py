@@ -116,12 +116,7 @@ def session(
 
 
 def distrust(error: BaseException | None) -> str | None:
-    """Return why a certificate was not trusted, in OpenSSL's words; None where an error is of another kind."""
-    while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return error.verify_message
-        if isinstance(error, ssl.SSLError):
-            return error.reason or "no TLS"
-        reason = getattr(error, "reason", None) or next(iter(error.args), None)
-        error = reason if isinstance(reason, BaseException) else error.__cause__
-    return None
+    """Return why a server was not trusted, in OpenSSL's words; None where an error is of another kind."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return error.verify_message
+    return (error.reason or "no TLS") if isinstance(error, ssl.SSLError) else None
