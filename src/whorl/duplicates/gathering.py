@@ -184,28 +184,9 @@ def duplicates_in(
         archive = _archive(opened, folder, f"{origin}, under {engine.scheme.name}", scheme or SketchScheme())
         without = 0
         for portion in engine.scan(archive.begin_scan()):
-            if common is None:
-                entries = [
-                    Entry(document_id, sketch_digest(sketch), sketch, name)
-                    for document_id, name, sketch in portion.documents
-                    if sketch is not None
-                ]
-                same = archive.unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
-                without += len(portion.documents) - len(entries)
-            else:
-                known = engine.digests(_ids(portion), of_texts=True)
-                digests = {each: digest.encode() for each, digest in known.items()}
-                same = archive.unchanged(
-                    [(each, digests[each], name, None, None) for each, name, _ in portion.documents if each in digests]
-                )
-                read_now = _read_whole(engine, [each for each in _ids(portion) if each not in same])
-                entries = [
-                    Entry(each, digests.get(each, b""), read_now[each], name)
-                    for each, name, _ in portion.documents
-                    if each in read_now
-                ]
-                without += len(portion.documents) - len(entries) - len(same)
-            archive.put([entry for entry in entries if entry.id not in same], portion.mark)
+            new, missing = _sketches_of(portion, archive) if common is None else _texts_of(portion, archive, engine)
+            archive.put(new, portion.mark)
+            without += missing
             require_time()
             progress("reading", archive.count())
         archive.end_scan()
@@ -262,8 +243,26 @@ def require_few(engine: Engine, where: str) -> int:
     return count
 
 
-def _ids(portion: Scanned) -> list[str]:
-    return [document_id for document_id, _, _ in portion.documents]
+def _sketches_of(portion: Scanned, archive: Gathered) -> tuple[list[Entry], int]:
+    """Return what an archive does not know yet of documents by their sketches, and how many have none."""
+    entries = [
+        Entry(document_id, sketch_digest(sketch), sketch, name)
+        for document_id, name, sketch in portion.documents
+        if sketch is not None
+    ]
+    same = archive.unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
+    return [entry for entry in entries if entry.id not in same], len(portion.documents) - len(entries)
+
+
+def _texts_of(portion: Scanned, archive: Gathered, engine: Engine) -> tuple[list[Entry], int]:
+    """Return what an archive does not know yet of documents by their whole texts, and how many have none."""
+    names = {document_id: name for document_id, name, _ in portion.documents}
+    digests = {each: digest.encode() for each, digest in engine.digests(list(names), of_texts=True).items()}
+    known = [(each, digests[each], name, None, None) for each, name in names.items() if each in digests]
+    same = archive.unchanged(known)
+    read = _read_whole(engine, [each for each in names if each not in same])
+    entries = [Entry(each, digests.get(each, b""), read[each], name) for each, name in names.items() if each in read]
+    return entries, len(names) - len(entries) - len(same)
 
 
 def _read_whole(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:

@@ -104,7 +104,7 @@ class Pairs:
     """Pairs of documents; int64 arrays of shape (pairs,).
 
     Args:
-        a: Places of the first documents, always smaller than those of the second.
+        a: Places of the first documents; of pairs that are found smaller than those of the second.
         b: Places of the second documents.
         sizes_a: Distinct shingles of the first.
         sizes_b: Those of the second.
