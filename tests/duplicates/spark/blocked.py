@@ -18,7 +18,7 @@ from whorl.model import Document
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from whorl.duplicates.spark.blocks import Gathered
+    from whorl.duplicates.spark.gathering import Gathered
 
 #: Sketches of few hashes, so that a few hundred documents stand at many levels.
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
@@ -58,8 +58,9 @@ def members_in(rows: Any) -> set[Any]:
 
 def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchScheme, count: int) -> Gathered:
     """Return sketches by their keys, divided over so many parts."""
-    from whorl.duplicates.spark.blocks import SKETCHES, Gathered
+    from whorl.duplicates.spark.blocks import SKETCHES
     from whorl.duplicates.spark.frames import Kept, Parts, narrowed, sent
+    from whorl.duplicates.spark.gathering import Gathered
 
     parts = Parts.so_many(count)
     rows = []

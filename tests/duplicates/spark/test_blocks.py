@@ -1,152 +1,112 @@
-"""Documents divided over blocks, without a Spark."""
+"""Blocks and the rows that they travel in, without a Spark."""
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.duplicates.spark.blocked import SKETCHING, members_in
+from tests.duplicates.spark.blocked import SMALL, alike_sets
 from tests.duplicates.spark.spark_runtime import QUIET
-from whorl.duplicates.gathering import FILES_SCHEME
-from whorl.model import Document
+from whorl.duplicates.sketches import Sketches
+from whorl.fingerprint.sketch.sketch import sketch_of_distinct
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")
 pytestmark = QUIET
 
 
-def test_rows_become_sketches_or_problems() -> None:
+def members_of(keys: list[int], ids: list[str], names: list[str], runs: list[int], digests: list[int]) -> Any:
+    from whorl.duplicates.spark.blocks import Members, numbered
+
+    worths = np.arange(len(keys), dtype=np.float64)
+    return Members(
+        np.array(keys, np.int64), numbered(ids), ids, names, worths, np.array(runs, np.uint32),
+        np.array(digests, np.uint64),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_what_is_divided_is_all_there(count: int) -> None:
     """
-    Each row of each batch comes out once: as a member of a block that has its sketch, or with what is wrong with it.
+    Each document is where its key says, or its id if it is too short, with its sketch, its size and all else.
     """
-    from whorl.duplicates.spark.blocks import Run, _sketched
-    from whorl.duplicates.spark.documents import documents_in
+    from whorl.duplicates.spark.blocks import Block, Members, block_rows, numbered, sizes_in, some_of
     from whorl.duplicates.spark.frames import Parts
 
-    text = "one two three four five six"
-    rows = [
-        {"id": "a", "name": "A", "text": text, "content": None},
-        {"id": None, "name": None, "text": text, "content": None},
-        {"id": "wide.txt", "name": None, "text": None, "content": text.encode("utf-16")},
-        {"id": "no text", "name": None, "text": None, "content": None},
-        {"id": "bad\tid", "name": None, "text": text, "content": None},
-        {"id": "short", "name": "", "text": "too short", "content": None},
-    ]
-    kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
-    batches = [pa.RecordBatch.from_pylist(some, pa.schema(kinds)) for some in (rows[:3], [], rows[3:])]
-    told = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Parts.so_many(3), Run()))
-    problems = [(row["problem_id"], row["problem"]) for row in told.to_pylist() if row["problem"]]
-    key = {key for document_id, _, _, key in members_in(told) if document_id == "a"}.pop()
-    assert {row for row in members_in(told) if row[0] != "short"} == {("a", "A", 2, key), ("wide.txt", "", 2, key)}
-    assert [row[:3] for row in members_in(told) if row[0] == "short"] == [("short", "", 0)]
-    expected = [(None, "has an id and a text"), ("no text", "has both"), ("bad\tid", "control")]
-    assert len(problems) == 3
-    for (document_id, problem), (told_id, words) in zip(problems, expected, strict=True):
-        assert document_id == told_id
-        assert words in problem
+    chance, parts = random.Random(count), Parts.so_many(count)
+    sets = alike_sets(chance)
+    keys = sorted(chance.getrandbits(64) - (1 << 63) for _ in sets)
+    made = [sketch_of_distinct(np.array(sorted(each), np.uint64), SMALL) for each in sets]
+    is_new = np.array([chance.random() < 0.5 for _ in keys])
+    block = Block(np.array(keys), Sketches.of(made, SMALL), is_new)
+    # Some are equal, and some have no sketch, all of these under one key.
+    owners = [*keys, *keys[:5], 3, 3, 3, 3]
+    ids = [f"d{at}" for at in range(len(owners))]
+    members = members_of(owners, ids, [f"n{each}" for each in ids], list(range(len(ids))), list(range(len(ids))))
+    told = block_rows(block, members, parts)
+    assert sorted(told["part"].to_pylist()) == sorted(set(told["part"].to_pylist()))
+    sketches = {key: (made[at].size, made[at].hashes.tolist(), bool(is_new[at])) for at, key in enumerate(keys)}
+    found, seen = {}, {}
+    for at, part in enumerate(told["part"].to_pylist()):
+        row = [told.slice(at, 1)]
+        own, (some, times) = Block.of(row, SMALL), Members.of(row)
+        assert (parts.of(own.keys) == part).all()
+        seen |= {
+            key: (own.sketches.sketch(place).size, own.sketches.sketch(place).hashes.tolist(), bool(own.is_new[place]))
+            for place, key in enumerate(own.keys.tolist())
+        }
+        assert times.tolist() == [1] * len(some.ids)
+        sizes = sizes_in(row, some.keys).tolist()
+        for place, document_id in enumerate(some.ids):
+            key = int(some.keys[place])
+            assert int(parts.of(np.array([key]) if key in sketches else numbered([document_id]))[0]) == part
+            assert sizes[place] == (sketches[key][0] if key in sketches else 0)
+            columns = (some.worths, some.runs, some.digests)
+            found[document_id] = (key, some.names[place], *(int(each[place]) for each in columns))
+        wanted = own.keys[::3]
+        rows = pa.table({"part": [part], "keys": [np.concatenate([wanted[::-1], wanted]).tobytes()]})
+        sent = list(some_of(pa.Table.from_batches(row), rows, SMALL))
+        assert [each["keys"][0].as_py() for each in sent] == ([wanted.tobytes()] if wanted.size else [])
+    assert seen == sketches
+    assert found == {each: (owners[at], f"n{each}", at, at, at) for at, each in enumerate(ids)}
 
 
-def test_the_largest_document_of_an_id_counts() -> None:
+def test_equal_documents_of_one_id() -> None:
     """
-    Wherever the others are, and though an equal document of another id stays.
+    They are one: that of the last run, with the last name of that, since the run in which its text came first.
     """
-    words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-    documents = [
-        Document("a", " ".join(words[:7])),
-        Document("b", " ".join(words[:7]), "equal"),
-        Document("a", " ".join(words)),
-        Document("a", "too short"),
-        Document("c", " ".join(words), "first"),
-        Document("c", " ".join(words), "second"),
-        Document("d", "too short"),
-    ]
-    _, kept, totals, _ = run_of([], documents, 1)
-    assert totals == {"documents": 4, "too_short": 1, "repeated": 2, "lost": 2, "again": 0, "largest": 6}
-    told = {row[:3] for block in kept.values() for row in members_in(block)}
-    assert told == {("a", "", 6), ("b", "equal", 3), ("c", "second", 6), ("d", "", 0)}
-
-
-def test_a_later_run_replaces_what_has_another_text() -> None:
-    """
-    What comes again with the same text is of the run in which it came first, under its new name; with another, though
-    of the same words, it is new. Only sketches of new documents are new, and keys that nobody has any more are gone.
-    """
-    text, other = "one two three four five six seven", "one two three four five six eight"
-    first = [
-        *(Document(name, text) for name in ("same", "dot", "other", "equal")),
-        *(Document(f"alone/{name}", f"{text} {name}") for name in ("stays", "changes", "is cut short")),
-    ]
-    before, kept, _, _ = run_of([], first, 1)
-    second = [
-        *(Document("same", text, "a new name"), Document("dot", f"{text}."), Document("other", other)),
-        *(
-            Document("alone/changes", other),
-            Document("alone/is cut short", "too short"),
-            Document("new", f"{text} new"),
-        ),
-    ]
-    for earlier in (before, kept):
-        _, found, totals, gone = run_of(list(earlier.values()), second, 2)
-        assert totals == {"documents": 8, "too_short": 1, "repeated": 0, "lost": 3, "again": 5, "largest": 6}
-        assert runs_in(found) == {
-            "same": ("a new name", 1, True), "dot": ("", 2, True), "equal": ("", 1, True), "other": ("", 2, True),
-            "alone/stays": ("", 1, False), "alone/changes": ("", 2, True), "alone/is cut short": ("", 2, None),
-            "new": ("", 2, True),
-        }  # fmt: skip
-        keys = {document_id: key for block in before.values() for document_id, _, _, key in members_in(block)}
-        assert gone == {keys["alone/changes"], keys["alone/is cut short"]}
-    _, found, _, _ = run_of(list(before.values()), second, 2, since=1)
-    assert {is_new for _, _, is_new in runs_in(found).values()} == {True, None}
-
-
-def in_parts(rows: Any, parts: Any) -> dict[int, Any]:
-    return {part: rows.filter(pa.compute.equal(rows["part"], part)) for part in parts.names.tolist()}
-
-
-def run_of(
-    earlier: list[Any], documents: list[Document], number: int, *, since: int | None = None
-) -> tuple[dict[int, Any], dict[int, Any], dict[str, int], set[int]]:
-    """Return what Spark would make of some documents and blocks of earlier runs, in other parts than these.
-
-    Returns:
-        All that came, by parts; what is kept of it; what was counted; and the keys that are gone.
-    """
-    from whorl.duplicates.spark.blocks import Run, _divided_anew, _gone, _identities, _judged, _kept, _sketched
+    from whorl.duplicates.spark.blocks import Block, Members, block_rows
     from whorl.duplicates.spark.frames import Parts
 
-    parts, since = Parts.so_many(number + 1), since or number
-    made = _sketched(
-        iter([pa.RecordBatch.from_pylist([{}])]), lambda *_: documents, SKETCHING, parts, Run(number, since, True)
-    )
-    batches = (batch for block in earlier for batch in block.to_batches() if batch.num_rows)
-    blocks = in_parts(pa.Table.from_batches([*made, *_divided_anew(batches, FILES_SCHEME, parts, since)]), parts)
-    told = [batch for block in blocks.values() for batch in _identities(iter(block.to_batches()), parts)]
-    verdicts = [
-        batch
-        for rows in in_parts(pa.Table.from_batches(told), parts).values()
-        for batch in _judged(iter(rows.to_batches()), parts)
-    ]
-    verdict = pa.Table.from_batches(verdicts)
-    totals = {name: sum(verdict[name].to_pylist()) for name in ("documents", "too_short", "repeated", "lost", "again")}
-    losers = in_parts(verdict, parts)
-    kept = {
-        part: pa.Table.from_batches(_kept(block, losers[part], FILES_SCHEME, parts, since), block.schema)
-        for part, block in blocks.items()
-    }
-    gone = {key for part in kept for batch in _gone(kept[part], losers[part]) for key in batch["key"].to_pylist()}
-    return blocks, kept, {**totals, "largest": max(verdict["largest"].to_pylist())}, gone
+    text, other = 7, 8
+    came = [
+        ("a", "first", 1, text), ("a", "b", 3, text), ("a", "a", 3, text), ("a", "z", 2, other), ("b", "", 2, text),
+    ]  # fmt: skip
+    nothing = Block(np.empty(0, np.int64), Sketches.of([], SMALL), np.empty(0, np.bool_))
+    ids, names, runs, digests = (list(column) for column in zip(*came, strict=True))
+    for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 3, 4, 1]):
+        shuffled = ([column[at] for at in order] for column in (ids, names, runs, digests))
+        rows = block_rows(nothing, members_of([5] * len(came), *shuffled), Parts.so_many(1))
+        members, times = Members.of([rows])
+        told = zip(members.ids, members.names, members.runs.tolist(), members.digests.tolist(), times, strict=True)
+        assert sorted(told) == [("a", "b", 1, text, 4), ("b", "", 2, text, 1)]
 
 
-def runs_in(kept: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
-    """Return the name of each document, the run in which it came, and whether its sketch, if it has one, is new."""
-    from whorl.duplicates.spark.blocks import Block, Members
+def test_a_document_that_several_workers_have_read() -> None:
+    """
+    Its sketch is there once, and new if it is new for one of them.
+    """
+    from whorl.duplicates.spark.blocks import Block, block_rows
+    from whorl.duplicates.spark.frames import Parts
 
-    found = {}
-    for rows in kept.values():
-        members, _ = Members.of(rows)
-        block = Block.of(rows, FILES_SCHEME)
-        is_new = dict(zip(block.keys.tolist(), block.is_new.tolist(), strict=True))
-        for document_id, name, run, key in zip(members.ids, members.names, members.runs, members.keys, strict=True):
-            found[document_id] = (name, int(run), is_new.get(int(key)))
-    return found
+    sketch = sketch_of_distinct(np.array([1, 2, 3], np.uint64), SMALL)
+    rows = []
+    for is_new in (False, True, False):
+        block = Block(np.array([5]), Sketches.of([sketch], SMALL), np.array([is_new]))
+        rows.append(block_rows(block, members_of([5], ["a"], [""], [1], [0]), Parts.so_many(1)))
+    for some, expected in ((rows, True), (rows[::2], False)):
+        block = Block.of(some, SMALL)
+        assert (block.keys.tolist(), block.sketches.sizes.tolist(), block.is_new.tolist()) == ([5], [3], [expected])

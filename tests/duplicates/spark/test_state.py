@@ -267,7 +267,7 @@ def test_pairs_answer_one_question(spark: SparkSession, tmp_path: Path) -> None:
     """
     With another one documents are kept, and pairs are looked for anew among all of them.
     """
-    from whorl.duplicates.spark.blocks import Run
+    from whorl.duplicates.spark.gathering import Run
 
     folder = tmp_path / "seen"
     opened(spark, folder).keep(*some(spark, 1))

@@ -1,66 +1,25 @@
-"""Blocks: the documents of a part with their sketches, equal ones together, where all that concerns them is sent.
-
-A document's part follows from its key, so whoever knows a key knows where to send what. Sketches are sent once, from
-where the texts are read to their blocks; later steps send numbers to them, and sketches only of documents that are
-to be compared with one of another block.
-"""
+"""Blocks: the documents of a part with their sketches, equal ones together, and the rows that they travel in."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from whorl.arrays import run_starts
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.sketching import Sketched, Sketching
-from whorl.duplicates.spark.frames import (
-    Batches,
-    Kept,
-    Parts,
-    addressed,
-    arrow_schema,
-    batch_of,
-    cut,
-    divided,
-    joined,
-    met,
-    narrow_type,
-    narrowed,
-    sent,
-    stepped,
-    whole_numbers,
-    widened,
-)
+from whorl.duplicates.spark.frames import Batches, Parts, arrow_schema, cut, joined, narrow_type, narrowed, widened
 from whorl.fingerprint.sketch.sketch import SketchScheme
-from whorl.model import Document
-
-#: A property of documents that the others are compared with, and that are not compared with one another: they came
-#: before all runs, in that of this number.
-STAYS = "whorl_stays"
-REFERENCE_RUN = 0
-#: Makes documents of the rows of a batch; tells the id and the problem of those that are none.
-Documents: TypeAlias = Callable[[pa.RecordBatch, Callable[[str | None, str], None]], list[Document]]
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
-_MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-BLOCKS = f"{SKETCHES}, {_MEMBERS}, problem_id string, problem string"
-_IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
-_VERDICT = (
-    "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
-    "identities binary"
-)
-#: Documents, and hashes, that are divided over the parts at once.
-_AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
+MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
+#: All of a block, or what is wrong with a row that is no document.
+BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +71,7 @@ class Members:
         ids: What they are known by.
         names: What people know them by, or "".
         worths: What the column that decides which is kept says of them, NaN for nothing; float64 array.
-        runs: In which run they came, REFERENCE_RUN of those that the others are only compared with; uint32 array.
+        runs: In which run they came, 0 of those that the others are only compared with; uint32 array.
         digests: Of their texts, 0 where no later run asks whether these are the same; uint64 array.
     """
 
@@ -158,185 +117,7 @@ class Members:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One of several searches, each of which goes on from what the one before has learned.
-
-    Args:
-        number: Which one, from 1.
-        since: The first run whose documents are to be compared with all others, not only with these; that is this one,
-            or an earlier one if what was found then answers another question.
-        lasts: Whether another one goes on from this one, and so has to know which texts are still the same.
-    """
-
-    number: int = 1
-    since: int = 1
-    lasts: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """Documents and their sketches.
-
-    Args:
-        blocks: Rows for `Block.of` and `Members.of`, where their parts are.
-        parts: Of the blocks.
-        scheme: What the sketches depend on.
-        documents: How many ids there are.
-        too_short: Documents of fewer words than a shingle has.
-        repeated: Ids that came more than once; of each the largest document counts.
-        largest: Hashes of the largest sketch.
-        gone: Keys of earlier runs that no document has any more, in a column key; None where there are none.
-        kept: What is kept of them, and of what is made of them.
-    """
-
-    blocks: DataFrame
-    parts: Parts
-    scheme: SketchScheme
-    documents: int
-    too_short: int
-    repeated: int
-    largest: int
-    gone: DataFrame | None
-    kept: Kept
-
-    @property
-    def sketches(self) -> DataFrame:
-        """The blocks without ids and all else that only `Members` has, as rows of SKETCHES."""
-        return self.blocks.select(*arrow_schema(SKETCHES).names)
-
-    @property
-    def members(self) -> DataFrame:
-        """The blocks without hashes: columns for `Members.of` and `sizes_in`."""
-        return self.blocks.select("part", "keys", "sizes", *arrow_schema(_MEMBERS).names)
-
-    def compared_again(self, keys: DataFrame) -> Gathered:
-        """Return the same documents, of which those of some keys are compared with all others.
-
-        Args:
-            keys: Columns of whole numbers, of which key counts.
-        """
-        rows = addressed(keys, self.parts, part_of="key", key="key")
-        blocks = sent(met(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
-        return replace(self, blocks=self.kept.in_place(blocks))
-
-    @property
-    def unfit(self) -> DataFrame:
-        """Rows that are no documents: columns id and problem."""
-        return self.blocks.where(f.col("problem").isNotNull()).select(f.col("problem_id").alias("id"), "problem")
-
-
-def gathered(
-    frame: DataFrame,
-    documents: Documents,
-    sketching: Sketching,
-    parts: Parts,
-    run: Run = Run(),
-    earlier: DataFrame | None = None,
-) -> Gathered:
-    """Return the documents that are made of rows, and their sketches.
-
-    Args:
-        frame: The rows.
-        documents: Makes documents of them.
-        sketching: What is made of these.
-        parts: How they are to be divided.
-        run: In which they come.
-        earlier: Blocks of what came in runs before, however they are divided; what is of an id that comes again is
-            replaced, unless its text is the same.
-    """
-    scheme, kept = sketching.sketch_scheme, Kept()
-    step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
-    rows = stepped(frame, step, BLOCKS)
-    if earlier is not None:
-        rows = rows.unionByName(
-            stepped(earlier, partial(_divided_anew, scheme=scheme, parts=parts, since=run.since), BLOCKS)
-        )
-    # In the order that `met` asks for, so that not each step puts them into it.
-    blocks = kept.in_place(sent(rows, parts).sortWithinPartitions("part"))
-    told = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
-    identities = stepped(told, partial(_identities, parts=parts), _IDENTITIES)
-    verdict = kept.settled(stepped(sent(identities, parts), partial(_judged, parts=parts), _VERDICT))
-    names = ("documents", "too_short", "repeated", "lost", "again")
-    row = verdict.agg(
-        *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in names), f.max("largest").alias("largest")
-    ).collect()[0]
-    gone = None
-    if row["repeated"] or row["again"]:
-        losers = verdict.where(f.length("keys") > 0)
-        step = partial(_kept, scheme=scheme, parts=parts, since=run.since)
-        blocks = kept.in_place(sent(met(blocks, losers, step, BLOCKS, parts), parts))
-        if row["lost"] and earlier is not None:
-            members = blocks.select("part", "members")
-            gone = kept.settled(met(members, losers, _gone, "key long", parts))
-    return Gathered(blocks, parts, scheme, row[0], row[1], row[2], row["largest"] or 0, gone, kept)
-
-
-def _sketched(batches: Batches, documents: Documents, sketching: Sketching, parts: Parts, run: Run) -> Batches:
-    """Yield the documents of rows for their blocks, and what is wrong with those that are none."""
-    problems: list[dict[str, Any]] = []
-    first = int(parts.names[0])
-
-    def note(document_id: str | None, problem: str) -> None:
-        problems.append({"part": first, "problem_id": document_id, "problem": problem})
-
-    def portions() -> Iterator[list[Document]]:
-        for batch in batches:
-            if made := documents(batch, note):
-                yield made
-
-    waiting: list[tuple[Sketched, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]] = []
-    for some, made in sketching.sketched(portions()):
-        runs = np.array([REFERENCE_RUN if STAYS in each.properties else run.number for each in some], np.uint32)
-        digests = _numbered([each.text for each in some]) if run.lasts else np.zeros(len(some), np.uint64)
-        waiting.append((made, runs, digests))
-        count, hashes = (
-            sum(each) for each in zip(*((len(one.ids), one.hashes.size) for one, *_ in waiting), strict=True)
-        )
-        if count >= _AT_ONCE or hashes >= _HASHES_AT_ONCE:
-            yield _together(waiting, sketching.sketch_scheme, parts, run.since)
-            waiting = []
-    if waiting:
-        yield _together(waiting, sketching.sketch_scheme, parts, run.since)
-    if problems:
-        yield pa.RecordBatch.from_pylist(problems, arrow_schema(BLOCKS))
-
-
-def _together(
-    several: Sequence[tuple[Sketched, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]],
-    scheme: SketchScheme,
-    parts: Parts,
-    since: int,
-) -> pa.RecordBatch:
-    """Return documents, the runs in which they came and the digests of their texts, divided over the parts."""
-    sketched = [made for made, *_ in several]
-    runs, digests = (np.concatenate([each[at] for each in several]) for at in (1, 2))
-    ids, names = ([each for made in sketched for each in getattr(made, name)] for name in ("ids", "names"))
-    sizes, counts, keys, worths = (
-        np.concatenate([getattr(made, name) for made in sketched]) for name in ("sizes", "counts", "keys", "worths")
-    )
-    offsets = np.cumsum([0, *(made.hashes.size for made in sketched)])
-    starts = np.concatenate([made.starts + offset for made, offset in zip(sketched, offsets, strict=False)])
-    # Equal documents have one sketch, which is new if one of them is.
-    chosen = np.lexsort((runs < since, keys))
-    chosen = chosen[run_starts(keys[chosen])]
-    chosen = chosen[sizes[chosen] > 0]
-    sketches = Sketches(
-        scheme, sizes[chosen], starts[chosen], counts[chosen], np.concatenate([made.hashes for made in sketched])
-    )
-    block = Block(keys[chosen], sketches, runs[chosen] >= since)
-    return _divided(block, Members(keys, _numbered(ids), ids, names, worths, runs, digests), parts)
-
-
-def _divided_anew(batches: Batches, scheme: SketchScheme, parts: Parts, since: int) -> Batches:
-    """Yield rows of blocks divided over other parts, of which others are new now."""
-    for batch in batches:
-        members, _ = Members.of([batch])
-        block = Block.of([batch], scheme)
-        yield _divided(block.only(np.arange(block.keys.size), members.keys[members.runs >= since]), members, parts)
-
-
-def _divided(block: Block, members: Members, parts: Parts) -> pa.RecordBatch:
+def block_rows(block: Block, members: Members, parts: Parts) -> pa.RecordBatch:
     """Return documents divided over the parts, a row for each.
 
     Args:
@@ -379,22 +160,10 @@ def _divided(block: Block, members: Members, parts: Parts) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
+def numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
     """Return a number for each id, or text, that hardly any other has."""
     digests = b"".join(hashlib.blake2b(each.encode(), digest_size=8).digest() for each in texts)
     return np.frombuffer(digests, np.uint64)
-
-
-def _strings(batches: Sequence[pa.RecordBatch], name: str) -> list[str]:
-    return [each for batch in batches for raw in batch[name].to_pylist() if raw for each in orjson.loads(raw)]
-
-
-def _identities(batches: Batches, parts: Parts) -> Batches:
-    """Yield ids, each to where all documents of that id are told of."""
-    rows = list(batches)
-    keys, identities, counts, runs = joined(rows, "members identities counts runs", "i8 u8 i8 u4")
-    columns = {"identities": identities, "sizes": sizes_in(rows, keys), "keys": keys, "runs": runs}
-    yield divided(parts.of(identities), columns, largest=int(counts.max(initial=0)))
 
 
 def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
@@ -410,72 +179,6 @@ def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Number
     order = np.argsort(own)
     places = order[np.minimum(np.searchsorted(own[order], keys), own.size - 1)]
     return np.where(own[places] == keys, sizes[places], 0)
-
-
-def _judged(batches: Batches, parts: Parts) -> Batches:
-    """Yield how many ids there are, and, to their blocks, documents in the place of which another one of the id counts.
-
-    That is the largest of the last run that has the id.
-    """
-    rows = list(batches)
-    largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
-    identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")
-    if not identities.size:
-        return
-    order = np.lexsort((keys, sizes, runs, identities))
-    identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
-    starts, of_runs = run_starts(identities), run_starts(identities, runs)
-    lasts = np.append(starts[1:], order.size) - 1
-    # Equal documents of one id are one, of which nothing is lost.
-    is_lost = keys != np.repeat(keys[lasts], np.diff(np.append(starts, order.size)))
-    told = {
-        "documents": starts.size,
-        "too_short": int(np.count_nonzero(sizes[lasts] == 0)),
-        "repeated": int(np.count_nonzero(np.diff(np.append(of_runs, order.size)) > 1)),
-        "lost": int(np.count_nonzero(is_lost)),
-        "again": of_runs.size - starts.size,
-        "largest": largest,
-    }
-    schema = arrow_schema(_VERDICT)
-    yield pa.RecordBatch.from_pylist([{"part": int(parts.names[0]), "keys": b"", "identities": b"", **told}], schema)
-    if is_lost.any():
-        where = parts.of(np.where(sizes > 0, keys, identities.view(np.int64))[is_lost])
-        columns = {"keys": keys[is_lost], "identities": identities[is_lost]}
-        yield divided(where, columns, **dict.fromkeys(told, 0))
-
-
-def _kept(block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Parts, since: int) -> Batches:
-    """Yield a block as one row, without some of its members, and without sketches that are none's any more."""
-    members, _ = Members.of(block)
-    if block.num_rows == 0:
-        return
-    gone = set(zip(*(each.tolist() for each in joined(losers, "keys identities", "i8 u8")), strict=True))
-    own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
-    kept = members.only(np.flatnonzero([each not in gone for each in own]))
-    whole = Block.of(block, scheme)
-    yield _divided(
-        whole.only(np.flatnonzero(np.isin(whole.keys, kept.keys)), kept.keys[kept.runs >= since]), kept, parts
-    )
-    problems = block.filter(pa.compute.is_valid(block["problem"]))
-    yield from problems.select(arrow_schema(BLOCKS).names).to_batches()
-
-
-def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
-    """Yield a block, of which documents that rows name in a column keys are new."""
-    (again,) = joined(rows, "keys", "i8")
-    marks = [
-        keys and (np.isin(np.frombuffer(keys, np.int64), again) | np.frombuffer(is_new, np.bool_)).tobytes()
-        for keys, is_new in zip(block["keys"].to_pylist(), block["is_new"].to_pylist(), strict=True)
-    ]
-    at = block.schema.get_field_index("is_new")
-    yield from block.set_column(at, "is_new", pa.array(marks, pa.binary())).to_batches()
-
-
-def _gone(block: pa.Table, losers: pa.Table) -> Batches:
-    """Yield the keys of members that were lost, and are no other's."""
-    (keys,) = joined(losers, "keys", "i8")
-    (left,) = joined(block, "members", "i8")
-    yield batch_of({"key": np.setdiff1d(keys, left)})
 
 
 def sketch_row(part: int, block: Block, places: Numbers, schema: pa.Schema) -> pa.RecordBatch:
@@ -500,3 +203,7 @@ def some_of(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
     if keys.size:
         whole = Block.of(block, scheme)
         yield sketch_row(wanted["part"][0].as_py(), whole, np.unique(whole.places(keys)), arrow_schema(SKETCHES))
+
+
+def _strings(batches: Sequence[pa.RecordBatch], name: str) -> list[str]:
+    return [each for batch in batches for raw in batch[name].to_pylist() if raw for each in orjson.loads(raw)]

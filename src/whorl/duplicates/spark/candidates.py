@@ -33,7 +33,7 @@ from whorl.duplicates.candidates import crowded
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS, Round, rounds
 from whorl.duplicates.sketches import Numbers, Sketches
-from whorl.duplicates.spark.blocks import SKETCHES, Gathered, some_of
+from whorl.duplicates.spark.blocks import SKETCHES, some_of
 from whorl.duplicates.spark.frames import (
     Batches,
     Parts,
@@ -48,6 +48,7 @@ from whorl.duplicates.spark.frames import (
     stepped,
     widened,
 )
+from whorl.duplicates.spark.gathering import Gathered
 from whorl.duplicates.spark.looking import (
     CAN_TELL_MORE,
     COUNTS,

@@ -20,7 +20,6 @@ from pyspark.sql import functions as f
 from whorl.arrays import run_starts
 from whorl.duplicates.keep import Keep
 from whorl.duplicates.sketches import Numbers
-from whorl.duplicates.spark.blocks import Gathered
 from whorl.duplicates.spark.frames import (
     Batches,
     Parts,
@@ -33,6 +32,7 @@ from whorl.duplicates.spark.frames import (
     stepped,
     whole_numbers,
 )
+from whorl.duplicates.spark.gathering import Gathered
 from whorl.duplicates.spark.verify import measured_pairs
 
 #: A member, and documents that have one key, as they come.

@@ -15,7 +15,7 @@ from whorl.duplicates.keep import Keep
 from whorl.duplicates.question import PairQuestion
 from whorl.duplicates.schedule import MOST_PAIRS
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.duplicates.spark.blocks import STAYS, Members, Run, gathered, sizes_in
+from whorl.duplicates.spark.blocks import Members, sizes_in
 from whorl.duplicates.spark.candidates import find_candidates
 from whorl.duplicates.spark.clusters import MEMBERS, clustered, member_by_member, with_shares
 from whorl.duplicates.spark.components import components
@@ -30,6 +30,7 @@ from whorl.duplicates.spark.frames import (
     stepped,
     whole_numbers,
 )
+from whorl.duplicates.spark.gathering import STAYS, Run, gathered
 from whorl.duplicates.spark.rest import MOST_AT_ONCE
 from whorl.duplicates.spark.state import State, still_paired
 from whorl.duplicates.spark.verify import PAIRS, measured_pairs, verified_pairs
