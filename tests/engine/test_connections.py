@@ -9,6 +9,7 @@ import os
 import socket
 import ssl
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whorl.engine import connections
 from whorl.engine.connections import Connections, Told, UnconnectedError, UntakenError
 
 pytestmark = pytest.mark.process
@@ -31,6 +33,7 @@ class Server:
         context: Of TLS; None for none.
         piece: Bytes that are sent at once.
         address: Where it listens.
+        declares_end: Whether the end of a connection is declared over TLS.
     """
 
     def __init__(
@@ -40,8 +43,10 @@ class Server:
         context: ssl.SSLContext | None = None,
         piece: int = 1 << 20,
         address: str = "127.0.0.1",
+        declares_end: bool = False,
     ) -> None:
         self._answers, self._reads, self._context, self._piece = answers, reads, context, piece
+        self._declares_end = declares_end
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._listener = socket.create_server((address, 0), family=family)
         # For connections that a failed test never makes.
@@ -54,7 +59,8 @@ class Server:
 
     def serve(self) -> None:
         for answers in self._answers:
-            with self._secured(self._listener.accept()[0]) as connection:
+            # Who has seen enough closes it, whatever is still to be sent.
+            with self._secured(self._listener.accept()[0]) as connection, contextlib.suppress(OSError):
                 self.connections += 1
                 for answer in answers:
                     # Who asks no more has closed it.
@@ -63,6 +69,8 @@ class Server:
                     # In pieces, so that ends of what is read fall anywhere.
                     for at in range(0, len(answer), self._piece):
                         connection.sendall(answer[at : at + self._piece])
+                if self._declares_end and isinstance(connection, ssl.SSLSocket):
+                    connection.unwrap()
             self.closed.set()
 
     def _read(self, connection: socket.socket) -> bool:
@@ -187,9 +195,15 @@ def test_what_only_has_a_head() -> None:
         (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "no answer of HTTP"),
         (answer(b"one") + answer(b"two"), "no answer of HTTP"),
         (b"SSH-2.0-OpenSSH_9.6\r\n", "no answer of HTTP"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 3_000_000, "bytes of headers"),
+        (b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", "no answer of HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 3_000_000, "bytes beside"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: " + b"x" * 3_000_000, "bytes beside"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000, "bytes beside"),
     ],
-    ids=["nothing", "head", "body", "chunks", "100", "two lengths", "two answers", "another language", "endless head"],
+    ids=[
+        *("nothing", "head", "body", "chunks", "100", "two lengths", "two answers", "another language", "101"),
+        *("endless head", "endless trailer", "endless 100"),
+    ],
 )
 def test_what_is_no_answer(sent: bytes, reason: str) -> None:
     """
@@ -203,15 +217,33 @@ def test_what_is_no_answer(sent: bytes, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "header"), [("/a b", "c"), ("/a\r\nX: y", "c"), ("/a", "c\r\nX: y"), ("/a", "c\0"), ("/\u20ac", "c")]
+    ("target", "header"),
+    [
+        *(("/a b", "c"), ("/a\r\nX: y", "c"), ("/a", "c\r\nX: y"), ("/a", "c\0")),
+        *(("/\u20ac", "c"), ("/\xe9", "c"), ("/a", "c\u20ac")),
+    ],
 )
 def test_what_cannot_be_sent(target: str, header: str) -> None:
     """
-    It would end where it should not, and what follows be read as something else; so nothing is sent, to nobody.
+    It would end where it should not, and what follows be read as something else, or its encoding is known to nobody; so
+    nothing is sent. A password is nowhere in the error.
     """
     way = Connections("127.0.0.1", 1, None, 1)
-    with pytest.raises(ValueError, match=r"no request of HTTP|latin-1"):
-        way.ask("GET", target, None, {"X-Told": header}, connect_seconds=1, silence_seconds=1)
+    with pytest.raises(ValueError, match="no request of HTTP") as caught:
+        way.ask("GET", target, None, {"X-Pass": "secret", "X-Told": header}, connect_seconds=1, silence_seconds=1)
+    assert "secret" not in repr((caught.value, caught.value.__context__))
+
+
+def test_a_host_whose_name_is_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The server hears its name as it stands in certificates and in the DNS, and the port behind it.
+    """
+    server = Server([answer(b"one")])
+    there = socket.create_connection(("127.0.0.1", server.port))
+    monkeypatch.setattr(socket, "create_connection", lambda *_: there)
+    with server.serving(host="b\xfccher") as way:
+        assert asked(way).content == b"one"
+    assert f"\r\nHost: xn--bcher-kva:{server.port}\r\n".encode() in server.seen
 
 
 def test_a_connection_that_was_closed_meanwhile() -> None:
@@ -338,18 +370,111 @@ def test_a_length_that_nothing_has(damaged: bytes) -> None:
         assert asked(way).content == b"two"
 
 
-def test_what_comes_before_an_answer() -> None:
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+def test_what_comes_before_an_answer(piece: int) -> None:
     """
-    100 is passed over. After another such status the answer is still to come, so its connection is not used again.
+    100 and its like are passed over, however many there are, and with them their headers.
     """
-    late = b"HTTP/1.1 102 Processing\r\n\r\n"
-    server = Server([b"HTTP/1.1 100 Continue\r\n\r\n" + answer(b"one"), late], [answer(b"two")])
+    before = b"".join(f"HTTP/1.1 {status} Wait\r\nX-Before: 1\r\n\r\n".encode() for status in (100, 102, 103, 103))
+    head = before + b"HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\n"
+    server = Server([before + answer(b"one"), head, answer(b"two")], piece=piece)
+    with server.serving() as way:
+        assert asked(way) == (200, {"content-length": "3"}, b"one")
+        assert asked(way, "HEAD")[::2] == (404, b"")
+        assert asked(way).content == b"two"
+    assert server.connections == 1
+
+
+def test_what_comes_behind_an_answer() -> None:
+    """
+    Headers behind the chunks replace none before them: not what the answer is, nor how it is packed.
+    """
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    behind = b"Content-Type: text/b\r\nContent-Encoding: gzip\r\nX-Behind: 1\r\n"
+    server = Server([head + b"3\r\none\r\n0\r\n" + behind + b"\r\n"])
+    with server.serving() as way:
+        assert asked(way) == (200, {"content-type": "text/a", "transfer-encoding": "chunked"}, b"one")
+
+
+def test_a_body_where_only_the_head_was_asked_for() -> None:
+    """
+    It is no answer; what is still to come of the body is not taken for the answer to the next request.
+    """
+    server = Server([answer(b"one")], [answer(b"two")])
+    with server.serving() as way:
+        with pytest.raises(ConnectionError, match="a body where only the head"):
+            asked(way, "HEAD")
+        assert asked(way).content == b"two"
+
+
+def test_blanks_behind_a_header() -> None:
+    """
+    They do not belong to it (RFC 9110, 5.5), so that an answer is unpacked all the same.
+    """
+    server = Server([answer(gzip.compress(b"one"), "Content-Encoding: gzip \t")])
     with server.serving() as way:
         assert asked(way).content == b"one"
-        with pytest.raises(ConnectionError, match="102 Processing"):
-            asked(way)
-        assert asked(way).content == b"two"
-    assert server.connections == 2
+
+
+def test_memory_of_a_large_answer() -> None:
+    """
+    It is held once while it comes, and not at all once nobody needs it, without a collection of garbage.
+    """
+    content = bytes(30_000_000)
+    server = Server([answer(content)], piece=1 << 16)
+    with server.serving() as way:
+        gc.disable()
+        tracemalloc.start()
+        try:
+            told = asked(way)
+            _, most = tracemalloc.get_traced_memory()
+            assert told.content == content
+            del told
+            left, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+    assert most < 1.5 * len(content)
+    assert left < len(content) / 10
+
+
+def test_an_interruption_while_an_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Ctrl-C is not taken for a fault of the server, after which a request would be repeated.
+    """
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(connections._Answer, "on_body", interrupted)
+    with Server([answer(b"one")]).serving() as way, pytest.raises(KeyboardInterrupt):
+        asked(way)
+
+
+def test_the_time_to_take_a_body_is_not_that_of_the_whole() -> None:
+    """
+    A socket has one time for all that it is given at once, so a large body is given to it in pieces.
+    """
+
+    class Counted(socket.socket):
+        sizes: list[int]
+
+        def sendall(self, data: bytes, *rest: int) -> None:
+            self.sizes.append(len(data))
+            super().sendall(data, *rest)
+
+    here, there = socket.socketpair()
+    with there, Counted(fileno=here.detach()) as counted:
+        counted.sizes = []
+        body = bytes(range(251)) * 4_000
+        sender = threading.Thread(target=connections._send, args=(counted, b"head", body))
+        sender.start()
+        taken = b""
+        while len(taken) < len(body) + 4:
+            taken += there.recv(1 << 20)
+        sender.join()
+        assert taken == b"head" + body
+        assert max(counted.sizes) <= 1 << 16
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
@@ -390,6 +515,25 @@ def test_a_server_that_goes_while_it_is_told_something_over_tls(authority: trust
         with pytest.raises(ConnectionError) as caught:
             asked(way, "POST", bytes(50_000_000))
         assert not isinstance(caught.value.__cause__, ssl.SSLError)
+
+
+@pytest.mark.parametrize("declares_end", [True, False])
+def test_an_answer_that_ends_with_its_connection_over_tls(
+    authority: trustme.CA, ca_file: str, *, declares_end: bool
+) -> None:
+    """
+    It is whole if the server says that this is the end; else anybody between may have cut it off (RFC 9112, 9.8).
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    server = Server([b"HTTP/1.0 200 OK\r\n\r\nall of it"], context=context, declares_end=declares_end)
+    with server.serving(ca_file) as way:
+        if declares_end:
+            assert asked(way).content == b"all of it"
+        else:
+            with pytest.raises(ConnectionError, match="cut off") as caught:
+                asked(way)
+            assert caught.value.__cause__ is None
 
 
 def test_trust_that_was_given_up(authority: trustme.CA) -> None:

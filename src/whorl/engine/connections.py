@@ -7,6 +7,7 @@ short answer take more of the processor than all that whorl itself does for it.
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import socket
 import ssl
@@ -14,19 +15,19 @@ import weakref
 import zlib
 from collections import deque
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cached_property
 from http.client import HTTP_PORT, HTTPS_PORT
 from pathlib import Path
 from typing import NamedTuple
 
-from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 from urllib3.util.wait import wait_for_read
 
-#: Bytes that are read at once, and what the head of an answer has at the most.
-_AT_ONCE, _LONGEST_HEAD = 1 << 16, 1 << 20
-#: A body that is no longer goes into one packet with its head.
-_SHORT = 1 << 16
+#: Bytes that are sent or read at once. A body that is no longer goes into one packet with its head.
+_AT_ONCE = 1 << 16
+#: Bytes of an answer before, between or behind those of its body, at most.
+_MOST_BESIDE = 1 << 20
 
 
 class UnconnectedError(OSError):
@@ -97,7 +98,7 @@ class Connections:
             silence_seconds: For how long the server may be silent, or take nothing of the body; above 0.
 
         Raises:
-            ValueError: The target or a header cannot be sent, since it would end where it should not.
+            ValueError: The target or a header cannot be sent: it would end where it should not, or is not ASCII.
             UnconnectedError: There is no server, or it is not trusted.
             UntakenError: It does not read what it is sent.
             TimeoutError: It is silent.
@@ -109,13 +110,17 @@ class Connections:
             # A body is taken as fast as the server reads it.
             connection.settimeout(silence_seconds)
             _send(connection, head, body)
-            answer = _Answer(has_body=method != "HEAD")
-            while not answer.is_whole:
-                answer.take(connection.recv(_AT_ONCE))
-            told = answer.told()
+            with closing(_Answer(has_body=method != "HEAD")) as answer:
+                while not answer.is_whole:
+                    answer.take(connection.recv(_AT_ONCE))
+                told = answer.told()
         except (HttpParserError, HttpParserUpgrade, EOFError, zlib.error, MemoryError) as error:
             connection.close()
             raise ConnectionError(f"no answer of HTTP: {error!r}") from error
+        except ssl.SSLEOFError as error:
+            connection.close()
+            # Of trust nothing is to be said, as there is of other errors of TLS.
+            raise ConnectionError(f"the connection was cut off: {error}") from None
         except BaseException:
             connection.close()
             raise
@@ -130,10 +135,11 @@ class Connections:
         lines += [f"{name}: {value}" for name, value in headers.items() if name.lower() != "content-length"]
         if body is not None or method in {"POST", "PUT"}:
             lines.append(f"Content-Length: {len(body or b'')}")
-        if " " in target or not all(map(str.isprintable, lines)):
+        head = "\r\n".join([*lines, "", ""])
+        if " " in target or not head.isascii() or not all(map(str.isprintable, lines)):
             # Headers may hold passwords.
             raise ValueError(f"no request of HTTP: {method} {target!r}, or one of its headers")
-        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+        return head.encode()
 
     @cached_property
     def _told_host(self) -> str:
@@ -141,7 +147,10 @@ class Connections:
         _, _, there = self.address.partition("://")
         if self._port == (HTTP_PORT if self._trust is None else HTTPS_PORT):
             there = there.removesuffix(f":{self._port}")
-        return f"Host: {there if there.isascii() else there.encode('idna').decode()}"
+        if not there.isascii():
+            # The name alone: a port would be taken for the end of it.
+            there = there.replace(self._host, self._host.encode("idna").decode())
+        return f"Host: {there}"
 
     def _connected(self, seconds: float) -> socket.socket:
         """Return a connection that nobody else has: one of before, or a new one."""
@@ -164,7 +173,10 @@ class Connections:
             try:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if self._trust is not None:
-                    connection = self._context.wrap_socket(connection, server_hostname=self._host)
+                    # An end that the server has not declared may be anybody's, who cuts an answer off.
+                    connection = self._context.wrap_socket(
+                        connection, server_hostname=self._host, suppress_ragged_eofs=False
+                    )
             except BaseException:
                 connection.close()
                 raise
@@ -195,11 +207,14 @@ def _send(connection: socket.socket, head: bytes, body: bytes | None) -> None:
     # A server that reads no further may have answered; over TLS its going has a name of its own.
     with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
         try:
-            if body is None or len(body) <= _SHORT:
+            if body is None or len(body) <= _AT_ONCE:
                 connection.sendall(head + (body or b""))
             else:
                 connection.sendall(head)
-                connection.sendall(body)
+                whole = memoryview(body)
+                for at in range(0, len(body), _AT_ONCE):
+                    # Each has the time for which the server may take nothing, which is none for the whole.
+                    connection.sendall(whole[at : at + _AT_ONCE])
         except TimeoutError as error:
             raise UntakenError(str(error)) from error
 
@@ -217,11 +232,16 @@ class _Answer:
 
     def __init__(self, *, has_body: bool) -> None:
         self._has_body, self.is_whole, self.leaves_open = has_body, False, False
-        self._status, self._reason, self._taken = 0, b"", 0
+        self._status, self._beside = 0, 0
         self._headers: dict[str, str] = {}
-        self._parts: list[bytes] = []
+        # It grows in place and gives away what it holds, where a list of parts and their sum take twice the memory.
+        self._body = io.BytesIO()
         # It calls the methods that begin with `on_`.
         self._parser = HttpResponseParser(self)
+
+    def close(self) -> None:
+        """Leave the parser; holding each other, both would hold the body until garbage is collected."""
+        del self._parser
 
     def take(self, some: bytes) -> None:
         """Take what was read, nothing where the connection has ended.
@@ -230,28 +250,28 @@ class _Answer:
             HttpParserError: This is no HTTP, or not one answer.
             EOFError: It ends in the middle.
         """
-        self._taken += len(some)
+        self._beside += len(some)
         if some:
-            self._parser.feed_data(some)
+            try:
+                self._parser.feed_data(some)
+            except HttpParserCallbackError as error:
+                # What a method of ours has raised, or Ctrl-C in it.
+                raise error.__context__ or error from None
         elif not self._status or {"content-length", "transfer-encoding"} & self._headers.keys():
             raise EOFError("the connection ended before the answer did")
         else:
             # Nothing else says where it ends.
             self.is_whole = True
-        if not self._status and self._taken > _LONGEST_HEAD:
-            raise HttpParserError(f"more than {_LONGEST_HEAD:,} bytes of headers")
+        if self._beside > _MOST_BESIDE:
+            raise HttpParserError(f"more than {_MOST_BESIDE:,} bytes beside a body")
 
     def told(self) -> Told:
         """Return it, once it is whole.
 
         Raises:
-            HttpParserError: Only what comes before an answer came.
             OSError: It is packed, and damaged.
         """
-        content = b"".join(self._parts)
-        if self._status < 200:
-            # Behind 100 the answer is read on; where others come, that is left for the next request, which is not its.
-            raise HttpParserError(f"{self._status} {self._reason.decode('latin-1')} before an answer")
+        content = self._body.getvalue()
         if self._headers.get("content-encoding") == "gzip":
             content = gzip.decompress(content)
         return Told(self._status, self._headers, content)
@@ -262,26 +282,26 @@ class _Answer:
             raise HttpParserError("more than one answer")
         self._headers = {}
 
-    def on_status(self, reason: bytes) -> None:
-        """Take the words behind the status."""
-        self._reason += reason
-
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header, or what stands behind the chunks as one."""
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        """Take a header; what stands behind the chunks as one must not replace it (RFC 9110, 6.5.1)."""
+        if not self._status:
+            self._headers[name.decode("latin-1").lower()] = value.decode("latin-1").rstrip(" \t")
 
     def on_headers_complete(self) -> None:
         """Know the status, and that all is there where no body comes."""
         self._status, self.leaves_open = self._parser.get_status_code(), self._parser.should_keep_alive()
-        self.is_whole = not self._has_body
+        self.is_whole = not self._has_body and self._status >= 200
 
     def on_body(self, some: bytes) -> None:
         """Take some of the body."""
-        self._parts.append(some)
+        if not self._has_body:
+            raise HttpParserError("a body where only the head was asked for")
+        self._beside = 0
+        self._body.write(some)
 
     def on_message_complete(self) -> None:
-        """Know that all is there; but behind 100 comes the answer."""
-        self.is_whole = self._status != 100
+        """Know that all is there; but behind a status below 200 comes the answer (RFC 9110, 15.2)."""
+        self.is_whole = self._status >= 200
         if not self.is_whole:
             self._status = 0
 
