@@ -17,6 +17,7 @@ import pytest
 import trustme
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import Buffer
 
 from whorl.engine import connections
 from whorl.engine.connections import Connections, Told, UnconnectedError, UntakenError
@@ -459,8 +460,8 @@ def test_the_time_to_take_a_body_is_not_that_of_the_whole() -> None:
     class Counted(socket.socket):
         sizes: list[int]
 
-        def sendall(self, data: bytes, *rest: int) -> None:
-            self.sizes.append(len(data))
+        def sendall(self, data: Buffer, *rest: int) -> None:
+            self.sizes.append(memoryview(data).nbytes)
             super().sendall(data, *rest)
 
     here, there = socket.socketpair()

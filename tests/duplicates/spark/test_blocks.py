@@ -49,7 +49,8 @@ def test_what_is_divided_is_all_there(count: int) -> None:
     told = block_rows(block, members, parts)
     assert sorted(told["part"].to_pylist()) == sorted(set(told["part"].to_pylist()))
     sketches = {key: (made[at].size, made[at].hashes.tolist(), bool(is_new[at])) for at, key in enumerate(keys)}
-    found, seen = {}, {}
+    found = {}
+    seen: dict[int, tuple[int, list[int], bool]] = {}
     for at, part in enumerate(told["part"].to_pylist()):
         row = [told.slice(at, 1)]
         own, (some, times) = Block.of(row, SMALL), Members.of(row)
