@@ -206,6 +206,28 @@ def test_a_total_that_is_none_is_told(page: Page) -> None:
     expect(page.locator("#found-told")).to_have_text(re.compile(r"^At least \d+ documents$"))
 
 
+def test_the_keyboard_stays_where_it_is(page: Page) -> None:
+    """
+    At the i of a hit, when its texts were read; at how many there are, when other hits come.
+    """
+    held: list[Route] = []
+    page.route("**/api/v1/passages", lambda route: held.append(route))
+    with page.expect_request("**/api/v1/passages"):
+        ask(page, "FINGERPRINT:lease_20_95")
+    behind = hits(page).locator("summary").first
+    behind.focus()
+    page.keyboard.press("Enter")
+    expect(hits(page).locator("details")).to_have_attribute("open", "")
+    expect(hits(page).locator("details")).to_contain_text("All of them were counted.")
+    for route in held:
+        route.continue_()
+    expect(hits(page).locator("details")).to_contain_text("171 in both")
+    expect(hits(page).locator("details")).to_have_attribute("open", "")
+    expect(behind).to_be_focused()
+    page.evaluate("document.querySelector('#query').form.requestSubmit()")
+    expect(page.locator("#found-told")).to_be_focused()
+
+
 def test_the_plan_folds_out(page: Page) -> None:
     """
     How the documents are found, in words; the request below.

@@ -59,14 +59,18 @@ export function hitRow(hit, source, points = "") {
 /** The shares of a hit that count: with everything, or without common text where that is known. */
 export const counting = (told, isRest) => (isRest && told.without_common) || told;
 
-/** Tell two shares in sentences, with bars, and how they are counted behind an i. */
+/** Tell two shares in sentences, with bars, and how they are counted behind an i, which stays as it was used. */
 function tellShares(place, told, source) {
+  const isOpen = place.querySelector("details")?.open ?? false, hadKeyboard = place.contains(document.activeElement);
+  const behind = formula(told, source);
+  behind.open = isOpen;
   fill(
     place,
     sentence(told, "a_in_b", `of ${source.called} is in this document`, "first", source.isRest),
     sentence(told, "b_in_a", `of this document is in ${source.called}`, "second", source.isRest),
-    formula(told, source),
+    behind,
   );
+  if (hadKeyboard) behind.querySelector("summary").focus({ preventScroll: true });
 }
 
 function sentence(told, name, words, kind, isRest) {

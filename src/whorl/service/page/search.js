@@ -208,12 +208,14 @@ async function run(rows = ROWS) {
     ]);
     if (signal.aborted) return;
     if (page instanceof Error && !named) throw page;
-    asked = wanted;
+    const shown = page instanceof Error ? { total: 0, total_is_exact: true, hits: [], sources: [], warnings: [] } : page;
+    const of = await sourceOfHits(shown, wanted);
+    if (signal.aborted) return;
+    [asked, source] = [wanted, of];
     showProblem(parts.problem, null);
     parts.query.removeAttribute("aria-invalid");
-    const shown = page instanceof Error ? { total: 0, total_is_exact: true, hits: [], sources: [], warnings: [] } : page;
     goTo(addressOf(asked, Math.min(shown.hits.length, rows)));
-    await showFound(shown, named);
+    showFound(shown, named);
   } catch (error) {
     if (error.name === "AbortError") return;
     showFound(null);
@@ -252,9 +254,7 @@ async function next() {
   }
 }
 
-async function showFound(page, named = null) {
-  // What the keyboard was at is about to go.
-  const hadKeyboard = parts.hits.contains(document.activeElement);
+function showFound(page, named = null) {
   hits = [];
   parts.found.hidden = page === null;
   parts.blank.hidden = page !== null;
@@ -262,6 +262,8 @@ async function showFound(page, named = null) {
     asked = null;
     return;
   }
+  // What the keyboard was at is about to go.
+  const hadKeyboard = parts.hits.contains(document.activeElement);
   parts.hits.replaceChildren();
   const isNamed = named && !page.hits.some((hit) => hit.id === named.id);
   const total = page.total + (isNamed ? 1 : 0);
@@ -269,8 +271,6 @@ async function showFound(page, named = null) {
     ? `${page.total_is_exact ? "" : "At least "}${counted(total, "document")}` : "No document";
   byId("found-how").textContent = how(page, total);
   warn(byId("found-warnings"), page.warnings);
-  source = await sourceOfHits(page);
-  if (source) source.isRest = Boolean(asked.ignore_common);
   if (isNamed) {
     const row = hitRow({ ...named, measured: null }, null, "has this id");
     parts.hits.append(row);
@@ -281,14 +281,13 @@ async function showFound(page, named = null) {
 }
 
 /** Return what the hits share content with, or null where that is nothing or more than one. */
-async function sourceOfHits({ sources, hits: found }) {
+async function sourceOfHits({ sources, hits: found }, wanted) {
   if (sources.length !== 1) return null;
-  const [name] = sources;
-  if (asked.source !== undefined && name === SOURCE) return ownSource(mark, textOf(mark));
-  const itself = found.find((hit) => hit.id === name);
-  if (itself) return sourceOf(itself);
+  const [name] = sources, isRest = Boolean(wanted.ignore_common);
+  if (wanted.source !== undefined && name === SOURCE) return { ...ownSource(mark, textOf(mark)), isRest };
   // A DBID or a reference to a node goes on under the name that it has in the query.
-  return sourceOf(await ask(pathOf(name)).catch(() => ({ id: name, name: "" })));
+  const itself = found.find((hit) => hit.id === name) ?? await ask(pathOf(name)).catch(() => ({ id: name, name: "" }));
+  return { ...sourceOf(itself), isRest };
 }
 
 function how({ hits: found, sources }, total) {
