@@ -286,6 +286,7 @@ def test_pairs_answer_one_question(spark: SparkSession, tmp_path: Path) -> None:
         ({"documents.sqlite": "of the local engine"}, {}, StoreError, "name a new folder"),
         ({"run-3.json": "not ours"}, {}, StoreError, "name a new folder"),
         ({"run-3.json": "[]"}, {}, StoreError, "name a new folder"),
+        ({"run-3.json": '{"format": 1, "origin": "files"}'}, {}, StoreError, "name a new folder"),
         ({"run-3.json": '{"format": 7}'}, {}, StoreError, "format 7, and this version reads format 1; delete"),
         (None, {"shingle": 3}, ParameterError, "holds what was found in files, under .*; name another folder"),
         (None, {"keep": "newest:made"}, ParameterError, "with what decides on the newest:made; name another folder"),
@@ -312,6 +313,18 @@ def test_a_state_of_something_else_is_refused(
     with pytest.raises(error, match=told):
         opened(spark, folder, **options)
     assert {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()} == before
+
+
+def test_a_state_without_its_documents_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    What somebody has taken away is an error of the folder.
+    """
+    folder = tmp_path / "seen"
+    opened(spark, folder).keep(*some(spark, 1))
+    (documents,) = folder.glob("run-1-*/documents")
+    documents.rename(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match=r"the folder .*seen cannot be used: .*documents"):
+        opened(spark, folder)
 
 
 def test_a_refused_state_costs_nothing(spark: SparkSession, tmp_path: Path) -> None:

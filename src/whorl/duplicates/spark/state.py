@@ -89,8 +89,8 @@ class State:
         self.pairs: DataFrame | None = None
         if last:
             folder = before["folder"]
-            self.blocks = session.read.parquet(self._folder.within(folder, _DOCUMENTS))
-            self.pairs = session.read.parquet(self._folder.within(folder, _PAIRS)) if answers else None
+            self.blocks = self._folder.parquet(folder, _DOCUMENTS)
+            self.pairs = self._folder.parquet(folder, _PAIRS) if answers else None
 
     def _described(self, number: int) -> dict[str, Any]:
         try:
@@ -103,6 +103,8 @@ class State:
                 f"{self._path} is of format {form}, and this version reads format {_FORMAT}; delete the folder, and "
                 "all is compared anew"
             )
+        if not all(isinstance(told.get(key), str) for key in ("origin", "sketches", "question", "folder")):
+            raise StoreError(_FOREIGN.format(self._path))
         for key in ("origin", "sketches"):
             if told[key] != self._told[key]:
                 now = self._told[key]
@@ -162,7 +164,7 @@ class _Folder:
 
     def __init__(self, session: SparkSession, path: str) -> None:
         context = session.sparkContext
-        self._path, self._paths = path, context._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+        self._session, self._path, self._paths = session, path, context._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
         with self._failures():
             root = self._paths(path)
             self._files = root.getFileSystem(context._jsc.hadoopConfiguration())
@@ -178,6 +180,11 @@ class _Folder:
         with self._failures():
             names = [str(each.getPath().getName()) for each in self._files.listStatus(self._root)]
         return [name for name in names if not name.startswith(".")]
+
+    def parquet(self, *names: str) -> DataFrame:
+        """Return what Parquet files in a folder in it hold."""
+        with self._failures():
+            return self._session.read.parquet(self.within(*names))
 
     def read(self, name: str) -> bytes:
         """Return what is in a file."""
