@@ -76,6 +76,33 @@ def test_more_hits(page: Page) -> None:
     expect(hits(page)).to_have_count(31)
 
 
+def test_more_of_an_earlier_search_never_comes(page: Page) -> None:
+    """
+    What was asked for more of another list is dropped, however late it comes, and no failure.
+    """
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if (route.request.post_data_json or {}).get("start"):
+            held.append(route)
+        else:
+            route.continue_()
+
+    ask(page, "FINGERPRINT:recipe_20_95")
+    expect(hits(page)).to_have_count(25)
+    page.route("**/api/v1/search", hold)
+    with page.expect_request("**/api/v1/search"):
+        page.get_by_role("button", name="Show more").click()
+    with page.expect_event("requestfailed"):
+        ask(page, "FINGERPRINT:minutes_5_90")
+    expect(page.locator("#found-told")).to_have_text("3 documents")
+    for route in held:
+        route.abort()
+    expect(page.locator("#more")).to_be_enabled()
+    expect(hits(page)).to_have_count(3)
+    expect(page.locator("#query-error")).to_be_empty()
+
+
 def test_the_sliders_rewrite_the_query(page: Page) -> None:
     """
     Threshold and recall stand in the query, and what stands there moves the sliders.

@@ -97,15 +97,17 @@ function append({ total, documents }, isReadOnly) {
 }
 
 async function more() {
-  const button = byId("documents-more"), named = byId("documents-filter").value, before = count;
+  const button = byId("documents-more"), named = byId("documents-filter").value, before = count, { signal } = going;
   button.disabled = true;
   try {
-    append(await documentsNamed(named, { start: count, rows: ROWS }), (await about()).is_read_only);
+    const { is_read_only: isReadOnly } = await about();
+    append(await documentsNamed(named, { start: count, rows: ROWS, signal }), isReadOnly);
     listed = address(named, count);
     amend("documents", listed);
     byId("documents").children[before]?.querySelector("a").focus();
   } catch (error) {
-    showProblem(byId("documents-problem"), error);
+    // Another list took the place of the one that it was more of.
+    if (error.name !== "AbortError") showProblem(byId("documents-problem"), error);
   } finally {
     button.disabled = false;
   }

@@ -32,6 +32,8 @@ const PROGRESS = {
 const parts = {};
 /** The address of the job whose clusters are shown or looked for, and what ends the looking. */
 let job = null, going = null, total = 0, shown = null, asked = null;
+/** What ends the asking for clusters of a list that another takes the place of. */
+let listing = new AbortController();
 let cleaning;
 
 /** Make the view work; once. */
@@ -59,14 +61,15 @@ export function start() {
   const again = async () => {
     if (asked === null || going || !amend("duplicates", address())) return;
     shown = location.hash;
+    const { signal } = another();
     try {
-      const { result } = await ask(pageOf(0));
+      const { result } = await ask(pageOf(0), undefined, signal);
       total = result.total;
       tellTotal(result);
       fill(byId("clusters"));
       append(result.clusters);
     } catch (error) {
-      showProblem(byId("clusters-error"), error);
+      if (error.name !== "AbortError") showProblem(byId("clusters-error"), error);
     }
   };
   parts.order.addEventListener("change", again);
@@ -128,8 +131,16 @@ function question() {
   };
 }
 
+/** Begin another list of clusters. */
+function another() {
+  listing.abort();
+  listing = new AbortController();
+  return listing;
+}
+
 async function run() {
   cancel();
+  another();
   going = new AbortController();
   const { signal } = going;
   [shown, asked] = [location.hash, null];
@@ -216,13 +227,13 @@ function append(clusters) {
 }
 
 async function next() {
-  const more = byId("clusters-more"), list = byId("clusters");
+  const more = byId("clusters-more"), list = byId("clusters"), { signal } = listing;
   more.disabled = true;
   try {
-    const before = append((await ask(pageOf(list.children.length))).result.clusters);
+    const before = append((await ask(pageOf(list.children.length), undefined, signal)).result.clusters);
     list.children[before]?.querySelector("a")?.focus();
   } catch (error) {
-    showProblem(byId("clusters-error"), error);
+    if (error.name !== "AbortError") showProblem(byId("clusters-error"), error);
   } finally {
     more.disabled = false;
   }

@@ -239,16 +239,18 @@ async function documentOf(query, signal) {
 }
 
 async function next() {
+  const { signal } = going;
   parts.more.disabled = true;
   try {
-    const page = await ask("/search", { ...asked, start: hits.length, rows: ROWS });
+    const page = await ask("/search", { ...asked, start: hits.length, rows: ROWS }, signal);
     const first = parts.hits.children.length;
     append(page);
     // The way back leads to as many.
     amend("search", addressOf(asked, hits.length));
     parts.hits.children[first]?.querySelector("a")?.focus();
   } catch (error) {
-    showProblem(parts.problem, error, asked.query);
+    // Another search took the place of the one that it was more of.
+    if (error.name !== "AbortError") showProblem(parts.problem, error, asked.query);
   } finally {
     parts.more.disabled = false;
   }
