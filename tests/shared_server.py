@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -12,20 +13,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import requests
-
 from whorl.engine.opensearch.local.launcher import start_opensearch
 from whorl.engine.solr.local.launcher import start_cloud, start_standalone
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings
 
-_DEADLINE_SECONDS = 240.0
+#: How long a server may take to start, on a machine that has others to start at the same time.
+_DEADLINE_SECONDS = 500.0
 
 #: How each kind is started, in a folder of its own.
 KINDS: dict[str, Callable[[Path], Any]] = {
-    "solr": lambda folder: start_standalone(folder, {}, cache=Settings.load().solr_cache),
-    "cloud": lambda folder: start_cloud(folder, cache=Settings.load().solr_cache),
-    "opensearch": lambda folder: start_opensearch(folder, nodes=2, cache=Settings.load().opensearch_cache),
+    "solr": lambda folder: start_standalone(
+        folder, {}, cache=Settings.load().solr_cache, deadline_seconds=_DEADLINE_SECONDS
+    ),
+    "cloud": lambda folder: start_cloud(folder, cache=Settings.load().solr_cache, deadline_seconds=_DEADLINE_SECONDS),
+    "opensearch": lambda folder: start_opensearch(
+        folder, nodes=2, cache=Settings.load().opensearch_cache, deadline_seconds=_DEADLINE_SECONDS
+    ),
 }
 
 
@@ -36,7 +40,10 @@ def home(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def shared(kind: str, folder: Path) -> Iterator[str]:
-    """Give the URL of a server: a process of its own has it, until nobody holds the writing end of its pipe any more.
+    """Give the URL of a server: a process of its own has it, until nobody needs it any more.
+
+    Who needs it shares a lock, for which that process waits: it has it alone while the server ends, so that who comes
+    then waits for that and starts another one. Nobody asks a server whether it is there: one that is slow to answer is.
 
     Args:
         kind: Of `KINDS`.
@@ -46,22 +53,14 @@ def shared(kind: str, folder: Path) -> Iterator[str]:
         EngineUnavailableError: It does not start.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    address, pipe = folder / "address", folder / "pipe"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        is_there = address.exists() and _answers(address.read_text())
-        if not is_there:
-            address.unlink(missing_ok=True)
-            pipe.unlink(missing_ok=True)
-            os.mkfifo(pipe)
-        # Opened for both, it waits for nobody to read.
-        held = os.open(pipe, os.O_RDWR)
-        if not is_there:
-            _start(kind, folder, address)
-    try:
+    address = folder / "address"
+    with (folder / "needed").open("w") as needed:
+        with (folder / "starting").open("w") as starting:
+            fcntl.flock(starting, fcntl.LOCK_EX)
+            fcntl.flock(needed, fcntl.LOCK_SH)
+            if not address.exists():
+                _start(kind, folder, address)
         yield address.read_text()
-    finally:
-        os.close(held)
 
 
 def _start(kind: str, folder: Path, address: Path) -> None:
@@ -71,9 +70,9 @@ def _start(kind: str, folder: Path, address: Path) -> None:
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             cwd=Path(__file__).parents[1], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )  # fmt: skip
-    deadline = time.monotonic() + _DEADLINE_SECONDS
+    # It ends with an error where its server does not start in time.
     while not address.exists():
-        if process.poll() is not None or time.monotonic() > deadline:
+        if process.poll() is not None:
             # A failure is a defect of ours, not something that this machine lacks.
             raise EngineUnavailableError(f"the tests' {kind} did not start: {(folder / 'log').read_text()[-3000:]}")
         time.sleep(0.1)
@@ -81,23 +80,20 @@ def _start(kind: str, folder: Path, address: Path) -> None:
     process.returncode = 0
 
 
-def _answers(url: str) -> bool:
-    try:
-        requests.get(url, timeout=5)
-    except requests.RequestException:
-        return False
-    return True
-
-
 def _hold(kind: str, folder: Path) -> None:
     """Have a server until nobody needs it."""
-    with KINDS[kind](home(folder)) as server:
-        unfinished = folder / "address.part"
-        unfinished.write_text(server.url)
-        unfinished.rename(folder / "address")
-        # Whoever has started this holds the other end by now.
-        with (folder / "pipe").open("rb") as pipe:
-            pipe.read()
+    address = folder / "address"
+    with (folder / "needed").open("r") as needed:
+        with KINDS[kind](home(folder)) as server:
+            unfinished = address.with_suffix(".part")
+            unfinished.write_text(server.url)
+            unfinished.rename(address)
+            # Whoever has started this shares the lock.
+            fcntl.flock(needed, fcntl.LOCK_EX)
+            # The run may be over by now, and its folder on its way.
+            address.unlink(missing_ok=True)
+        # A cloud starts in an empty folder alone.
+        shutil.rmtree(home(folder), ignore_errors=True)
 
 
 if __name__ == "__main__":
