@@ -167,7 +167,7 @@ def test_pages_keep_their_order_while_somebody_writes(path):
     Equal scores stand in the order of their ids, whichever part and segment they come from.
     """
     chosen = random.Random(1)
-    with opened(path) as engine, opened(path, wait_seconds=5.0) as writer:
+    with opened(path) as engine, opened(path) as writer:
         engine.index([document(f"d{number:03}", "s") for number in range(300)])
         engine.refresh()
         pages: list[list[str]] = []
