@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -159,22 +160,44 @@ def test_a_store_that_is_something_else(folder: Path) -> None:
     assert [each.name for each in (folder / "notes").iterdir()] == ["a.txt"]
 
 
+#: `whorl index` that stores so many documents and then none: it is never done before a signal comes.
+UNENDING = """
+import signal, sys
+from whorl.cli.main import main
+from whorl.engine.embedded.engine import EmbeddedEngine
+
+index, most, stored = EmbeddedEngine.index, int(sys.argv.pop(1)), 0
+
+def some(self, documents):
+    global stored
+    batch = list(documents)
+    index(self, batch)
+    stored += len(batch)
+    while stored >= most:
+        signal.pause()
+
+EmbeddedEngine.index = some
+main()
+"""
+
+
 class Indexing:
     """`whorl index` of 3,000 documents in a process of its own, seen at work."""
 
     count = 3_000
+    most_at_once = 1_200
 
     def __init__(self, folder: Path) -> None:
         told = [{"id": f"d{number:04}", "text": f"{FIRST} {number} {SECOND}"} for number in range(self.count)]
         (folder / "many.jsonl").write_text("\n".join(map(json.dumps, told)), encoding="utf-8")
         self.store = folder / "many"
-        self.command = [str(WHORL), "index", "--store", str(self.store), "--batch", "10", "many.jsonl"]
+        self.arguments = ["index", "--store", str(self.store), "--batch", "10", "many.jsonl"]
 
     def stopped_by(self, number: int, after: int) -> tuple[int, str, str]:
         """Start, wait until so many documents are stored, send a signal; return exit code and output."""
         # A suite that runs in the background hands down that SIGINT is ignored.
         process = subprocess.Popen(
-            self.command,
+            [sys.executable, "-c", UNENDING, str(self.most_at_once), *self.arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -222,7 +245,7 @@ def test_ctrl_c_and_kill_in_the_middle_and_again(folder: Path) -> None:
     before = indexing.stored()
     assert acknowledged + 200 <= before < indexing.count
 
-    done = subprocess.run(indexing.command, capture_output=True, text=True, check=True)
+    done = subprocess.run([WHORL, *indexing.arguments], capture_output=True, text=True, check=True)
     assert done.stdout == f"{indexing.count - before:,} documents stored, {before:,} unchanged and left alone.\n"
     with open_store(indexing.store) as store:
         assert store.count() == store.search("*", rows=0).total == indexing.count

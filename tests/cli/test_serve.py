@@ -8,13 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import requests
 
 from tests.cli.running import DEADLINE_SECONDS, FIRST, WHORL, whorl
+from tests.service.served import serving
 from whorl import Document, open_store
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -62,15 +62,8 @@ def test_serve(tmp_path: Path, number: int) -> None:
     """
     with open_store(tmp_path / "store") as store:
         store.index([Document("a", FIRST)])
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [str(WHORL), "serve", "--store", str(tmp_path / "store"), "--port", str(port)]
-    environment = {**os.environ, "WHORL_API_KEY": "key"}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        wait_until_it_listens(port, process)
-        url = f"http://127.0.0.1:{port}"
+    with serving(tmp_path / "store", api_key="key") as served:
+        url = served.url
         assert requests.get(f"{url}/healthz", timeout=60).json() == {"status": "ok"}
         assert requests.get(f"{url}/api/v1/search?q=*", timeout=60).status_code == 401
         bearer = {"Authorization": "Bearer key"}
@@ -81,24 +74,10 @@ def test_serve(tmp_path: Path, number: int) -> None:
             long = requests.get(f"{url}/api/v1/search", params={"q": "x" * 200_000}, headers=bearer, timeout=60)
             assert long.status_code in (400, 414, 431)
         assert requests.get(f"{url}/readyz", timeout=60).json()["documents"] == 1
-    finally:
-        process.send_signal(number)
-        out, error = process.communicate(timeout=DEADLINE_SECONDS)
-    assert "Traceback" not in out + error
-    assert process.returncode in (0, -number, 128 + number, 1)
+        served.process.send_signal(number)
+        assert served.process.wait(DEADLINE_SECONDS) in (0, -number, 128 + number, 1)
     with open_store(tmp_path / "store", create=False) as store:
         assert store.count() == 1
-
-
-def wait_until_it_listens(port: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while True:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, "nobody listens"
-        time.sleep(0.02)
 
 
 @pytest.mark.process

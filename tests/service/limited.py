@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, Protocol
 
 from starlette.testclient import TestClient
 
 from whorl import Store
-from whorl.context import require_time, seconds_left
+from whorl.context import _current, require_time, seconds_left
 from whorl.errors import StoppedError
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
@@ -59,19 +58,20 @@ def refused(answer: Answer, status: int) -> str:
 
 
 class Held(Store):
-    """A store that answers when it is let; it counts those that wait in it, and how long they were given."""
+    """A store that answers when it is let; it counts those that wait in it, and notes what time they had."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.engine)
         self.released = threading.Event()
         self.inside = threading.Semaphore(0)
         self.given: list[float | None] = []
-        self.ends: list[float] = []
+        self.ends: list[float | None] = []
 
     def prepare(self, query: str, **arguments: Any) -> Any:
-        left = seconds_left()
-        self.given.append(left)
-        self.ends.append(time.monotonic() + (left or 0.0))
+        self.given.append(seconds_left())
+        request = _current.get()
+        assert request is not None
+        self.ends.append(request.end)
         self.inside.release()
         assert self.released.wait(PATIENCE_SECONDS)
         return super().prepare(query, **arguments)

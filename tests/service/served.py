@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,6 +47,12 @@ class Served:
             self.lines.append(line)
             if wanted(line):
                 return line
+
+    def events(self) -> list[str]:
+        """End the service, and return what its log tells of until then, of lines that nobody has waited for."""
+        self.process.terminate()
+        left = iter(partial(self._log.get, timeout=DEADLINE_SECONDS), None)
+        return [str(line["event"]) for line in left if line is not None]
 
     def connection(self) -> socket.socket:
         """Return a raw connection."""

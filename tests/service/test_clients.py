@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +20,8 @@ from tests.service.alfresco_clients import (
     python_environment,
 )
 from tests.service.contracts import NODE
+from tests.service.served import serving
 
-WHORL = Path(sys.executable).parent / "whorl"
 CLIENTS = Path(__file__).parent / "clients"
 #: With characters that browsers and other clients encode in different ways.
 USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
@@ -39,25 +36,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def served(solr_contracts_url: str) -> Iterator[str]:
     """The address of a `whorl serve` that knows a user."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {**os.environ, "WHORL_USER": USER, "WHORL_PASSWORD": PASSWORD}
-    command = [str(WHORL), "serve", "--store", solr_contracts_url, "--port", str(port)]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        deadline = time.monotonic() + _DEADLINE_SECONDS
-        while True:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline, "nobody listens"
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        out, error = process.communicate(timeout=_DEADLINE_SECONDS)
-    assert "Traceback" not in out + error
+    with serving(solr_contracts_url, user=USER, password=PASSWORD) as running:
+        yield running.url
+        assert "defect" not in running.events()
 
 
 def unavailable(error: NoClientError) -> BaseException:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from whorl import Store, parse
+from tests.service.limited import PATIENCE_SECONDS, limited, refused
+from tests.service.served import Hung
+from whorl import Store, open_store, parse
 from whorl.errors import (
     DocumentError,
     EngineError,
@@ -24,6 +26,7 @@ from whorl.errors import (
 )
 from whorl.service.app import create_app
 from whorl.service.errors import failure, failure_of, status_of
+from whorl.service.middleware import admission
 from whorl.service.paths import SEARCH
 
 
@@ -48,6 +51,17 @@ def test_a_mistake_is_one_although_the_engine_is_away(away: TestClient) -> None:
     A query that cannot be read is the user's to mend.
     """
     assert away.get("/api/v1/search", params={"q": "("}).status_code == 400
+
+
+@pytest.mark.process
+def test_an_engine_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    503 says that it did not answer in time, where that is not told too late itself.
+    """
+    monkeypatch.setattr(admission, "_GRACE_SECONDS", PATIENCE_SECONDS)
+    with Hung() as hung, open_store(hung.url) as store, limited(store, request_timeout_seconds=0.2) as service:
+        message = refused(service.get("/api/v1/search?q=FINGERPRINT:a"), 503)
+    assert "did not answer in the time that this request has" in message
 
 
 class Failing(Store):

@@ -12,6 +12,7 @@ from starlette.types import Message
 
 from tests.service.limited import LINES, PATIENCE_SECONDS, limited, refused
 from tests.service.served import listening, sending
+from tests.service.virtual_time import VirtualTime, in_virtual_time
 from whorl import Store
 from whorl.service.app import create_app
 from whorl.service.middleware.bodies import LEAST_BYTES_A_SECOND, BodyMemory, Paced
@@ -35,24 +36,6 @@ def test_bodies_that_are_too_long(store: Store) -> None:
     store.delete(["short"])
 
 
-class VirtualTime(asyncio.SelectorEventLoop):
-    """A loop whose clock goes on by itself to whatever happens next."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._now = 0.0
-
-    def time(self) -> float:
-        return self._now
-
-    def _run_once(self) -> None:
-        # What was cancelled does not happen, and stands among the rest for a while.
-        awaited = [each._when for each in self._scheduled if not each._cancelled]  # type: ignore[attr-defined]
-        if not self._ready and awaited:  # type: ignore[attr-defined]
-            self._now = max(self._now, min(awaited))
-        super()._run_once()  # type: ignore[misc]
-
-
 def received(parts: list[tuple[float, int]], silence: float, whole: float) -> str:
     """What comes of a body whose parts come after so many seconds, with so many bytes: how slow it was, or its size."""
 
@@ -72,11 +55,7 @@ def received(parts: list[tuple[float, int]], silence: float, whole: float) -> st
             return f"{error.status_code} {error.detail}"
         return f"{size}"
 
-    loop = VirtualTime()
-    try:
-        return loop.run_until_complete(read())
-    finally:
-        loop.close()
+    return in_virtual_time(read())
 
 
 @pytest.mark.parametrize(
@@ -96,6 +75,32 @@ def test_how_slow_a_body_may_be(parts: list[tuple[float, int]], told: str) -> No
     """
     assert LEAST_BYTES_A_SECOND == 1_000
     assert received(parts, silence=30.0, whole=60.0).partition(";")[0] == told
+
+
+def test_a_client_does_not_pay_for_a_busy_service() -> None:
+    """
+    What came in time is taken in time, however late this process looks at it; silence after that is silence.
+    """
+
+    async def read() -> list[str]:
+        loop, told = asyncio.get_running_loop(), list[str]()
+        assert isinstance(loop, VirtualTime)
+
+        async def receive() -> Message:
+            if len(told) == 2:
+                await asyncio.sleep(31)
+            loop.stall(100)
+            return {"type": "http.request", "body": b"x" * 30_000, "more_body": True}
+
+        paced = Paced(receive, silence=30.0, whole=100.0)
+        for _ in range(3):
+            try:
+                told.append(str(len((await paced())["body"])))
+            except HTTPException as error:
+                told.append(error.detail.partition(";")[0])
+        return told
+
+    assert in_virtual_time(read()) == ["30000", "30000", "nothing more of the body came for 30 s"]
 
 
 BEGUN = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: 1000\r\n\r\n{"
@@ -127,7 +132,7 @@ def test_documents_of_a_slow_client(store: Store) -> None:
     """
     408, with what was stored until then.
     """
-    # So much comes at once that its pace is no reason.
+    # So much comes at once, for longer than it may be silent, that its pace is no reason.
     begun = BEGUN % (b"/api/v1/documents", b"application/x-ndjson") + b" " * 900
     with listening(create_app(store, settings=Settings(body_timeout_seconds=0.2))) as url, sending(url, begun) as slow:
         answer = b""

@@ -10,8 +10,10 @@ from starlette.testclient import TestClient
 
 from tests.made_files import SENTENCES, pdf
 from tests.service.contracts import asked
+from tests.service.limited import PATIENCE_SECONDS
 from whorl import Store
 from whorl.service.app import create_app
+from whorl.service.middleware import admission
 from whorl.settings.settings import Settings
 
 
@@ -48,10 +50,11 @@ def test_the_text_of_a_pdf(embedded_contracts: Store) -> None:
 
 
 @pytest.mark.process
-def test_a_file_for_which_there_is_no_time(embedded_contracts: Store) -> None:
+def test_a_file_for_which_there_is_no_time(embedded_contracts: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    503 and which setting it was, since nothing need be wrong with the file.
+    503 and which setting it was, since nothing need be wrong with the file; where that is told in time.
     """
+    monkeypatch.setattr(admission, "_GRACE_SECONDS", PATIENCE_SECONDS)
     endless = base64.b64encode(b"<div>" * 3_000_000).decode()
     with TestClient(create_app(embedded_contracts, settings=Settings(request_timeout_seconds=1.0))) as service:
         answer = service.post("/api/v1/text", json={"name": "a.html", "content": endless})
