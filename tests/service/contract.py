@@ -22,6 +22,7 @@ with warnings.catch_warnings():
     # Of the libraries that it builds on.
     warnings.simplefilter("ignore")
     import schemathesis
+    from schemathesis.config import HealthCheck
     from schemathesis.engine import events, from_schema
 
 from tests.service.contracts import documents
@@ -82,6 +83,8 @@ def findings(examples: int, seed: int = 1, *, has_edges: bool = True) -> Iterato
         schema.auth(refresh_interval=None)(_tickets(TestClient(app)))
         schema.config.generation.update(max_examples=examples)
         schema.config.seed = seed
+        # How long an example takes depends on what else the machine does.
+        schema.config.suppress_health_check = [HealthCheck.too_slow]
         schema.config.phases.coverage.enabled = has_edges
         seen = set[tuple[str, ...]]()
         for event in from_schema(schema).execute():

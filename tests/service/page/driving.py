@@ -9,9 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.service.accessibility import COMPLAINTS
 from tests.service.browser import SCREENSHOTS
-from tests.service.page.windows import PATIENCE_MILLISECONDS
 
-expect.set_options(timeout=PATIENCE_MILLISECONDS)
 #: Each with something that is to be seen when all of it is.
 VIEWS = {
     "#documents": "#documents tr",

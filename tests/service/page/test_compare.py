@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.service.limited import until
 from tests.service.page.contents import LEASE, long_texts
@@ -125,6 +125,24 @@ def test_a_document_that_there_is_not(page: Page, url: str) -> None:
     expect(page.locator("#compare-error")).to_be_empty()
     page.wait_for_url("**#compare?a=lease&b=renewal")
     expect(page.locator("#name-b")).to_have_text("renewal.txt")
+
+
+def test_a_pair_that_was_left(page: Page, url: str) -> None:
+    """
+    Its names are not put into those of the next one, however late they come.
+    """
+    held: list[Route] = []
+    page.route("**/api/v1/documents/minutes", lambda route: held.append(route))
+    with page.expect_request("**/api/v1/documents/minutes"):
+        page.goto(f"{url}#compare?a=minutes&b=lease")
+    page.goto(f"{url}#compare?a=lease&b=renewal")
+    expect(page.locator("#name-b")).to_have_text("renewal.txt")
+    with page.expect_event("requestfinished", lambda answered: answered.url.endswith("/minutes")):
+        held[0].continue_()
+    # Whatever comes of it has come before the answer to another question.
+    page.evaluate("fetch('/healthz').then((answer) => answer.json())")
+    expect(page.get_by_label("Document A", exact=True)).to_have_value("lease.txt")
+    expect(page.locator("#name-a")).to_have_text("lease.txt")
 
 
 def test_the_next_passage_on_a_phone(page: Page, url: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import Browser, FilePayload, Page, expect
+from playwright.sync_api import Browser, FilePayload, Page, Route, expect
 
 from tests.service.page.contents import COUNT, LEASE, RECIPE
 from tests.service.page.driving import drop, require_usable
@@ -37,6 +37,44 @@ def test_the_documents(page: Page, url: str) -> None:
     expect(rows.locator("td")).to_have_text(["191 words", "2018-01-02", re.compile("Find similar.*Sources.*Compare")])
     page.reload()
     expect(page.locator("#documents-told")).to_have_text(f"1 of {COUNT} documents")
+
+
+def test_more_of_a_list_that_is_another(page: Page) -> None:
+    """
+    Who asks for more and then types a name sees what has this name.
+    """
+    rows, more = page.locator("#documents tr"), lambda asked: "start=50" in asked.url
+    page.route(re.compile("start=50"), lambda _: None)
+    with page.expect_request(more):
+        page.get_by_role("button", name="Show more").first.click()
+    with page.expect_event("requestfailed", more):
+        page.get_by_label("Filter by name").first.fill("LEA")
+    expect(rows).to_have_count(1)
+    expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+
+
+def test_how_many_there_are(page: Page, url: str) -> None:
+    """
+    Is told as it is now: an answer that was overtaken by a later one is of before.
+    """
+    held: list[Route] = []
+
+    def answer(route: Route) -> None:
+        if held:
+            route.fulfill(json={"documents": 7})
+        held.append(route)
+
+    page.goto("about:blank")
+    page.route("**/readyz", answer)
+    with page.expect_request("**/readyz"):
+        page.goto(url)
+    page.evaluate("dispatchEvent(new Event('whorl:changed'))")
+    expect(page.locator("#state")).to_have_text("7 documents")
+    with page.expect_event("requestfinished", lambda answered: answered.url.endswith("/readyz")):
+        held[0].fulfill(json={"documents": 3})
+    # Whatever comes of it has come before the answer to another question.
+    page.evaluate("fetch('/healthz').then((answer) => answer.json())")
+    expect(page.locator("#state")).to_have_text("7 documents")
 
 
 def test_two_clicks_to_a_hit(page: Page, url: str) -> None:

@@ -68,6 +68,7 @@ def test_without_a_mouse(page: Page) -> None:
     tab_to("Skip to the content")
     tab_to("Search")
     page.keyboard.press("Enter")
+    expect(page.locator("#search-title")).to_be_focused()
     tab_to("Words or a query")
     page.keyboard.type("FINGERPRINT:lease_50_95")
     page.keyboard.press("Enter")
@@ -121,6 +122,7 @@ def test_past_the_links(page: Page) -> None:
     """
     ask(page, "rent")
     expect(page.locator("#found-told")).to_contain_text("documents")
+    page.wait_for_url("**#search?q=rent")
     before = page.url
     page.locator("#skip").focus()
     page.keyboard.press("Enter")

@@ -138,7 +138,7 @@ def test_the_metric_changes_what_is_found(page: Page) -> None:
     expect(page.locator("#found-told")).to_have_text("1 document")
     page.get_by_role("radio", name="of the source").check(force=True)
     expect(page.locator("#found-told")).to_have_text("3 documents")
-    assert "metric=a_in_b" in page.url
+    page.wait_for_url("**metric=a_in_b")
     page.reload()
     expect(page.locator("#found-told")).to_have_text("3 documents")
 
@@ -255,6 +255,20 @@ def test_the_keyboard_stays_where_it_is(page: Page) -> None:
     expect(page.locator("#found-told")).to_be_focused()
 
 
+def test_the_empty_page_stays_empty(page: Page) -> None:
+    """
+    What is still looked for does not come to who has left it.
+    """
+    ask(page, "lease")
+    expect(hits(page).first).to_be_visible()
+    page.route("**/api/v1/search", lambda _: None)
+    with page.expect_request("**/api/v1/search"):
+        ask(page, "rent")
+    with page.expect_event("requestfailed", lambda failed: failed.url.endswith("/api/v1/search")):
+        page.get_by_role("navigation").get_by_role("link", name="Search").click()
+    expect(page.locator("#examples button").first).to_be_visible()
+
+
 def test_the_plan_folds_out(page: Page) -> None:
     """
     How the documents are found, in words; the request below.
@@ -305,6 +319,8 @@ def test_examples_find_something(page: Page) -> None:
     expect(examples).to_have_count(3)
     for number in range(3):
         examples.nth(number).click()
+        # What was found for the one before is still there, unseen.
+        expect(page.locator("#found-told")).to_be_visible()
         expect(page.locator("#found-told")).to_have_text(re.compile(r"^\d+ documents?$"))
         page.get_by_role("navigation").get_by_role("link", name="Search").click()
         expect(examples.first).to_be_visible()

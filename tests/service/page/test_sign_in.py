@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.service.page.contents import COUNT, LETTER
 from tests.service.page.driving import paste, require_usable, shoot
@@ -76,3 +76,22 @@ def test_a_key_that_is_no_latin(browser: Browser, guarded_url: str) -> None:
         dialog.get_by_label("API key").last.fill("\u201ckey\u201d")
         page.keyboard.press("Enter")
         expect(dialog.get_by_role("alert")).to_contain_text("does not accept")
+
+
+def test_a_request_that_was_overtaken(browser: Browser, guarded_url: str) -> None:
+    """
+    Who has signed in for another one is not asked again for it.
+    """
+    held: list[Route] = []
+    with opened(browser, "about:blank") as page:
+        page.route("**/api/v1/store", lambda route: route.continue_() if held else held.append(route))
+        with page.expect_request("**/api/v1/store"):
+            page.goto(guarded_url)
+        dialog = page.get_by_role("dialog", name="Sign in")
+        dialog.get_by_label("User", exact=True).fill(USER)
+        dialog.get_by_label("Password", exact=True).fill(PASSWORD)
+        page.keyboard.press("Enter")
+        expect(dialog).to_be_hidden()
+        held[0].continue_()
+        expect(page.locator("#documents-told")).to_have_text(f"{COUNT} documents")
+        expect(dialog).to_be_hidden()

@@ -16,6 +16,10 @@ PATIENCE_MILLISECONDS = 30_000
 @contextmanager
 def opened(browser: Browser, address: str, **context: Any) -> Iterator[Page]:
     """Yield a page in a window of its own; whatever it complains of in its console, a policy or a defect, fails."""
+    # Not above: what drives a browser need not be here.
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=PATIENCE_MILLISECONDS)
     with browser.new_context(**context) as window:
         page, complaints = window.new_page(), list[str]()
         page.set_default_timeout(PATIENCE_MILLISECONDS)

@@ -22,10 +22,12 @@ export class Failure extends Error {
  */
 export async function request(path, body, signal, method = body === undefined ? "GET" : "POST") {
   for (let wasRefused = false; ; wasRefused = true) {
-    const answer = await send(path, body, signal, method);
+    const given = credentials(), answer = await send(path, body, signal, method);
     if (answer.ok) return answer;
     if (answer.status !== 401) throw await failureOf(answer);
-    if (!await signIn(wasRefused && credentials() !== null)) throw new Failure("this needs a sign-in", { status: 401 });
+    // Who has signed in meanwhile, for another request, is not asked again.
+    if (credentials() !== null && credentials() !== given) continue;
+    if (!await signIn(wasRefused && given !== null)) throw new Failure("this needs a sign-in", { status: 401 });
   }
 }
 

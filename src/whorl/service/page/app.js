@@ -19,7 +19,7 @@ const TITLES = {
 };
 /** Milliseconds without scrolling after which a place is noted. */
 const PAUSE = 100;
-let shown = null, going = 0;
+let shown = null, going = 0, counting = 0;
 
 async function route() {
   const { view: name, parameters } = read();
@@ -50,9 +50,12 @@ function notePlace() {
 }
 
 async function count() {
+  counting += 1;
+  const own = counting;
   try {
     const { documents: number } = await (await fetch("/readyz", { credentials: "omit", cache: "no-store" })).json();
-    if (Number.isInteger(number)) {
+    // An answer that was overtaken is of what was before.
+    if (Number.isInteger(number) && own === counting) {
       byId("state").textContent = counted(number, "document");
       byId("state").hidden = false;
     }

@@ -20,7 +20,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const NARROW = matchMedia("(max-width: 48rem)");
 /** The marks of texts of one's own, by side; null for a document. */
 const marks = { a: null, b: null };
-let fields, panes, listPassages, places, words, chosen, shown = null, going = null;
+let fields, panes, listPassages, places, words, chosen, shown = null, going = null, opened = 0;
 
 /** Make the view work; once. */
 export function start() {
@@ -60,6 +60,8 @@ export function start() {
 
 /** Show the view with what the address says. */
 export async function show(parameters) {
+  opened += 1;
+  const own = opened;
   if (location.hash === shown) return;
   if (!parameters.size) {
     // A pair that was typed stays.
@@ -69,7 +71,10 @@ export async function show(parameters) {
   for (const side of SIDES) {
     const mark = parameters.get(`text-${side}`), id = parameters.get(side);
     marks[side] = mark;
-    if (id !== null) await named(side, id);
+    const told = id === null ? null : await documentOf(id);
+    // Another address was opened meanwhile, and its names stand here.
+    if (own !== opened) return;
+    if (told !== null) fields[side].set(told);
     else if (mark === null) byId(`side-${side}`).value = "";
   }
   showSides();
@@ -81,17 +86,14 @@ export async function show(parameters) {
   }
 }
 
-/** Show the name of the document that an address names by its id. */
-async function named(side, id) {
-  let told = { id, name: "" };
+/** Return the document that an address names by its id; without a name where it has none that is known. */
+async function documentOf(id) {
   try {
-    told = await ask(pathOf(id));
+    return { ...await ask(pathOf(id)), id };
   } catch {
     // A DBID, say, or one that there is not: the comparison knows.
+    return { id, name: "" };
   }
-  fields[side].set(told);
-  // Two documents of one name are told apart by what stands in the address.
-  fields[side].ids.set(byId(`side-${side}`).value, id);
 }
 
 function showSides() {
@@ -126,11 +128,12 @@ async function run() {
   try {
     const pair = {};
     for (const side of SIDES) pair[side] = await sideOf(side);
+    if (signal.aborted) return;
     byId("compare-busy").textContent = "Comparing …";
     const told = await ask("/compare", { ...pair, texts: "whole", ...await commonText() }, signal);
     showCompared(told);
   } catch (error) {
-    if (error.name === "AbortError") return;
+    if (signal.aborted) return;
     shown = null;
     showProblem(byId("compare-error"), error);
   } finally {

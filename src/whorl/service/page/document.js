@@ -23,6 +23,7 @@ export function start() {
   const least = byId("least");
   pane = new TextPane(byId("document-text"), () => {});
   const later = settled(PAUSE, () => {
+    if (!current) return;
     const wanted = address(current.id, Number(least.value), byId("document-common").checked);
     if (!amend("document", wanted)) return;
     shown = wanted;
@@ -46,6 +47,9 @@ export async function show(parameters) {
   const wanted = address(id, least, isRest);
   if (wanted === shown) return;
   shown = wanted;
+  // Nothing that comes of the one before it is shown any more.
+  going?.abort();
+  current = null;
   byId("least").value = least;
   byId("document-common").checked = isRest;
   showValue(byId("least"), byId("least-told"));
@@ -59,7 +63,8 @@ export async function show(parameters) {
     current = told;
     showDocument(isReadOnly);
   } catch (error) {
-    if (shown === wanted) shown = null;
+    if (shown !== wanted) return;
+    shown = null;
     showProblem(byId("document-problem"), error);
     return;
   }
@@ -121,7 +126,7 @@ async function findSimilar() {
     if (signal.aborted) return;
     showSimilar(pages, least, isRest, signal);
   } catch (error) {
-    if (error.name === "AbortError") return;
+    if (signal.aborted) return;
     told.textContent = "";
     showProblem(byId("document-problem"), error);
   }

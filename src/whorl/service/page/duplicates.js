@@ -82,8 +82,10 @@ export function start() {
 
 /** Show the clusters that the address asks for; they are looked for when the address or somebody says so. */
 export async function show(parameters) {
+  const wanted = location.hash;
   await offerDates();
-  if (!parameters.size || location.hash === shown) return;
+  // Another address is shown by itself.
+  if (!parameters.size || location.hash !== wanted || wanted === shown) return;
   for (const [part, value] of Object.entries(DEFAULTS)) {
     parts[part].value = parameters.get(part) ?? value;
     if (!parts[part].value && value) parts[part].value = value;

@@ -92,7 +92,8 @@ export function start() {
 export async function show(parameters) {
   const query = parameters.get("q");
   if (query === null) {
-    // The way back to an empty page; a query that was typed stays.
+    // The way back to an empty page; a query that was typed stays, and what was looked for does not come any more.
+    going?.abort();
     showFound(null);
     await showExamples();
     return;
@@ -217,7 +218,7 @@ async function run(rows = ROWS) {
     goTo(addressOf(asked, Math.min(shown.hits.length, rows)));
     showFound(shown, named);
   } catch (error) {
-    if (error.name === "AbortError") return;
+    if (signal.aborted) return;
     showFound(null);
     parts.blank.hidden = true;
     showProblem(parts.problem, error, query);
@@ -315,10 +316,12 @@ function points(hit) {
 }
 
 async function explain() {
-  if (!parts.explain.open || !asked) return;
+  const of = asked;
+  if (!parts.explain.open || !of) return;
   fill(parts.explained, element("p.quiet", { role: "status" }, "Working it out …"));
   try {
-    const told = await ask("/explain", { ...asked, rows: ROWS });
+    const told = await ask("/explain", { ...of, rows: ROWS });
+    if (asked !== of) return;
     const titled = (title, lines) => [element("h3", {}, title), element("pre", { tabindex: "0" }, lines)];
     fill(
       parts.explained,
@@ -327,6 +330,6 @@ async function explain() {
       ...titled("The request", JSON.stringify(told.request, null, 2)),
     );
   } catch (error) {
-    showProblem(parts.explained, error, asked.query);
+    if (asked === of) showProblem(parts.explained, error, of.query);
   }
 }

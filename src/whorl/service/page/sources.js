@@ -35,6 +35,7 @@ export function start() {
 /** Show the sources that the address asks for. */
 export async function show(parameters) {
   if (location.hash === shown) return;
+  going?.abort();
   const mark = parameters.get("text"), id = parameters.get("id");
   for (const part of ["quotations", "references"]) parts[part].checked = (parameters.get("without") ?? "").split(",").includes(part);
   parts.words.value = parameters.get("words") ?? LEAST_WORDS;
@@ -92,7 +93,7 @@ async function run() {
     }
     showSources(told, source.mark ? source.text : document_.text);
   } catch (error) {
-    if (error.name === "AbortError") return;
+    if (signal.aborted) return;
     shown = null;
     showProblem(byId("sources-problem"), error, parts.except.value.trim());
   } finally {

@@ -133,7 +133,7 @@ export class TextPane {
 
   #fillSome(at, run) {
     const until = performance.now() + STRETCH;
-    while (at < this.blocks.length && performance.now() < until) this.#fill(this.blocks[at++]);
+    do this.#fill(this.blocks[at++]); while (at < this.blocks.length && performance.now() < until);
     if (at < this.blocks.length) setTimeout(() => run === this.run && this.#fillSome(at, run));
   }
 
