@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import opensearch_runtime, solr_runtime
+from tests.clock import Clock
 from tests.service.browser import REQUIRED as BROWSER_REQUIRED
 from tests.service.browser import NoBrowserError, chromium
 from whorl.fingerprint.compiled import first_use
@@ -130,6 +131,15 @@ def _shared_folder(request: pytest.FixtureRequest) -> Path:
     """Return a folder that is the same in all processes that tests are shared out to."""
     base: Path = request.getfixturevalue("tmp_path_factory").getbasetemp()
     return base.parent if hasattr(request.config, "workerinput") else base
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """What the time of a request goes by, and the pauses between attempts, however long the test itself takes."""
+    made = Clock()
+    for module in ("whorl.context", "whorl.engine.repetition"):
+        monkeypatch.setattr(f"{module}.time", made)
+    return made
 
 
 @contextlib.contextmanager
