@@ -16,6 +16,7 @@ import requests
 import trustme
 
 from tests import opensearch_runtime
+from tests.clock import Clock
 from tests.engine.solr.test_transport import Door
 from whorl import Document, Store, open_store
 from whorl.context import deadline, new_request
@@ -127,7 +128,7 @@ def test_nobody_answers() -> None:
 
 
 @pytest.mark.process
-def test_one_that_is_silent(url: str) -> None:
+def test_one_that_is_silent(url: str, clock: Clock) -> None:
     """
     It is asked once, for as long as the settings or whoever waits allow.
     """
@@ -353,7 +354,7 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
     What the other shard holds is never taken for everything, whatever is asked; and nothing is told as stored.
     """
     with opensearch_runtime.own_index(opensearch_url, is_made=False) as url:
-        client = IndexClient(url, Access(retries=0, timeout_seconds=3))
+        client = IndexClient(url, Access(retries=0))
         settings = {"index.number_of_shards": 2, "index.number_of_replicas": 0}
         only = {"index.routing.allocation.include._name": "Node 1", "index.routing.allocation.total_shards_per_node": 1}
         client.raw.indices.create(
@@ -371,11 +372,14 @@ def test_an_index_with_a_shard_on_no_node(opensearch_url: str) -> None:
                 lambda: store.similar(source=TEXT),
                 store.engine.fields,
                 store.engine.largest_size,
-                lambda: store.index([Document(f"d{number}", TEXT) for number in range(20)]),
             ]
             for ask in asked:
                 with pytest.raises(EngineError):
                     ask()
+            # With documents the cluster waits for a minute for its shards.
+            client._access = Access(retries=0, timeout_seconds=1)
+            with pytest.raises(EngineError):
+                store.index([Document(f"d{number}", TEXT) for number in range(20)])
 
 
 def test_an_answer_of_some_shards(url: str) -> None:
