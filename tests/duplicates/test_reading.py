@@ -55,6 +55,24 @@ def test_only_what_is_needed_becomes_a_property(tmp_path: Path) -> None:
     assert document.properties == {"q": (1,), "lang": ("de",)}
 
 
+def test_a_column_to_compare_within_that_is_nowhere(tmp_path: Path) -> None:
+    """
+    All would be compared with each other; one that is in some file, though nothing stands in it, is no mistake.
+    """
+    first = written(tmp_path / "a.jsonl", {"text": "t", "lang": None})
+    second = written(tmp_path / "b.jsonl", {"text": "t", "topic": None})
+    for within in ("lang", "topic"):
+        assert len(list(Reading([first, second], within=within).documents())) == 2
+    with pytest.raises(ParameterError, match=r"no document has a column 'language'.*--within-column COLUMN, of lang\)"):
+        list(Reading([first, second], within="language").documents())
+    parts = Reading([first, second], within="language").documents()
+    for part in parts.parts():
+        assert len(list(part)) == 1
+        parts.note(part.report)
+    with pytest.raises(ParameterError, match="'language'"):
+        parts.finish()
+
+
 def test_a_column_that_decides_and_is_nowhere(tmp_path: Path) -> None:
     """
     The columns that there are are named, of the first file that has some.

@@ -57,7 +57,7 @@ class Reading:
         #: Documents that were read.
         self.count = 0
         self._keep, self._lasts, self._is_rewritten = keep, lasts, is_rewritten
-        self._date_column, self.level = date_column, level
+        self._date_column, self._within, self.level = date_column, within, level
         needed = frozenset(filter(None, (keep.column, date_column, within)))
         self.columns = replace(columns, further=needed)
         known = set[object]()
@@ -82,7 +82,9 @@ class Reading:
 
     def part(self, place: Place, span: Span | None, *, is_reference: bool) -> Part:
         """Return what is read of a file, or of a stretch of it."""
-        return Part(place.file, span, self.columns, self._keep, self._date_column, self.level, is_reference)
+        return Part(
+            place.file, span, self.columns, self._keep, self._date_column, self._within, self.level, is_reference
+        )
 
     def note_bytes(self, done: int, at: int = 0) -> None:
         """Note that so many bytes are read, and so many of the file that is being read."""
@@ -93,8 +95,11 @@ class Reading:
         self.count += report.count
         self.problems += report.problems
 
-    def require_decided(self, *, has_worth: bool, has_date: bool) -> None:
+    def require_decided(self, *, has_worth: bool, has_date: bool, has_part: bool) -> None:
         """Raise if a column decides which document is kept, or has the dates, and none has a date or a number in it.
+
+        Also raise if a column has to be the same in documents that are compared, and there is no such column: all
+        would be compared with each other. One in which nothing stands is no mistake, as on a day without any.
 
         Raises:
             ParameterError: So it is.
@@ -108,6 +113,11 @@ class Reading:
         if dates and not has_date and self.count:
             raise ParameterError(
                 f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
+            )
+        within = self._within
+        if within and not has_part and self.count and not any(within in names for names in self._headers()):
+            raise ParameterError(
+                f"no document has a column {within!r}; name another one (--within-column COLUMN{self._columns()})"
             )
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
@@ -160,17 +170,19 @@ class Reading:
 
     def _names(self) -> list[str]:
         """Return the columns of the first row that there is, but for its text."""
+        return sorted(set(next(self._headers(), [])) - {self.columns.text, self.columns.id_column})
+
+    def _headers(self) -> Iterator[list[str]]:
+        """Yield the columns of the first row of each file that has rows."""
         from whorl.ingest.rows.formats import column_names
 
-        names: list[str] = []
         for place in self.places:
             try:
                 names = column_names(place.file, self.columns, file_text)
             except (DocumentError, OSError):
                 continue
             if names:
-                break
-        return sorted(set(names) - {self.columns.text, self.columns.id_column})
+                yield names
 
     def note_repeated(self, document_id: str) -> None:
         """Remember to tell of an id that came again.
@@ -195,12 +207,14 @@ class Report:
         problems: What gave none.
         has_worth: Whether one has something in the column that decides which is kept.
         has_date: Whether one has a date in the column of dates.
+        has_part: Whether one has something in the column that has to be the same in documents that are compared.
     """
 
     count: int = 0
     problems: list[Problem] = field(default_factory=list)
     has_worth: bool = False
     has_date: bool = False
+    has_part: bool = False
 
 
 @dataclass(slots=True)
@@ -213,6 +227,7 @@ class Part:
         columns: Where ids and texts stand in rows.
         keep: What decides which document of a cluster is kept.
         date_column: The column of the dates of documents.
+        within: The column that has to be the same in documents that are compared.
         level: What of each document is compared.
         is_reference: Whether ids of rows are told apart from others by their file's name.
         at_byte: Called now and then with how far the file is read.
@@ -224,6 +239,7 @@ class Part:
     columns: Columns
     keep: Keep
     date_column: str | None
+    within: str | None
     level: Level
     is_reference: bool
     at_byte: Callable[[int], None] = _ignore
@@ -232,9 +248,9 @@ class Part:
     def __iter__(self) -> Iterator[Document]:
         """Yield the documents, or the pieces that are compared."""
         told, file = self.report, self.file.as_posix()
-        column, dates = self.keep.column, self.date_column
+        column, dates, within = self.keep.column, self.date_column, self.within
         is_whole = self.level in (Level.DOCUMENT, Level.PASSAGE)
-        is_plain = is_whole and not (column or dates or self.is_reference)
+        is_plain = is_whole and not (column or dates or within or self.is_reference)
         for document in documents_in(
             self.file, told.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
         ):
@@ -246,6 +262,8 @@ class Part:
                 told.has_worth = self.keep.worth(document.properties.get(column)) is not None
             if dates and not told.has_date:
                 told.has_date = seconds_of(document.properties.get(dates)) is not None
+            if within and not told.has_part:
+                told.has_part = document.properties.get(within) is not None
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
                 document = replace(document, id=f"{file}:{document.id}")
             if is_whole:
@@ -300,16 +318,18 @@ class Documents:
         self._reading.note(report)
         self._noted.has_worth |= report.has_worth
         self._noted.has_date |= report.has_date
+        self._noted.has_part |= report.has_part
 
     def finish(self) -> None:
         """Tell what is wrong with all of them.
 
         Raises:
             ParameterError: A column decides which document is kept, or has the dates, and none has a date or a number
-                in it.
+                in it; or documents are compared within a column that there is not.
         """
         if not self._is_reference:
-            self._reading.require_decided(has_worth=self._noted.has_worth, has_date=self._noted.has_date)
+            noted = self._noted
+            self._reading.require_decided(has_worth=noted.has_worth, has_date=noted.has_date, has_part=noted.has_part)
 
 
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
