@@ -431,6 +431,20 @@ def test_rows_of_any_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert (done.exit_code, "'lang'" in done.stderr, "--id-column" in done.stderr) == (1, True, True)
 
 
+@pytest.mark.parametrize("level", ["document", "passage"])
+def test_no_folder_of_nothing(lines: Path, tmp_path: Path, level: str) -> None:
+    """
+    Where no text could be read, the same command with the right column does not find the folder taken.
+    """
+    out = tmp_path / "out"
+    words = (lines, "--level", level, "--filtered", out)
+    done = run(*words, "--text-column", "body")
+    assert (done.exit_code, "--text-column" in done.stderr, "failed:" in done.stderr) == (1, True, True)
+    assert not out.exists()
+    assert run(*words, "--text-column", "text").exit_code == 0
+    assert out.exists()
+
+
 def test_the_input_without_its_duplicates(lines: Path, tmp_path: Path) -> None:
     """
     The rows that are not in the delete list, as they were; or all, with what was found.

@@ -95,7 +95,12 @@ def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> No
 
 
 def rewrite(clusters: Iterable[Cluster], reading: Reading, folders: Mapping[Path, bool]) -> None:
-    """Write the files anew into folders, each with or without columns that are added to all rows."""
+    """Write the files anew into folders, each with or without columns that are added to all rows.
+
+    Of files in which nothing could be read no folder appears: with the right column, the same command then works.
+    """
+    if reading.problems and not reading.count:
+        return
     told = decided(clusters, with_columns=any(folders.values()))
     for folder, with_columns in folders.items():
         written, read = write_filtered(reading, told, folder, with_columns=with_columns)
