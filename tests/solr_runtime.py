@@ -84,9 +84,9 @@ def make_collection(base_url: str, name: str, *, shards: int = 2) -> str:
 
 def keep_vectors(url: str) -> str:
     """Let the tokens of a collection's documents be read back, of those that are put in from now on; return its URL."""
-    field = requests.get(f"{url}/schema/fields/MINHASH", timeout=60).json()["field"]
+    field = requests.get(f"{url}/schema/fields/MINHASH", timeout=240).json()["field"]
     body = {"replace-field": {**field, "termVectors": True}}
-    requests.post(f"{url}/schema", json=body, timeout=60).raise_for_status()
+    requests.post(f"{url}/schema", json=body, timeout=240).raise_for_status()
     return url
 
 

@@ -21,7 +21,7 @@ from whorl.cli.main import main
 WHORL = Path(sys.executable).parent / "whorl"
 FIRST = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the warm sun."
 SECOND = "The quick brown fox jumps over the lazy dog and then it sleeps all day in the cold rain."
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 240.0
 
 
 def whorl(*arguments: str) -> Result:

@@ -323,7 +323,7 @@ def on_a_terminal(**environment: str) -> bytes:
         done = subprocess.Popen([WHORL, "compare", "a.txt", "b.txt"], stdout=below, env=terminal)
         os.close(below)
         shown = b"".join(pieces(screen.fileno()))
-        assert done.wait(timeout=60) == 0
+        assert done.wait(timeout=240) == 0
     return shown
 
 

@@ -64,16 +64,16 @@ def test_serve(tmp_path: Path, number: int) -> None:
         store.index([Document("a", FIRST)])
     with serving(tmp_path / "store", api_key="key") as served:
         url = served.url
-        assert requests.get(f"{url}/healthz", timeout=60).json() == {"status": "ok"}
-        assert requests.get(f"{url}/api/v1/search?q=*", timeout=60).status_code == 401
+        assert requests.get(f"{url}/healthz", timeout=240).json() == {"status": "ok"}
+        assert requests.get(f"{url}/api/v1/search?q=*", timeout=240).status_code == 401
         bearer = {"Authorization": "Bearer key"}
-        answer = requests.get(f"{url}/api/v1/search", params={"q": "FINGERPRINT:a"}, headers=bearer, timeout=60)
+        answer = requests.get(f"{url}/api/v1/search", params={"q": "FINGERPRINT:a"}, headers=bearer, timeout=240)
         assert [hit["id"] for hit in answer.json()["hits"]] == ["a"]
         # Longer than any server reads: refused, with the connection if need be, and the next request is answered.
         with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
-            long = requests.get(f"{url}/api/v1/search", params={"q": "x" * 200_000}, headers=bearer, timeout=60)
+            long = requests.get(f"{url}/api/v1/search", params={"q": "x" * 200_000}, headers=bearer, timeout=240)
             assert long.status_code in (400, 414, 431)
-        assert requests.get(f"{url}/readyz", timeout=60).json()["documents"] == 1
+        assert requests.get(f"{url}/readyz", timeout=240).json()["documents"] == 1
         served.process.send_signal(number)
         assert served.process.wait(DEADLINE_SECONDS) in (0, -number, 128 + number, 1)
     with open_store(tmp_path / "store", create=False) as store:
@@ -103,7 +103,7 @@ def test_an_open_service_stays_on_this_machine(tmp_path: Path) -> None:
                 capture_output=True,
                 text=True,
                 check=False,
-                timeout=60,
+                timeout=240,
             )
             for more, added in tries
         )

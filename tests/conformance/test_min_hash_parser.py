@@ -28,7 +28,7 @@ def asked_of_solr(url: str, tokens: tuple[str, ...], **arguments: str) -> dict[s
     assert not any("~~~" in token for token in tokens)
     query = {"min_hash": {"field": "MINHASH", "sep": "~~~", "query": "~~~".join(tokens), **arguments}}
     body = {"query": query, "limit": 1000, "fields": ["id", "score"]}
-    answer = requests.post(f"{url}/select", json=body, timeout=60).json()
+    answer = requests.post(f"{url}/select", json=body, timeout=240).json()
     return {each["id"]: each["score"] for each in answer["response"]["docs"]}
 
 

@@ -254,7 +254,7 @@ def test_a_connection_that_was_closed_meanwhile() -> None:
     server = Server([answer(b"one")], [answer(b"two")])
     with server.serving() as way:
         assert asked(way).content == b"one"
-        assert server.closed.wait(30)
+        assert server.closed.wait(240)
         assert asked(way).content == b"two"
     assert server.connections == 2
 
@@ -278,7 +278,7 @@ def test_what_nobody_has_closed() -> None:
         assert asked(way).content == b"one"
         del way
         gc.collect()
-        assert server.closed.wait(30)
+        assert server.closed.wait(240)
 
 
 def test_what_is_packed_is_unpacked() -> None:

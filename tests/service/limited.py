@@ -20,7 +20,7 @@ from whorl.settings.settings import Settings
 
 LINES = {"Content-Type": "application/x-ndjson"}
 OPEN = Credentials()
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 240.0
 
 
 @contextlib.contextmanager

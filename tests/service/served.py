@@ -21,7 +21,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 WHORL = Path(sys.executable).parent / "whorl"
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 240.0
 
 
 class Served:

@@ -25,7 +25,7 @@ from tests.service.served import serving
 CLIENTS = Path(__file__).parent / "clients"
 #: With characters that browsers and other clients encode in different ways.
 USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
-_DEADLINE_SECONDS = 120.0
+_DEADLINE_SECONDS = 240.0
 
 pytestmark = [
     pytest.mark.clients,

@@ -31,6 +31,8 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     # As in a job: else each of the workers loads the compiled loops for itself.
     "spark.python.daemon.module": "whorl.duplicates.spark.daemon",
+    # Spark waits 15 seconds for Python to fetch what it asked for, which a busy machine may need for more than that.
+    "spark.python.authenticate.socketTimeout": "240s",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

@@ -14,7 +14,7 @@ from whorl.engine.embedded.index import IndexWriter
 from whorl.errors import StoreError
 from whorl.store import Store
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 240
 
 
 @pytest.fixture

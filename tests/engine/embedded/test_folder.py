@@ -105,7 +105,7 @@ def test_no_rights(path, start):
     (path / RECORDS).chmod(0o400)
     (path / LOCK).chmod(0o400)
     try:
-        told = start("deny", path).communicate(timeout=60)
+        told = start("deny", path).communicate(timeout=240)
     finally:
         path.chmod(0o700)
     assert told[0].startswith("StoreError ")
@@ -129,7 +129,7 @@ def test_a_fork_may_not_use_its_parents_store(path, start):
     """
     The child is told, and the parent's store stays whole.
     """
-    output, errors = start("fork", path).communicate(timeout=60)
+    output, errors = start("fork", path).communicate(timeout=240)
     assert errors == ""
     assert "opened in another process" in output.splitlines()[0]
     assert output.splitlines()[1] == "1"
@@ -144,14 +144,14 @@ def test_one_writer_at_a_time(path, start):
     """
     with opened(path) as engine:
         engine.index([document("a", "s1")])
-        output, _ = start("index", path, 0.05, "b").communicate(timeout=60)
+        output, _ = start("index", path, 0.05, "b").communicate(timeout=240)
         assert output.startswith("open\nStoreError another process is writing to the store")
         assert "waited 0.05 seconds" in output
         waiting = start("index", path, 600, "b")
         assert waiting.stdout.readline() == "open\n"
         engine.index([document("c", "s1")])
         engine.refresh()
-        assert waiting.communicate(timeout=60)[0] == "stored\n"
+        assert waiting.communicate(timeout=240)[0] == "stored\n"
         assert found(engine) == ["a", "b", "c"]
 
 

@@ -255,7 +255,7 @@ def test_a_read_only_store_whose_writer_died(path, locked, start):
     The log beside the records is read, too.
     """
     fill(path, 5)
-    start("crash", path, "commit", "before", 5).wait(timeout=60)
+    start("crash", path, "commit", "before", 5).wait(timeout=240)
     assert (path / f"{RECORDS}-wal").stat().st_size
     locked()
     with opened(path) as engine:
@@ -276,7 +276,7 @@ def test_another_user_searches(path, start):
     """
     fill(path)
     let_others_read(path)
-    output, errors = start("visit", path).communicate(timeout=60)
+    output, errors = start("visit", path).communicate(timeout=240)
     assert errors == ""
     assert output.splitlines() == [f"found {len(state_after(8))}", "StoreError"]
 
@@ -286,10 +286,10 @@ def test_a_log_that_another_user_cannot_apply(path, start):
     Who only reads is not told of writing, but who can help.
     """
     fill(path, 5)
-    start("crash", path, "commit", "before", 5).wait(timeout=60)
+    start("crash", path, "commit", "before", 5).wait(timeout=240)
     (path / f"{RECORDS}-shm").unlink()
     let_others_read(path)
-    output, errors = start("deny", path).communicate(timeout=60)
+    output, errors = start("deny", path).communicate(timeout=240)
     assert errors == ""
     assert re.search(
         r"^StoreError .*records.db has a log that must be applied first.*open it once as its owner", output
@@ -330,12 +330,12 @@ def test_a_read_only_store_is_written_to(path, start, reader, task):
     fill(path)
     with reader(path) as engine:
         owner = start("count", path)
-        assert owner.communicate("\n", timeout=60) == (f"open\n{len(state_after(8))}\n", "")
+        assert owner.communicate("\n", timeout=240) == (f"open\n{len(state_after(8))}\n", "")
         assert_state(engine, state_after(8))
         owner = start(task[0], path, *task[1:])
         assert owner.stdout.readline() in ("open\n", "8\n")
         if task[0] == "index":
-            owner.communicate(timeout=60)
+            owner.communicate(timeout=240)
         assert_tells_to_open_again(engine)
         owner.kill()
         owner.wait()

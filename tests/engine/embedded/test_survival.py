@@ -47,7 +47,7 @@ def test_kill_at_each_step_of_a_write(path, start, point, when):
     """
     fill(path, 5)
     child = start("crash", path, point, when, 5)
-    output, errors = child.communicate(timeout=60)
+    output, errors = child.communicate(timeout=240)
     assert (child.returncode, errors) == (-9, "")
     with opened(path) as engine:
         assert_state(engine, state_after(5) if point == "put" else state_after(6))
@@ -65,7 +65,7 @@ def test_kill_while_the_index_is_made(path, start, point, when, is_new):
         fill(path, 5)
         shutil.rmtree(path / INDEX)
     child = start("crash", path, point, when, 5)
-    assert child.wait(timeout=60) == -9
+    assert child.wait(timeout=240) == -9
     with opened(path) as engine:
         assert_state(engine, {} if is_new else state_after(5))
     assert sorted(child.name for child in path.iterdir()) == [INDEX, RECORDS, LOCK]
@@ -236,7 +236,7 @@ def test_no_room(path, start, what):
     """
     fill(path)
     child = start("fill", path, what)
-    output, errors = child.communicate(timeout=60)
+    output, errors = child.communicate(timeout=240)
     assert (child.returncode, errors) == (0, "")
     lines = output.splitlines()
     assert any(line.startswith("StoreError ") and "what was stored" in line for line in lines)

@@ -155,7 +155,7 @@ def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.Mo
     ended = threading.Event()
 
     def slow(*arguments: object) -> None:
-        release.wait(60)
+        release.wait(240)
         real(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr("whorl.engine.embedded.tokens.merged", slow)
@@ -174,7 +174,7 @@ def test_large_merges_go_on_beside_writes(tmp_path: Path, monkeypatch: pytest.Mo
     kept[2] = {9}
     assert found(index) == kept
     release.set()
-    assert ended.wait(60)
+    assert ended.wait(240)
     assert not index.is_merging
     assert found(index) == kept
     assert len(index.snapshot().runs) < 9

@@ -51,7 +51,7 @@ def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[s
             own = answer(self.path, body.decode())
             if own is None:
                 kind = {"content-type": self.headers.get("content-type", "application/json")}
-                there = requests.request(self.command, f"{base}{self.path}", data=body, headers=kind, timeout=60)
+                there = requests.request(self.command, f"{base}{self.path}", data=body, headers=kind, timeout=240)
                 own = there.status_code, there.json()
             told = json.dumps(own[1]).encode()
             self.send_response(own[0])
@@ -229,7 +229,7 @@ def test_a_cluster_without_room(url: str) -> None:
             return 429, {"error": {"type": "es_rejected_execution_exception", "reason": "queue is full"}}
         base = url.removeprefix("opensearch+")
         told = requests.post(
-            f"{base}/_bulk", "\n".join(lines[:4]) + "\n", headers={"content-type": "application/x-ndjson"}, timeout=60
+            f"{base}/_bulk", "\n".join(lines[:4]) + "\n", headers={"content-type": "application/x-ndjson"}, timeout=240
         ).json()
         busy = {"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "queue is full"}}
         return 200, {**told, "items": [*told["items"], *({"index": {"_id": "?", **busy}} for _ in lines[4::2])]}

@@ -57,5 +57,5 @@ def codes(url: str) -> dict[str, Level]:
 
 
 def schema_of(url: str) -> dict[str, object]:
-    schema: dict[str, object] = requests.get(f"{url}/schema", timeout=60).json()["schema"]
+    schema: dict[str, object] = requests.get(f"{url}/schema", timeout=240).json()["schema"]
     return schema

@@ -115,7 +115,9 @@ def client(solr_standalone_url: str) -> Iterator[SolrClient]:
         *({"add-field": {"name": field, "type": f"{field}_type", **definition}} for field in UNUSUAL),
     ]
     for command in commands:
-        assert requests.post(f"{url}/schema", json=command, timeout=60).json()["responseHeader"]["status"] == 0, command
+        assert requests.post(f"{url}/schema", json=command, timeout=240).json()["responseHeader"]["status"] == 0, (
+            command
+        )
     client = SolrClient(url)
     yield client
     client.close()

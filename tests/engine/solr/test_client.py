@@ -180,7 +180,7 @@ class Faulty:
         self.seen.append(f"{method} {path} {headers.get('authorization', '')}")
         if self.upstream and not (re.search(self.when, path) and self.hits() > self.after):
             kept = {name: value for name, value in headers.items() if name in ("content-type", "accept")}
-            passed = requests.request(method, f"{self.upstream}{path}", data=body, headers=kept, timeout=60)
+            passed = requests.request(method, f"{self.upstream}{path}", data=body, headers=kept, timeout=240)
             handler.wfile.write(http(f"{passed.status_code} x", passed.text, passed.headers["Content-Type"]))
         elif self.answer == NEVER:
             self.released.wait()
@@ -472,7 +472,7 @@ class Killed:
 def there(solr: RunningServer, *ids: str) -> set[str]:
     """Which documents Solr has, committed or not."""
     form = {"ids": ",".join(ids), "fl": "id"}
-    answer = requests.post(f"{solr.url}/whorl/get", data=form, timeout=60).json()
+    answer = requests.post(f"{solr.url}/whorl/get", data=form, timeout=240).json()
     return {each["id"] for each in answer["response"]["docs"]}
 
 

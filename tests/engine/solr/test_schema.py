@@ -78,7 +78,9 @@ def collection_url(solr_cloud_url: str) -> Iterator[str]:
         *({"add-copy-field": {"source": "content", "dest": name}} for name in ("whole", "no_rotation", "text_only")),
     ]
     for command in commands:
-        assert requests.post(f"{url}/schema", json=command, timeout=60).json()["responseHeader"]["status"] == 0, command
+        assert requests.post(f"{url}/schema", json=command, timeout=240).json()["responseHeader"]["status"] == 0, (
+            command
+        )
     documents = []
     for number, text in TEXTS.items():
         hashes = full_minima(tokens(text), Scheme())
@@ -87,7 +89,7 @@ def collection_url(solr_cloud_url: str) -> Iterator[str]:
         documents.append(
             {"id": f"_DEFAULT_!{number}", "DBID": int(number), "LID": lid(number), "content": text, **filled}
         )
-    requests.post(f"{url}/update?commit=true", json=documents, timeout=60).raise_for_status()
+    requests.post(f"{url}/update?commit=true", json=documents, timeout=240).raise_for_status()
     yield url
     solr_runtime.drop(base_url, "whorl_variants")
 
@@ -186,11 +188,13 @@ def test_a_sketch_that_differs(collection_url: str) -> None:
     The first differing document is named, with how many tokens are the same.
     """
     changed = {"id": "0-changed", "content": "one two three four five six", "short_stored": ["abcd", "efgh"]}
-    requests.post(f"{collection_url}/update?commit=true", json=[changed], timeout=60).raise_for_status()
+    requests.post(f"{collection_url}/update?commit=true", json=[changed], timeout=240).raise_for_status()
     finding = compare_sample(SolrClient(collection_url), FieldNames(minhash="alfresco"), 200)
     assert (finding.level, finding.code) == (Level.WARNING, "sample-differs")
     assert "'0-changed'" in finding.message
-    requests.post(f"{collection_url}/update?commit=true", json={"delete": ["0-changed"]}, timeout=60).raise_for_status()
+    requests.post(
+        f"{collection_url}/update?commit=true", json={"delete": ["0-changed"]}, timeout=240
+    ).raise_for_status()
 
 
 def test_no_source_at_all(collection_url: str) -> None:

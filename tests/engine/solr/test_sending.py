@@ -13,7 +13,7 @@ from whorl.engine.solr.sending import CONNECTIONS, PORTION, side_by_side
 from whorl.errors import EngineUnavailableError
 
 #: How long a thread waits for one that never comes.
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 240.0
 
 
 def test_two_are_on_their_way_at_once() -> None:

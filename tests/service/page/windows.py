@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 #: How long a browser may take for a step: how fast it is depends on what else the machine does.
-PATIENCE_MILLISECONDS = 30_000
+PATIENCE_MILLISECONDS = 120_000
 
 
 @contextmanager

@@ -33,7 +33,7 @@ TEXT = " ".join(f"w{number}" for number in range(600))
 def cluster_at(url: str) -> str:
     """Return the name of the cluster that answers, "" where none does; another one may have taken its port."""
     try:
-        return str(requests.get(url, timeout=60).json().get("cluster_name"))
+        return str(requests.get(url, timeout=240).json().get("cluster_name"))
     except requests.RequestException:
         return ""
 

@@ -26,7 +26,7 @@ NINE_WORDS = "one two three four five six seven eight nine"
 
 
 def post(url: str, path: str, **body) -> Any:
-    response = requests.post(f"{url}{path}", timeout=60, **body)
+    response = requests.post(f"{url}{path}", timeout=240, **body)
     assert response.ok, response.text
     return response.json()
 
@@ -250,7 +250,7 @@ def test_the_clause_limit_is_the_one_of_a_stock_solr(solr_standalone_url):
     body = {"query": {"bool": {"should": [{"term": {"f": "id", "query": str(i)}} for i in range(1024)]}}}
     post(solr_standalone_url, "/select", json=body)
     body["query"]["bool"]["should"].append({"term": {"f": "id", "query": "one more"}})
-    refused = requests.post(f"{solr_standalone_url}/select", json=body, timeout=60)
+    refused = requests.post(f"{solr_standalone_url}/select", json=body, timeout=240)
     assert not refused.ok
     assert "maxClauseCount is set to 1024" in refused.text
 
@@ -264,7 +264,7 @@ def test_collections_can_be_made_and_dropped(solr_standalone_url):
     index(own, {"id": "a", "content": NINE_WORDS})
     assert found(own) == 1
     solr_runtime.drop(base_url, "whorl_test_own")
-    assert requests.get(f"{own}/select", timeout=60).status_code == 404
+    assert requests.get(f"{own}/select", timeout=240).status_code == 404
 
 
 def test_the_configset_is_found():
