@@ -10,17 +10,18 @@
 set -euo pipefail
 store=$1 folder=$2 reports=$3
 threshold=${THRESHOLD:-80}
-today=$(date +%F)
+# With the time: of a second run on the same day nothing is new, and it would write an empty list over the first.
+now=$(date +%FT%H-%M-%S)
 mkdir -p "$reports"
 
 whorl index --store "$store" "$folder"
 
 # The state remembers what was compared before, so a night takes only as long as its new documents.
 whorl duplicates --store "$store" --state "$reports/state" --new --complete --threshold "$threshold" \
-  --keep longest --delete-list "$reports/$today-superfluous.txt" -o "$reports/$today.csv"
+  --keep longest --delete-list "$reports/$now-superfluous.txt" -o "$reports/$now.csv"
 
 # Nothing is ever deleted by itself. After a look at the list:
-#   xargs -d '\n' whorl delete --store STORE -- < REPORTS/DATE-superfluous.txt
-if [ -s "$reports/$today-superfluous.txt" ]; then
-  echo "documents that repeat others: $(wc -l < "$reports/$today-superfluous.txt"), see $reports/$today.csv"
+#   xargs -d '\n' whorl delete --store STORE -- < REPORTS/TIME-superfluous.txt
+if [ -s "$reports/$now-superfluous.txt" ]; then
+  echo "documents that repeat others: $(wc -l < "$reports/$now-superfluous.txt"), see $reports/$now.csv"
 fi

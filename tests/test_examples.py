@@ -42,7 +42,7 @@ def test_the_notebook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 @pytest.mark.slow
 def test_the_nightly_job(tmp_path: Path) -> None:
     """
-    The second night tells of what came on that day alone.
+    The second night tells of what came since alone, and leaves the report of the first, though it is of the same day.
     """
     documents, reports = tmp_path / "documents", tmp_path / "reports"
     documents.mkdir()
@@ -55,9 +55,11 @@ def test_the_nightly_job(tmp_path: Path) -> None:
         return subprocess.run(job, env=environment, capture_output=True, text=True, check=True).stdout
 
     assert "documents that repeat others: 1," in night()
+    (first,) = reports.glob("*-superfluous.txt")
+    superfluous = first.read_text()
     (documents / "copy.txt").write_text((CONTRACTS / "recipe.txt").read_text("utf-8"))
     assert "documents that repeat others: 1," in night()
-    # Named by the day, which may have ended meanwhile.
+    assert first.read_text() == superfluous
     report = max(reports.glob("*.csv"))
     with report.open(newline="", encoding="utf-8") as lines:
         assert {Path(row["id"]).name for row in csv.DictReader(lines)} == {"recipe.txt", "copy.txt"}
