@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "whorl"
 
 #: The rooms, from the ground up. A module imports from its own room and from those above it in this list.
 ROOMS = (
-    *("errors", "context", "arrays", "exports"),
+    *("errors", "context", "arrays", "workers", "exports"),
     *("fingerprint", "hamming", "query", "planning", "model"),
     *("engine", "ingest.extraction", "settings", "ingest"),
     *("boilerplate", "similar", "sources", "duplicates", "collapse", "snippets", "prepared"),

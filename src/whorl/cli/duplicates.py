@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.cli.options import BOILERPLATE, ID_COLUMN, IGNORE_COMMON, TEXT_COLUMN
+from whorl.cli.termination import terminable
 from whorl.errors import ParameterError, WhorlError, without_login
 
 if TYPE_CHECKING:
@@ -182,7 +183,8 @@ def duplicates(**options: Any) -> None:
         return
     asked.require_targets()
     reading = asked.reading()
-    documents = write_passages(asked, reading) if asked.level == "passage" else _write_duplicates(asked, reading)
+    with terminable():
+        documents = write_passages(asked, reading) if asked.level == "passage" else _write_duplicates(asked, reading)
     is_lost = is_too_much_lost(reading.problems, reading.count, strict=asked.strict)
     if is_lost or (asked.paths and not documents):
         sys.exit(1)

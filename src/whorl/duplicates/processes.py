@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import sys
 import threading
 from collections import deque
@@ -24,6 +23,7 @@ from whorl.duplicates.sketching import Making, Sketched
 from whorl.errors import StoreError
 from whorl.fingerprint.compiled.first_use import give_back, kernel_if_ready
 from whorl.model import Document
+from whorl.workers import begin_as_worker
 
 #: Documents whose sketches are made at once; and those that a process is given where they are not read in parts.
 AT_ONCE, _GIVEN = 512, 4096
@@ -130,8 +130,7 @@ class _Own:
 
 
 def _begin(sketching: Making, path: str, end: Any) -> None:
-    # Ctrl-C reaches all processes of a terminal; the one that started this one decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    begin_as_worker()
     _Own.sketching, _Own.file, _Own.end = sketching, os.open(path, os.O_WRONLY), end
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
-import signal
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,6 +34,7 @@ from whorl.fingerprint.scheme import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.shingles import joined_words, murmur_pieces, murmur_together, pieces
 from whorl.fingerprint.words.tokenizer import segmenter_of
+from whorl.workers import begin_as_worker
 
 #: Below this many characters the plain route (a second for several million, of Chinese and Japanese for 0.4 million) is
 #: mostly done before numba is imported (half a second or more, on a machine that has compiled the loops before) or
@@ -434,7 +434,7 @@ def _in_processes(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: i
     work = partial(_plain_batch, scheme=scheme, parts=parts)
     is_broken = False
     # "spawn" because the caller may have threads, which "fork" would leave behind half way through something.
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts) as pool:
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), begin_as_worker) as pool:
         for future, batch in _in_order(pool, work, chunks(texts, len, BATCH_CHARACTERS, BATCH_TEXTS), workers):
             try:
                 yield work(batch) if is_broken else future.result()
@@ -447,11 +447,6 @@ def _in_processes(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: i
                     stacklevel=2,
                 )
                 yield work(batch)
-
-
-def _leave_interrupts() -> None:
-    """Leave Ctrl-C, which reaches all processes of a terminal, to the one that started this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _in_order(

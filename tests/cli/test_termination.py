@@ -1,0 +1,82 @@
+"""SIGTERM in the middle of long work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import DEADLINE_SECONDS, FIRST, SECOND
+
+#: `whorl`, whose documents are never done once they are read.
+UNENDING = """
+import signal
+from whorl.cli.main import main
+from whorl.duplicates.archive import Archive
+from whorl.duplicates.scratch import Scratch
+
+def never(*_):
+    print("at work", flush=True)
+    while True:
+        signal.pause()
+
+Scratch.add = Archive.archived = never
+main()
+"""
+OWN = """
+import signal
+from whorl.cli.termination import terminable
+
+signal.signal(signal.SIGTERM, lambda *_: print("own"))
+with terminable():
+    signal.raise_signal(signal.SIGTERM)
+    print("goes on")
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("asked", "left", "told"),
+    [
+        ([], [], ""),
+        (["--workers", "2"], [], ""),
+        (["--filtered", "clean"], [], ""),
+        (["--level", "passage"], [], ""),
+        (["--state", "seen"], ["seen"], "stopped; run the same command again to go on from seen\n"),
+    ],
+)
+def test_nothing_is_left_of_duplicates(tmp_path: Path, asked: list[str], left: list[str], told: str) -> None:
+    """
+    Temporary and unfinished files are gone, and a run with a state says how it goes on.
+    """
+    temporary, work = tmp_path / "temporary", tmp_path / "work"
+    temporary.mkdir()
+    work.mkdir()
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text(f'{{"id": "a", "text": "{FIRST}"}}\n{{"id": "b", "text": "{SECOND}"}}\n')
+    command = [sys.executable, "-c", UNENDING, "duplicates", str(lines), "-o", "found.jsonl", *asked]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=work,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "at work\n", process.communicate()
+        assert bool(left) or any(temporary.iterdir())
+        process.send_signal(signal.SIGTERM)
+        out, error = process.communicate(timeout=DEADLINE_SECONDS)
+    assert (process.returncode, out, error) == (128 + signal.SIGTERM, "", told)
+    assert list(temporary.iterdir()) == []
+    assert [each.name for each in work.iterdir()] == left
+
+
+@pytest.mark.process
+def test_a_program_with_a_handler_of_its_own_keeps_it() -> None:
+    """
+    What is called from Python ends by what its caller makes of the signal.
+    """
+    done = subprocess.run([sys.executable, "-c", OWN], capture_output=True, text=True, check=True)
+    assert done.stdout == "own\ngoes on\n"

@@ -1,0 +1,80 @@
+"""Processes of a pool, and the end of the one that they work for."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+PATIENCE_SECONDS = 240.0
+#: A process with a pool of two, which says who they are once both have begun.
+PROGRAM = """
+import multiprocessing, os, signal, sys
+from concurrent.futures import ProcessPoolExecutor
+from whorl.workers import begin_as_worker
+
+def begin(barrier):
+    begin_as_worker()
+    barrier.wait()
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: print("the parent's", flush=True))
+    context = multiprocessing.get_context(sys.argv[1])
+    with ProcessPoolExecutor(2, context, begin, (context.Barrier(3),)) as pool:
+        for _ in range(2):
+            pool.submit(os.getpid)
+        pool._initargs[0].wait()
+        print(*pool._processes, flush=True)
+        while True:
+            signal.pause()
+"""
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform != "linux", reason="starts processes as copies"),
+    pytest.mark.parametrize("method", ["fork", "spawn"]),
+]
+
+
+@contextmanager
+def pool_of_two(folder: Path, method: str) -> Iterator[tuple[subprocess.Popen[bytes], list[int]]]:
+    """Give a process and those that work for it; all of them write to its standard output."""
+    program = folder / "program.py"
+    program.write_text(PROGRAM)
+    with subprocess.Popen([sys.executable, program, method], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            yield process, list(map(int, process.stdout.readline().split()))
+        finally:
+            process.kill()
+
+
+def test_none_stays_behind(tmp_path: Path, method: str) -> None:
+    """
+    They end with the one that has started them, even where it is killed.
+    """
+    with pool_of_two(tmp_path, method) as (process, workers):
+        assert len(workers) == 2
+        process.kill()
+        # It ends with the last one that writes to it.
+        assert process.communicate(timeout=PATIENCE_SECONDS)[0] == b""
+
+
+def test_sigterm_ends_it_and_ctrl_c_does_not(tmp_path: Path, method: str) -> None:
+    """
+    SIGTERM means what it always does, whatever the one that has started it makes of it.
+    """
+    with pool_of_two(tmp_path, method) as (process, workers):
+        ends = os.pidfd_open(workers[0])
+        os.kill(workers[0], signal.SIGINT)
+        os.kill(workers[0], signal.SIGTERM)
+        assert select.select([ends], [], [], PATIENCE_SECONDS)[0]
+        os.close(ends)
+        process.kill()
+        assert process.communicate(timeout=PATIENCE_SECONDS)[0] == b""
