@@ -8,6 +8,7 @@ import os
 import runpy
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,12 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 CONTRACTS = EXAMPLES / "contracts"
 
 
-def test_the_notebook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """
     Its cells run one after the other, and it is stored without output.
     """
     monkeypatch.chdir(EXAMPLES)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     notebook = json.loads((EXAMPLES / "near_copies.ipynb").read_text("utf-8"))
     names: dict[str, object] = {}
     for cell in notebook["cells"]:
