@@ -84,7 +84,7 @@ async function list(named, rows) {
       ? `${whole(told.total)} of ${counted(documents, "document")}` : counted(told.total, "document");
     append(told, isReadOnly);
   } catch (error) {
-    if (error.name !== "AbortError") showProblem(byId("documents-problem"), error);
+    if (!signal.aborted) showProblem(byId("documents-problem"), error);
   }
 }
 
@@ -107,7 +107,7 @@ async function more() {
     byId("documents").children[before]?.querySelector("a").focus();
   } catch (error) {
     // Another list took the place of the one that it was more of.
-    if (error.name !== "AbortError") showProblem(byId("documents-problem"), error);
+    if (!signal.aborted) showProblem(byId("documents-problem"), error);
   } finally {
     button.disabled = false;
   }

@@ -69,7 +69,7 @@ export function start() {
       fill(byId("clusters"));
       append(result.clusters);
     } catch (error) {
-      if (error.name !== "AbortError") showProblem(byId("clusters-error"), error);
+      if (!signal.aborted) showProblem(byId("clusters-error"), error);
     }
   };
   parts.order.addEventListener("change", again);
@@ -235,7 +235,7 @@ async function next() {
     const before = append((await ask(pageOf(list.children.length), undefined, signal)).result.clusters);
     list.children[before]?.querySelector("a")?.focus();
   } catch (error) {
-    if (error.name !== "AbortError") showProblem(byId("clusters-error"), error);
+    if (!signal.aborted) showProblem(byId("clusters-error"), error);
   } finally {
     more.disabled = false;
   }

@@ -251,7 +251,7 @@ async function next() {
     parts.hits.children[first]?.querySelector("a")?.focus();
   } catch (error) {
     // Another search took the place of the one that it was more of.
-    if (error.name !== "AbortError") showProblem(parts.problem, error, asked.query);
+    if (!signal.aborted) showProblem(parts.problem, error, asked.query);
   } finally {
     parts.more.disabled = false;
   }
