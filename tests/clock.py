@@ -1,4 +1,4 @@
-"""A clock for tests that say themselves how much time has passed, however long they take."""
+"""A fake clock: tests set the time, independent of their own run time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Clock:
-    """Stands for the module `time`; it goes on where somebody sleeps, or where a test says so.
+    """Replacement for the module `time`: it advances on `sleep`, or when a test changes `now`.
 
     Args:
         now: In seconds.
@@ -16,9 +16,9 @@ class Clock:
     now: float = 0.0
 
     def monotonic(self) -> float:
-        """Return what it shows."""
+        """Return the current time."""
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        """Let so much time pass at once."""
+        """Advance the clock at once, without waiting."""
         self.now += seconds

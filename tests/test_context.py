@@ -1,4 +1,4 @@
-"""What belongs to one request: the nearest end counts, a cancelled one ends, and nothing passes to the next."""
+"""State of a request: the nearest deadline counts, a cancelled request stops, and the next request starts afresh."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ from contextvars import copy_context
 
 import pytest
 
-from whorl.context import Request, deadline, new_request, require_time, seconds_left, trace
+from whorl.context import (
+    Request,
+    cancellation,
+    deadline,
+    new_request,
+    require_time,
+    seconds_left,
+    timely,
+    trace,
+    undisturbed,
+)
 from whorl.errors import StoppedError
 
 
 def test_the_nearest_end_counts() -> None:
     """
-    Nobody gives more time than they have.
+    The nearest of nested deadlines counts.
     """
     assert seconds_left() is None
     with deadline(5), deadline(100):
@@ -25,7 +35,7 @@ def test_the_nearest_end_counts() -> None:
 
 def test_a_new_request_has_its_own_time() -> None:
     """
-    Neither the end nor the cancellation of what surrounds it is its own; afterwards they are there again.
+    A new request inherits neither deadline nor cancellation of the surrounding one; afterwards both apply again.
     """
     with deadline(0) as outer:
         outer.cancel()
@@ -39,7 +49,7 @@ def test_a_new_request_has_its_own_time() -> None:
 
 def test_work_ends_with_its_time() -> None:
     """
-    The error says what would help; without a request there is no end.
+    After its deadline, work stops with an error that names the remedy; without a request there is no deadline.
     """
     require_time()
     with deadline(0), pytest.raises(StoppedError, match="ask for less, or allow more"):
@@ -50,7 +60,7 @@ def test_work_ends_with_its_time() -> None:
 
 def test_cancelled_work_ends_in_its_threads() -> None:
     """
-    Whoever holds the request ends it wherever it is worked on, also below further deadlines.
+    Cancelling a request stops its work in other threads, also within inner deadlines.
     """
     ended: list[StoppedError] = []
 
@@ -75,7 +85,7 @@ def test_cancelled_work_ends_in_its_threads() -> None:
 
 def test_what_is_noted_is_the_requests() -> None:
     """
-    A trace counts for its request alone, below deadlines, too; outside of any it is forgotten.
+    A trace belongs to one request, also within inner deadlines; outside any request it is thrown away.
     """
     trace().stored += 1
     with new_request("one") as request, deadline(1):
@@ -83,3 +93,31 @@ def test_what_is_noted_is_the_requests() -> None:
         assert trace().request_id == "one"
     assert request.trace.stored == 2
     assert trace().stored == 0
+
+
+def test_portions_are_checked() -> None:
+    """
+    `timely` passes items on unchanged; a cancelled request gets the rest of the current portion, and no more.
+    """
+    with new_request() as request:
+        items = timely(range(10), 4)
+        assert [next(items) for _ in range(2)] == [0, 1]
+        request.cancel()
+        with pytest.raises(StoppedError):
+            list(items)
+
+
+def test_what_must_not_stop_half_way() -> None:
+    """
+    `undisturbed` work sees neither deadline nor cancellation of the request, but keeps its trace.
+    """
+    with deadline(0) as request:
+        request.cancel()
+        with undisturbed():
+            require_time()
+            assert trace() is request.trace
+            assert not cancellation().is_set()
+        assert cancellation() is request.cancelled
+        with pytest.raises(StoppedError):
+            require_time()
+    assert not cancellation().is_set()

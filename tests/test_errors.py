@@ -1,4 +1,4 @@
-"""Errors as people read them and as programs pass them on."""
+"""Error messages for people, and errors passed between programs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SHOWN = [
 @pytest.mark.parametrize(("parts", "lines"), SHOWN)
 def test_the_place_in_a_query(parts: tuple[str, Span, str], lines: list[str]) -> None:
     """
-    On one line, of a long query the part around it, and nothing that a terminal acts on.
+    A query error shows the query on one line, shortened around the span, without control characters.
     """
     query, span, hint = parts
     assert str(QuerySyntaxError("what", query=query, span=span, hint=hint)).splitlines() == lines
@@ -58,7 +58,7 @@ def test_the_place_in_a_query(parts: tuple[str, Span, str], lines: list[str]) ->
 @given(st.text(max_size=400), st.integers(0, 400), st.integers(0, 400))
 def test_the_caret_stands_under_its_place(query: str, one: int, other: int) -> None:
     """
-    Whatever the query: three lines, of which the last marks the first character of the span.
+    For any query, the message has three lines, and the last one marks the first character of the span.
     """
     start, end = sorted((min(one, len(query)), min(other, len(query))))
     message, shown, marks = str(QueryError("what", query=query, span=Span(start, end))).split("\n")
@@ -85,7 +85,7 @@ MADE = [
 @pytest.mark.parametrize("error", MADE, ids=lambda error: type(error).__name__)
 def test_errors_pass_from_one_process_to_another(error: WhorlError) -> None:
     """
-    With all that they say, so that a pool of processes gives them back.
+    Pickling and copying an error keeps all its attributes, so that process pools pass errors on.
     """
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(again) is type(error)
@@ -94,7 +94,7 @@ def test_errors_pass_from_one_process_to_another(error: WhorlError) -> None:
 
 def test_errors_are_one_tree() -> None:
     """
-    As the module's own drawing has it.
+    The tree in the module's docstring matches the classes.
     """
     drawn: dict[str, str] = {}
     above: list[tuple[int, str]] = []
@@ -109,7 +109,7 @@ def test_errors_are_one_tree() -> None:
 @pytest.mark.parametrize("kind", [ParameterError, UnknownDocumentError, errors.DocumentError])
 def test_bad_values_are_value_errors(kind: type[Exception]) -> None:
     """
-    Python's own kind, for who catches that.
+    Errors of bad values are also ValueErrors, for callers that catch those.
     """
     with pytest.raises(ValueError, match="a"):
         raise kind("a")

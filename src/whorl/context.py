@@ -1,36 +1,40 @@
-"""The request being answered: how long it may take, whether anybody still waits for it, and a trace of what was done.
+"""Context of the current request: deadline, cancellation, and a trace of the work done.
 
-It travels in one context variable, which threads started for the request inherit. Loops that may run for long call
-`require_time` once in a while: a thread cannot be stopped from outside, so it has to ask.
+One context variable holds it, and threads started for the request inherit it. Long loops call `require_time` from time
+to time, because a thread cannot be stopped from outside.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from typing import TypeVar
 
 from whorl.errors import StoppedError
+
+Item = TypeVar("Item")
 
 
 @dataclass(slots=True)
 class Trace:
-    """What was done for a request so far: counts, times and kinds only, never a text, a query or a password.
+    """Work done for a request so far: counts, times and kinds only, never a text, a query or a password.
 
     Args:
-        request_id: What the request is called.
-        plan: What kind of plan the request's first search had, "" where there was none.
-        query_length: Characters of that search's query.
-        hits: Documents that it found in all.
+        request_id: Id of the request.
+        plan: Kind of plan of the request's first search, or "".
+        query_length: Length of that search's query in characters.
+        hits: Total hits of that search.
         verified: Candidates whose sketches or tokens were compared.
         stored: Documents stored.
-        engine_requests: Requests that Solr or a cluster was sent, repeated ones included.
-        engine_retries: How many of them were repetitions.
-        engine_seconds: Time spent waiting for its answers.
-        error: The class of the error that the request ended with, "" for none.
+        engine_requests: Requests sent to Solr or a cluster, including retries.
+        engine_retries: Retries among them.
+        engine_seconds: Time spent waiting for responses.
+        error: Class of the error that ended the request, or "".
     """
 
     request_id: str = ""
@@ -45,19 +49,19 @@ class Trace:
     error: str = ""
 
     def answered(self, plan: str, query_length: int, hits: int) -> None:
-        """Note a search; of several in one request the first is the one that was asked for."""
+        """Record a search; of several searches in a request only the first counts, which is the requested one."""
         if not self.plan:
             self.plan, self.query_length, self.hits = plan, query_length, hits
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Work that somebody waits for.
+    """Deadline, cancellation and trace of one request.
 
     Args:
-        trace: What was done for it.
-        end: When its time is up, a moment of `time.monotonic`; None for never.
-        cancelled: Set when nobody waits for it any more.
+        trace: The work done so far.
+        end: Deadline on the clock of `time.monotonic`; None for no deadline.
+        cancelled: Set when the result is no longer wanted.
     """
 
     trace: Trace = field(default_factory=Trace)
@@ -74,22 +78,28 @@ _current: ContextVar[Request | None] = ContextVar("request", default=None)
 
 @contextmanager
 def new_request(request_id: str = "", cancelled: threading.Event | None = None) -> Iterator[Request]:
-    """Begin a request: what runs inside has nothing to do with a deadline or a cancellation outside.
+    """Begin a request; the code inside ignores the deadline and the cancellation outside.
 
-    A server reads the next request of a connection in the context of the one before, so every request begins anew.
+    A server reads the next request of a connection in the context of the previous one, so every request needs its own.
 
     Args:
-        request_id: What it is called.
-        cancelled: Set when nobody waits for it any more; None for an event of its own.
+        request_id: Id of the request.
+        cancelled: Set when the result is no longer wanted; None for a new event.
     """
     yield from _within(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[Request]:
-    """Give what runs inside so many seconds; one that is nearer already stays."""
+    """Set a deadline for the code inside, unless an earlier one is set already."""
     request, end = _current.get() or Request(), time.monotonic() + seconds
     yield from _within(replace(request, end=end if request.end is None else min(end, request.end)))
+
+
+@contextmanager
+def undisturbed() -> Iterator[Request]:
+    """Run the code inside, such as a write, without deadline and cancellation."""
+    yield from _within(replace(_current.get() or Request(), end=None, cancelled=threading.Event()))
 
 
 def _within(request: Request) -> Iterator[Request]:
@@ -101,16 +111,16 @@ def _within(request: Request) -> Iterator[Request]:
 
 
 def seconds_left() -> float | None:
-    """Return how long there is still, 0 or less when the time is up; None where there is no deadline."""
+    """Return the time left in seconds, 0 or less after the deadline; None without a deadline."""
     request = _current.get()
     return None if request is None or request.end is None else request.end - time.monotonic()
 
 
 def require_time() -> None:
-    """Go on only if there is time left and somebody waits; costs under a microsecond.
+    """Raise if the request has timed out or was cancelled; costs under a microsecond.
 
     Raises:
-        StoppedError: The time is up, or the request was cancelled.
+        StoppedError: The deadline has passed, or the request was cancelled.
     """
     request = _current.get()
     if request is None:
@@ -121,7 +131,31 @@ def require_time() -> None:
         raise StoppedError("the time for this is up; ask for less, or allow more (request_timeout)")
 
 
+def cancellation() -> threading.Event:
+    """Return the event that is set when the request's client disconnects; a new event without a request.
+
+    Threads that do not inherit the request need it passed explicitly.
+    """
+    request = _current.get()
+    return threading.Event() if request is None else request.cancelled
+
+
+def timely(items: Iterable[Item], every: int = 1_024) -> Iterator[Item]:
+    """Return an iterator over the items that calls `require_time` before each portion of `every` items.
+
+    >>> list(timely("abc", 2))
+    ['a', 'b', 'c']
+    """
+    iterator = iter(items)
+
+    def portion() -> tuple[Item, ...]:
+        require_time()
+        return tuple(islice(iterator, every))
+
+    return chain.from_iterable(iter(portion, ()))
+
+
 def trace() -> Trace:
-    """Return where to note something; where nobody looks, it is forgotten."""
+    """Return the current request's trace, or a throw-away one."""
     request = _current.get()
     return Trace() if request is None else request.trace

@@ -1,26 +1,26 @@
-"""Every error that whorl raises, one tree; nothing of Lark, requests, tantivy or SQLite passes our boundary.
+"""All errors that whorl raises; errors of Lark, requests, tantivy and SQLite never leave the package.
 
     WhorlError
     ├── QueryError                 carries message, query, span and hint, and draws the caret
     │   ├── QuerySyntaxError       the text is not in the language
-    │   ├── UnsupportedQueryError  readable, but more than can be run (too large, too deep, too many clauses)
-    │   └── FieldError             a question that the type of a field cannot answer
+    │   ├── UnsupportedQueryError  valid, but not supported (too large, too deep, too many clauses)
+    │   └── FieldError             a clause that the type of a field does not support
     │       └── UnknownFieldError  the store has no such field
     ├── ParameterError             an argument is outside its documented range (also a ValueError)
     │   ├── UnknownDocumentError   the store has no document of that name
-    │   ├── CodeRangeError         a number is no 64-bit code (also an OverflowError)
-    │   └── CodeTypeError          something is no number at all (also a TypeError)
-    ├── DocumentError              a document cannot be stored as it is (also a ValueError)
-    ├── SchemeMismatchError        signatures or stores made under different schemes meet
+    │   ├── CodeRangeError         a number is not a 64-bit code (also an OverflowError)
+    │   └── CodeTypeError          a code is not an integer (also a TypeError)
+    ├── DocumentError              a document cannot be stored (also a ValueError)
+    ├── SchemeMismatchError        signatures or stores with different schemes cannot be combined
     ├── StoreError                 a store on disk cannot be opened, read or written
-    ├── StoppedError               the time for a request is up, or nobody waits for it any more
-    └── EngineError                the search engine behind the store failed
+    ├── StoppedError               the time for a request is up, or it was cancelled
+    └── EngineError                the search engine of the store failed
         ├── EngineUnavailableError no answer: refused, timed out, gone
-        ├── EngineResponseError    an answer that is not one: an HTTP error, HTML, broken JSON
+        ├── EngineResponseError    an invalid answer: an HTTP error, HTML, broken JSON
         └── SchemaError            the collection lacks what a fingerprint search needs
             └── NoSketchesError    its documents have no sketches
 
-A message says what was given, what is allowed and what to do.
+A message states the given value, the permitted values and a remedy.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ import copyreg
 import re
 from dataclasses import dataclass
 
-#: What may be a user and a password, also where characters in them break the address.
+#: Pattern of a user and a password, even if their characters break the address.
 _LOGIN = re.compile("//.*@", re.DOTALL)
 
 
 def without_login(address: str) -> str:
-    """Return an address as messages show it, without user and password.
+    """Return an address for messages, without user and password.
 
     >>> without_login("https://reader:secret@host/solr/texts")
     'https://host/solr/texts'
@@ -54,18 +54,19 @@ class WhorlError(Exception):
     """Base of all errors raised on purpose by this package."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Without __init__, whose arguments may not be those of Exception: a pool of processes gives errors back.
+        # A pool of processes pickles errors. Unpickle without __init__, whose arguments may differ from those of
+        # Exception.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class QueryError(WhorlError):
-    """A query cannot be run; keeps its parts so that a service can send them as JSON.
+    """A query cannot be run; the error keeps its parts for JSON responses.
 
     Args:
-        message: What is wrong, naming the value.
+        message: The error, with the invalid value.
         query: The whole query text.
-        span: Where in the text; an empty span at the end means "here something is missing".
-        hint: What would work instead, or "".
+        span: Position in the text; an empty span at the end means that something is missing there.
+        hint: A valid alternative, or "".
     """
 
     def __init__(self, message: str, *, query: str, span: Span, hint: str = "") -> None:
@@ -73,7 +74,7 @@ class QueryError(WhorlError):
         self.message, self.query, self.span, self.hint = message, query, span, hint
 
     def __str__(self) -> str:
-        # A long or multi-line query is shown as a window on one line, so that the caret stays under its place.
+        # Show a part of a long or multi-line query on one line, so that the caret is under its position.
         begin = max(0, self.span.start - 60)
         end = min(len(self.query), max(self.span.end, self.span.start) + 40, begin + 140)
         shown = "".join(char if char.isprintable() else "·" for char in self.query[begin:end])
@@ -89,11 +90,11 @@ class QuerySyntaxError(QueryError):
 
 
 class UnsupportedQueryError(QueryError):
-    """The query can be read but is larger, deeper or richer than what can be run."""
+    """The query is valid, but larger, deeper or richer than supported."""
 
 
 class FieldError(QueryError):
-    """A clause asks of a field what its type cannot tell."""
+    """A clause is not supported by its field's type."""
 
 
 class UnknownFieldError(FieldError):
@@ -108,7 +109,7 @@ class UnknownDocumentError(ParameterError):
     """The store has no document of that name.
 
     Args:
-        reference: What was to name one.
+        reference: The name used for the document.
     """
 
     def __init__(self, reference: str) -> None:
@@ -117,15 +118,15 @@ class UnknownDocumentError(ParameterError):
 
 
 class CodeRangeError(ParameterError, OverflowError):
-    """A number is not one from 0 to 2**64 - 1."""
+    """A number is not in the range 0 to 2**64 - 1."""
 
 
 class CodeTypeError(ParameterError, TypeError):
-    """What was to be a code, or what one is made of, is of another type."""
+    """A code, or a hash to make a code from, has the wrong type."""
 
 
 class DocumentError(WhorlError, ValueError):
-    """A document cannot be stored as it is."""
+    """A document cannot be stored."""
 
 
 class SchemeMismatchError(WhorlError):
@@ -137,20 +138,20 @@ class StoreError(WhorlError):
 
 
 class StoppedError(WhorlError):
-    """Work ended before it was done: its time is up, or nobody waits for it any more."""
+    """Work ended early: its deadline passed, or it was cancelled."""
 
 
 class EngineError(WhorlError):
-    """The search engine behind a store failed."""
+    """The search engine of a store failed."""
 
 
 class EngineUnavailableError(EngineError):
-    """The engine gives no answer.
+    """The engine does not answer.
 
     Args:
-        message: What was asked, and what would help.
-        is_passing: Whether the same may succeed in a moment: the engine refused, or a connection was lost. One that was
-            too slow would only get more to do.
+        message: The request, and a remedy.
+        is_passing: Whether a retry may succeed soon: the engine refused, or the connection was lost. Retrying a slow
+            request would only add load.
     """
 
     def __init__(self, message: str, *, is_passing: bool = False) -> None:
@@ -162,9 +163,9 @@ class EngineResponseError(EngineError):
     """The engine answers with an error.
 
     Args:
-        message: What was asked and what came back.
-        status: HTTP status, or 0 where there is none.
-        detail: The engine's own words.
+        message: The request and the response.
+        status: HTTP status, or 0 without one.
+        detail: The engine's own message.
     """
 
     def __init__(self, message: str, *, status: int = 0, detail: str = "") -> None:
@@ -177,7 +178,7 @@ class SchemaError(EngineError):
 
 
 class NoSketchesError(SchemaError):
-    """The documents of a store have no sketches, and nothing else could answer."""
+    """The documents of a store have no sketches, which the operation needs."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,0 +1,102 @@
+"""Removal of secrets from addresses: logins, tokens, and signatures of presigned URLs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+#: Names of parameters with secret values, in lower case with hyphens.
+_SECRET = re.compile(
+    r"x-(?:amz|goog|oss|tos|obs|cos|bce|ms)-.*"
+    r"|sig|.*-sig|sign|.*signature|hmac|.*token[^a-z]*|bearer|jwt|sas|hdne[at]|hdnts|assertion|samlresponse"
+    r"|auth|.*-auth|authorization|tempauth|.*credentials?"
+    r"|key|.*-key|(?:api|access|auth|rl|resource|secret|session)key|.*accesskeyid|googleaccessid|.*key-id|key-pair-id"
+    r"|.*secret.*|.*password|passwd|pwd|pw|pass|passphrase|otp"
+    r"|session|.*sess(?:ion)?-?id|sid|ticket|.*-ticket"
+)
+#: Parameters that change with each new signature (CloudFront, Google, Azure); without a signature they are harmless.
+_SIGNED_WITH = re.compile(
+    r"expires|temp-url-(?:expires|prefix)|policy|s[etpvr]|ses|sip|ske|sk[stv]|skoid|sktid|spr|srt|ss|sdd|saoid|suoid|scid"
+)
+_SCHEME = r"[a-zA-Z][a-zA-Z0-9+.\-]*"
+#: Separator in fsspec's chains: `zip://a.csv::https://host/a.zip`.
+_LINK = re.compile(rf"::(?={_SCHEME}(?:://|::|$))")
+#: A login ends at the last @ before the path. If a password breaks the address (`ann:a/b@host`), the text before its
+#: first slash looks like host and port, but the port is not a number.
+_LOGIN = re.compile(r"(://)(?:[^/?#]*@|[^/?#@\[\]]*:(?!\d*(?:[/?#]|$)).*@)", re.DOTALL)
+#: Azure's container names have the position of a login.
+_CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@")
+_IN_TEXT = re.compile(rf"{_SCHEME}://\S*")
+#: Session ids of Java servers are part of the path: `/a;jsessionid=1F3A`.
+_PARAMETERS = re.compile(r"(?:[?#]|;(?=jsessionid=)).*", re.DOTALL | re.IGNORECASE)
+_PARAMETERS_IN_TEXT = re.compile(r"(?:[?#]|;(?=jsessionid=))[^\s\"'<>]*", re.IGNORECASE)
+_SEPARATORS = re.compile("([?&#;])")
+#: Shorter values are replaced only inside an address of a message: they could be part of any word.
+_LEAST_LENGTH = 3
+
+
+def public_address(address: str) -> str:
+    """Return an address without login, token and signature.
+
+    >>> public_address("https://ann:secret@host/a.pdf?page=2&X-Amz-Signature=1f3a&X-Amz-Expires=60")
+    'https://host/a.pdf?page=2'
+    """
+    return _PARAMETERS.sub(_public_parameters, "::".join(map(_without_login, _LINK.split(address))))
+
+
+def public_text(text: str, *addresses: str) -> str:
+    """Return a message without the secrets of the addresses in it.
+
+    Args:
+        text: The message.
+        addresses: Addresses whose secrets are removed everywhere in the message, also outside an address.
+    """
+    for address in addresses:
+        text = text.replace(address, public_address(address))
+        for secret in sorted(set(_secrets_in(address)), key=len, reverse=True):
+            text = text.replace(secret, "…")
+    shown = _IN_TEXT.sub(lambda found: "::".join(map(_without_login, _LINK.split(found[0]))), text)
+    return _PARAMETERS_IN_TEXT.sub(_public_parameters, shown)
+
+
+def _without_login(address: str) -> str:
+    return address if _CONTAINER.match(address) else _LOGIN.sub(r"\1", address, count=1)
+
+
+def _public_parameters(found: re.Match[str]) -> str:
+    """Return the query and the fragment of an address without the parameters that grant access."""
+    parts = _SEPARATORS.split(found[0])
+    pairs = list(zip(parts[1::2], parts[2::2], strict=True))
+    is_signed = any(map(_is_secret, parts[2::2]))
+    shown, opening = "", ""
+    for separator, parameter in pairs:
+        opening = separator if separator in "?#" else opening
+        if not (is_signed and (_is_secret(parameter) or _SIGNED_WITH.fullmatch(_name(parameter)))):
+            shown += (opening or separator) + parameter
+            opening = ""
+    return shown
+
+
+def _is_secret(parameter: str) -> bool:
+    return "=" in parameter and _SECRET.fullmatch(_name(parameter)) is not None
+
+
+def _name(parameter: str) -> str:
+    return unquote(parameter.partition("=")[0]).strip().lower().replace("_", "-")
+
+
+def _secrets_in(address: str) -> Iterator[str]:
+    """Yield the secrets in an address, as written and decoded."""
+    for part in _LINK.split(address):
+        login = part if _CONTAINER.match(part) else _LOGIN.search(part)
+        if isinstance(login, re.Match):
+            whole = login[0].removeprefix("://").removesuffix("@")
+            yield from _spelled(whole, whole.partition(":")[2])
+    for parameter in _SEPARATORS.split(address)[2::2]:
+        if _is_secret(parameter):
+            yield from _spelled(parameter.partition("=")[2])
+
+
+def _spelled(*secrets: str) -> Iterator[str]:
+    return (spelled for each in secrets for spelled in (each, unquote(each)) if len(spelled) >= _LEAST_LENGTH)
