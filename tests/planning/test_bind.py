@@ -1,4 +1,4 @@
-"""Sources put into plans: golden pairs that a reader can check by hand."""
+"""Binding of plans to their sources: golden pairs, to be checked by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_binding(query: str, plan: BoundNode) -> None:
 
 def test_binding_an_unknown_source() -> None:
     """
-    It matches nothing, inside the rest of the query, and the warning names it once.
+    An unknown source matches nothing, inside the rest of the query, and the warning names it once.
     """
     bound = bind_unresolved(make_plan(parse("FINGERPRINT:x_20 OR FINGERPRINT:x OR a^2")), {})
     assert isinstance(bound.root, Bool)
@@ -49,7 +49,7 @@ def test_binding_an_unknown_source() -> None:
 
 def test_binding_a_text_that_is_too_short() -> None:
     """
-    No tokens: nothing matches, and the reason is said.
+    A text without tokens matches nothing, and the warning names the reason.
     """
     bound = bind_unresolved(make_plan(parse("FINGERPRINT:x")), {"x": Signature(Scheme(), np.empty(0, np.uint64))})
     assert isinstance(bound.root, Nothing)
@@ -61,7 +61,7 @@ def test_binding_a_text_that_is_too_short() -> None:
 )
 def test_an_inexact_signature_is_told(query: str, words: str) -> None:
     """
-    What the index could not tell is said beside the hits.
+    A warning says how an inexact signature affects the hits.
     """
     inexact = Signature(Scheme(), TEN.hashes, is_exact=False)
     bound = bind_unresolved(make_plan(parse(f"FINGERPRINT:{query}")), {"x": inexact})

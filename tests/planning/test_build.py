@@ -1,4 +1,4 @@
-"""From query text to numbers: golden pairs that a reader can check by hand."""
+"""From a query to a plan with numbers: golden pairs, to be checked by hand."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PLANS: list[tuple[str, Plan]] = [
     ("-a b", Bool((), (asked("b"),), (asked("a"),), 1)),
     ("(a b)^2", Bool(should=(asked("a", None, 2.0), asked("b", None, 2.0)), min_should_match=1)),
     ("(a^2)^3", asked("a", None, 6.0)),
-    # Beside a FINGERPRINT words choose and do not count, unless they are boosted.
+    # Next to a FINGERPRINT words select but do not score, unless they are boosted.
     ("FINGERPRINT:a AND b", filtered(FingerprintClause("a"), asked("b", None, 0.0))),
     ("FINGERPRINT:a AND b^2", filtered(FingerprintClause("a"), asked("b", None, 2.0))),
     ("FINGERPRINT:a OR *:*", Bool(should=(FingerprintClause("a"), MatchAll(0.0)), min_should_match=1)),
@@ -53,14 +53,14 @@ PLANS: list[tuple[str, Plan]] = [
 @pytest.mark.parametrize(("query", "plan"), PLANS)
 def test_plans(query: str, plan: Plan) -> None:
     """
-    The plan of a query, its sources not yet known.
+    The plan of a query whose sources are not yet known.
     """
     assert make_plan(parse(query)) == plan
 
 
 def test_references_say_where_order_matters() -> None:
     """
-    Bands need the tokens in order; once is enough for a document that is named twice.
+    Bands need the tokens in order; a document that is named twice is listed once.
     """
     plan = make_plan(parse("FINGERPRINT:a_20 AND (FINGERPRINT:b OR FINGERPRINT:a_20_80)"))
     assert references(plan) == {"a": True, "b": False}

@@ -1,4 +1,4 @@
-"""Dates and date maths: what Solr's DateMathParser gives, and what a date that is not whole means."""
+"""Dates and date maths as in Solr's DateMathParser, and the period that an incomplete date denotes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ends(text: str) -> tuple[str, str]:
 )
 def test_a_date_means_all_of_its_last_part(text: str, first: str, last: str) -> None:
     """
-    A year, a month, a day; a moment is what has a fraction, or NOW.
+    A date denotes the whole year, month, day, hour, minute or second; NOW and a date with a fraction are one moment.
     """
     assert ends(text) == (first, last)
 
@@ -46,7 +46,7 @@ def test_a_date_means_all_of_its_last_part(text: str, first: str, last: str) -> 
 @pytest.mark.parametrize(
     ("text", "moment"),
     [
-        # The examples of Solr's reference guide, worked out by hand.
+        # The examples of Solr's reference guide, calculated by hand.
         ("NOW+2MONTHS", "2024-05-31T12:30:45.123Z"),
         ("NOW-1DAY", "2024-03-30T12:30:45.123Z"),
         ("NOW/HOUR", "2024-03-31T12:00:00.000Z"),
@@ -70,7 +70,7 @@ def test_a_date_means_all_of_its_last_part(text: str, first: str, last: str) -> 
 )
 def test_maths_means_one_moment(text: str, moment: str) -> None:
     """
-    Rounding and adding in the order in which they are written.
+    Date maths rounds and adds in the order of the text, and denotes one moment.
     """
     assert ends(text) == (moment, moment)
 
@@ -96,7 +96,7 @@ def test_maths_means_one_moment(text: str, moment: str) -> None:
 )
 def test_what_is_no_date(text: str, reason: str) -> None:
     """
-    The message shows the text and says what is wrong with it.
+    The message shows the text and the reason.
     """
     with pytest.raises(DateError, match=reason):
         read_date(text, NOW)
@@ -105,7 +105,7 @@ def test_what_is_no_date(text: str, reason: str) -> None:
 @given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)))
 def test_dates_of_documents(moment: datetime) -> None:
     """
-    What Python writes is read back to the millisecond, and written as Solr writes it.
+    A date that Python writes is read back to the millisecond, and written in Solr's form.
     """
     text = moment.isoformat(timespec="milliseconds")
     found = date_of(text)
@@ -117,6 +117,6 @@ def test_dates_of_documents(moment: datetime) -> None:
 @pytest.mark.parametrize("text", ["2021", "2021-05", "2021-05-03 or so", "NOW", "2021-02-30", "1.5", ""])
 def test_texts_that_are_no_dates(text: str) -> None:
     """
-    A document's value is a date where it is a whole one, and a text where it is not.
+    A document's value is a date if it is a complete one, otherwise a text.
     """
     assert date_of(text) is None

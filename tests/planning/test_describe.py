@@ -1,4 +1,4 @@
-"""Plans in words."""
+"""Descriptions of plans in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEN = Signature(Scheme(), np.arange(10, dtype=np.uint64))
 
 def test_description() -> None:
     """
-    A plan in words holds its numbers.
+    The description of a plan contains its numbers.
     """
     plan = bind_unresolved(make_plan(parse("FINGERPRINT:a_70")), {"a": TEN}).root
     assert describe(Bool(must=(plan, Words("pdf", "type", 0.0)), must_not=(Words("draft", None, 2.0),))) == [
@@ -49,6 +49,6 @@ TOLD: list[tuple[Test, str]] = [
 @pytest.mark.parametrize(("test", "words"), TOLD)
 def test_descriptions_of_clauses(test: Test, words: str) -> None:
     """
-    Every clause is told in words.
+    Every clause has a description in words.
     """
     assert describe(test) == [words]

@@ -1,4 +1,4 @@
-"""Which field a name in a query means, and which one was probably meant."""
+"""Resolution of field names in a query, and suggestions for misspelt ones."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ FIELDS = Fields(
     [
         ("title", {Kind.KEYWORD: "title"}),
         ("pages_i", {Kind.INTEGER: "pages_i"}),
-        # The longest pattern that fits, as in Solr; of two of one length the first.
+        # The longest matching pattern wins, as in Solr; among patterns of one length the first.
         ("pages_part_i", {Kind.FLOAT: "pages_part_i"}),
         ("attr_part_i", {Kind.FLOAT: "attr_part_i"}),
         ("attr_i", {Kind.TEXT: "attr_i"}),
-        # What the collection calls it otherwise.
+        # Alternative names of the collection.
         ("DBID", {Kind.INTEGER: "number_i"}),
         ("body", {Kind.TEXT: "content"}),
         ("gone", None),
@@ -44,7 +44,7 @@ FIELDS = Fields(
 )
 def test_fields_of_a_store(name: str, places: Places | None) -> None:
     """
-    By their own name, by what the collection calls them, or by a pattern.
+    A field is found by its own name, by an alternative name of the collection, or by a pattern.
     """
     assert FIELDS.find(name) == places
 
@@ -55,7 +55,7 @@ def test_fields_of_a_store(name: str, places: Places | None) -> None:
         ("title", {}, "title"),
         ("cm:title", {}, "title"),
         (f"{CONTENT}title", {}, "title"),
-        # What is there as it is typed comes before what it may mean.
+        # A field with exactly the typed name comes first.
         ("cm_title", {}, "cm_title"),
         ("cm:my_x0020_field", {}, "my field"),
         ("cm_my_x0020_field", {}, "my field"),
@@ -63,7 +63,7 @@ def test_fields_of_a_store(name: str, places: Places | None) -> None:
         ("zz:title", {}, "title"),
         ("TEXT", {}, "content"),
         ("d:content", {}, "content"),
-        # The settings name the whole or the local name; the whole one is not second-guessed.
+        # The settings map a full or a local name; a mapping of the full name is final.
         ("TEXT", {"TEXT": "title"}, "title"),
         ("cm:subject", {"subject": "title"}, "title"),
         ("cm:subject", {"cm:subject": "title"}, "title"),
@@ -74,7 +74,7 @@ def test_fields_of_a_store(name: str, places: Places | None) -> None:
 )
 def test_names_of_a_query(typed: str, names: Mapping[str, str], place: str | None) -> None:
     """
-    As typed, as the settings or the language call it, and last without its namespace.
+    A name is looked up as typed, then by the settings and the language, and last without its namespace.
     """
     found = FIELDS.named(typed, names)
     assert (None if found is None else list(found.values())) == (None if place is None else [place])
@@ -94,14 +94,14 @@ def test_names_of_a_query(typed: str, names: Mapping[str, str], place: str | Non
 )
 def test_what_was_meant(typed: str, near: list[str]) -> None:
     """
-    Names that look alike, best first, in the case that they have; those of a collection's own, too.
+    Suggestions are similar names, best first, in their own case, including the collection's alternative names.
     """
     assert FIELDS.nearest(typed) == near
 
 
 def test_fields_of_some_types() -> None:
     """
-    Each once, with all of its places.
+    Each field of the types is returned once, with all of its places.
     """
     both = {Kind.TEXT: "Reviewer", Kind.KEYWORD: "Reviewer_s"}
     assert list(FIELDS.of_kinds((Kind.TEXT,))) == [{Kind.TEXT: "content"}, both]
@@ -124,7 +124,7 @@ def test_fields_of_some_types() -> None:
 )
 def test_the_other_spelling_of_a_name(name: str, other: str | None) -> None:
     """
-    A prefix for its namespace and the other way round, of the namespaces that are known.
+    A prefix is replaced by its namespace and vice versa, for known namespaces.
     """
     assert spelled_otherwise(name) == other
     if other is not None:
@@ -134,7 +134,7 @@ def test_the_other_spelling_of_a_name(name: str, other: str | None) -> None:
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=3))
 def test_any_name_is_looked_for(typed: str, names: dict[str, str]) -> None:
     """
-    Whatever somebody types, it is a field or none.
+    Every typed name is a field or none, without an exception.
     """
     found = FIELDS.named(typed, names)
     assert found is None or found

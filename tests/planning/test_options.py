@@ -1,4 +1,4 @@
-"""What a query leaves unsaid; and what can be read and not be run, refused before any engine is asked."""
+"""Query defaults, and refusal of queries that can be parsed but not run, before any engine call."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def planned(query: str, conventions: Conventions) -> list[str]:
     ("conventions", "query", "clauses"),
     [
         (Conventions(), "a name:b TEXT:c", ["None:a^1", "name:b^1", "TEXT:c^1"]),
-        # Another default field is meant by words alone, and TEXT stays what it is.
+        # Another default field applies only to words without a field; TEXT keeps its meaning.
         (Conventions(default_field="cm:title"), "a name:b TEXT:c", ["cm:title:a^1", "name:b^1", "TEXT:c^1"]),
         (Conventions(text_fields=("cm:title",)), "a^3 TEXT:c", ["cm:title:a^3", "cm:title:c^1"]),
-        # Of several any may match, and the clause counts once.
+        # With several fields, a match in any of them is enough, and the clause scores once.
         (Conventions(text_fields=("x", "y")), "a^3", ["x:a^0", "y:a^0"]),
         (Conventions(default_field="z", text_fields=("x", "y")), "a TEXT:b", ["z:a^1", "x:b^0", "y:b^0"]),
-        # A namespace is that of properties without one, not of the language's own names.
+        # The default namespace applies to properties without one, not to the language's own names.
         (Conventions(namespace="ex"), "size:1 cm:size:1 {u}size:1 SITE:1", [
             "ex:size:1^1", "cm:size:1^1", "{u}size:1^1", "SITE:1^1",
         ]),
@@ -59,14 +59,14 @@ def planned(query: str, conventions: Conventions) -> list[str]:
 )  # fmt: skip
 def test_where_words_are_looked_for(conventions: Conventions, query: str, clauses: list[str]) -> None:
     """
-    What the query does not say, the conventions do.
+    The conventions supply fields and namespace where the query has none.
     """
     assert planned(query, conventions) == clauses
 
 
 def test_a_clause_in_several_fields_scores_once() -> None:
     """
-    All documents score its weight, those that match in any of the fields.
+    A clause in several fields gives each matching document its weight once.
     """
     one, other = (FieldClause(ast.Term("a", name), 0.0) for name in "xy")
     plan = Conventions(text_fields=("x", "y")).plan("a^3")
@@ -75,7 +75,7 @@ def test_a_clause_in_several_fields_scores_once() -> None:
 
 def test_a_filter_scores_nothing() -> None:
     """
-    Not even where it is boosted.
+    A filter scores nothing, even if it is boosted.
     """
     plan = Conventions(operator=Operator.AND).filter("a^3 FINGERPRINT:b *")
     assert isinstance(plan, Bool)
@@ -85,7 +85,7 @@ def test_a_filter_scores_nothing() -> None:
 
 def test_how_a_query_is_read() -> None:
     """
-    Operators, templates, strictness and limits are those of the parser.
+    Operators, templates, strictness and limits are passed to the parser.
     """
     template = {"both": "%(x y)"}
     assert Conventions(operator=Operator.AND).read("a b") == ast.And((ast.Term("a"), ast.Term("b")))
@@ -98,7 +98,7 @@ def test_how_a_query_is_read() -> None:
 
 def test_a_query_that_was_read_before() -> None:
     """
-    It is what it says under the conventions of this time, not of the time before; an error is one each time.
+    The cache of parsed queries distinguishes conventions; an error is raised each time.
     """
     query = "a b f:(c d)"
     ways = [

@@ -1,4 +1,4 @@
-"""Wildcards as words, how many edits a similarity is, and how many lie between two words."""
+"""Wildcard patterns split into words, edits allowed by a similarity, and edit distances."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from whorl.query.literals import read_pattern
 )
 def test_words_of_patterns(typed: str, words: list[str]) -> None:
     """
-    A joker belongs to the word that it touches, in every script.
+    A wildcard belongs to the word that it touches, in every script.
     """
     assert words_of(read_pattern(typed, 0), "icu74") == [read_pattern(word, 0) for word in words]
 
 
 @pytest.mark.parametrize(
     ("similarity", "length", "edits"),
-    # 0.8 as a 32-bit float is a little more than that: a fifth of five characters is then none.
+    # 0.8 as a 32-bit float is slightly larger, so it allows no edit in five characters.
     [
         ("0.8", 5, 0),
         ("0.8", 6, 1),
@@ -60,7 +60,7 @@ def test_words_of_patterns(typed: str, words: list[str]) -> None:
 )
 def test_edits(similarity: str, length: int, edits: int) -> None:
     """
-    As FuzzyQuery.floatToEdits has it.
+    The number of edits is that of Lucene's FuzzyQuery.floatToEdits.
     """
     assert edits_of(Decimal(similarity), length) == edits
 
@@ -69,7 +69,7 @@ def test_edits(similarity: str, length: int, edits: int) -> None:
 @given(st.lists(st.one_of(st.sampled_from(Joker), st.text(max_size=6)), max_size=5))
 def test_every_joker_is_kept(profile: str, pieces: list[str | Joker]) -> None:
     """
-    In order, whatever stands around it, even the letters that stand for jokers meanwhile; and without jokers the words
+    Every wildcard is kept in order, whatever surrounds it, even the placeholder letters; without wildcards the words
     are those of the text.
     """
     pattern = tuple(pieces)
@@ -84,7 +84,7 @@ def test_every_joker_is_kept(profile: str, pieces: list[str | Joker]) -> None:
 
 def test_letters_that_stand_for_jokers_are_text() -> None:
     """
-    A text that has the first of them is read with the next.
+    If a text contains the first placeholder letter, the next one is used.
     """
     assert words_of(("ꟻꟼ", Joker.ANY, "ꟽ", Joker.ONE), "icu74") == [("ꟻꟼ", Joker.ANY, "ꟽ", Joker.ONE)]
 
@@ -92,6 +92,6 @@ def test_letters_that_stand_for_jokers_are_text() -> None:
 @given(st.text("abc", max_size=6), st.text("abc", max_size=6))
 def test_distances(one: str, other: str) -> None:
     """
-    The number of edits is what trying them all gives.
+    The edit distance is that of the reference implementation, which tries every edit.
     """
     assert distance(one, other) == plain_clauses.distance(one, other)

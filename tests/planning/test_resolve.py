@@ -1,4 +1,4 @@
-"""Types put into a plan: golden pairs from clause to test, by hand, for a store with a field of every type."""
+"""Resolution of clauses by field type: golden pairs by hand, for a store with a field of every type."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def between(low: str | None, high: str | None, field: str, *, low_in: bool = Tru
 
 
 PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
-    # Without a field: the words of the default fields, whatever the form.
+    # A clause without a field searches the words of the default fields, whatever its form.
     (ast.Term("Big", None), Words("Big")),
     (ast.Term("Big", None, Form.EXACT), Words("Big")),
     (ast.Phrase("a b", None, Form.DEFAULT, 3), Words("a b", None, 1.0, 3)),
@@ -69,7 +69,7 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     (ast.Fuzzy("Roam", Decimal("0.7")), Near("roam", 1)),
     (ast.Fuzzy("roam", Decimal("0.9")), Words("roam")),
     (ast.Proximity(("Big", "it's red"), 3), InOrder((("big",), ("it's",), ("red",)), 3)),
-    # Words, and whole values where they are asked for.
+    # Words, and whole values where requested.
     (ast.Term("big", "content"), Words("big", "content")),
     (ast.Term("big", "content", Form.EXACT), Words("big", "content")),
     (ast.Term("big", "TEXT"), Words("big", "content")),
@@ -84,13 +84,13 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     ),
     (ast.Wildcard(pattern("B*"), "name", Form.EXACT), Like("name_whole", pattern("B*"))),
     (ast.Wildcard(pattern("B*"), "name", Form.TOKENISED), InOrder((pattern("b*"),), 0, "name")),
-    # Only the whole value can tell what is between words.
+    # Only the whole value contains the characters between words.
     (ast.Wildcard(pattern("x-*"), "name"), Like("name_whole", pattern("x-*"))),
     (ast.Wildcard(pattern("*"), "name"), Present("name_whole", K)),
     (ast.Wildcard(pattern("*"), "content"), Present("content", T)),
     (ast.Fuzzy("Roam", Decimal(2), "kind"), Near("Roam", 2, "kind")),
     (ast.Fuzzy("Roam", Decimal("0.9"), "kind"), Equal("kind", K, "Roam")),
-    # Numbers, by their value.
+    # Numbers are compared by value.
     (ast.Term("007", "pages"), Equal("pages_i", N, 7)),
     (ast.Term("7.0", "pages"), Equal("pages_i", N, 7)),
     (ast.Term("7.5", "price"), Equal("price_f", F, 7.5)),
@@ -100,13 +100,13 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     (ast.Term("7", "DBID"), Equal("number_i", N, 7)),
     (between("1", "5", "pages"), Between("pages_i", N, 1, 5)),
     (between("1", "5", "pages", low_in=False, high_in=False), Between("pages_i", N, 1, 5, False, False)),
-    # 1.5 lies between whole numbers: the first one above it is in the range either way.
+    # 1.5 is no whole number, so the range begins at 2, inclusive or not.
     (between("1.5", "5.5", "pages", low_in=False, high_in=False), Between("pages_i", N, 2, 5)),
     (between("-1e30", "1e30", "pages"), Between("pages_i", N, None, None)),
     (between("1e30", None, "pages"), Between("pages_i", N, (1 << 63) - 1, None, False)),
     (between(None, "-1e30", "pages"), Between("pages_i", N, None, -(1 << 63), True, False)),
     (between(None, None, "pages"), Present("pages_i", N)),
-    # Dates: a day is in a range whole or not at all.
+    # A day is in a range entirely or not at all.
     (ast.Term("1970-01-02", "made"), Between("made_d", D, DAY, 2 * DAY - 1)),
     (between("1970-01-02", "1970-01-02", "made"), Between("made_d", D, DAY, 2 * DAY - 1)),
     (
@@ -114,7 +114,7 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
         Between("made_d", D, 2 * DAY - 1, 3 * DAY, False, False),
     ),
     (ast.Term("TRUE", "done"), Equal("done_b", B, True)),
-    # Several types: whatever can read it.
+    # A field of several types matches by every type that can read the text.
     (ast.Term("7", "mixed"), either((Words("7", "mixed", 0.0), Equal("mixed_i", N, 7, 0.0)), 1.0)),
     (ast.Term("seven", "mixed"), Words("seven", "mixed")),
     (ast.Term("7", "mixed", Form.EXACT), Equal("mixed_s", K, "7")),
@@ -127,12 +127,12 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     (ast.Term("x", "ex:a_x0020_b"), Words("x", "a b")),
     (ast.Term("x", "cm_odd"), Equal("cm_odd", K, "x")),
     (ast.Term("x", "ID"), Equal("id", K, "x")),
-    # Alfresco's index has the namespace in full.
+    # Alfresco's index has the full namespace.
     (ast.Term("cm:content", "EXACTTYPE"), IS_CONTENT),
     (ast.Term("cm:content", "CLASS"), IS_CONTENT),
     (ast.Term("true", "d:boolean"), Equal("done_b", B, True)),
     (ast.Term("x", "d:content"), Words("x", "content")),
-    # Whether there is anything.
+    # Presence of any value.
     (ast.Phrase("cm:kind", "EXISTS"), Present("kind", K)),
     (ast.Term("pages", "ISNOTNULL"), Present("pages_i", N)),
     (ast.Term("price", "EXISTS"), either((Present("price_i", N, 0.0), Present("price_f", F, 0.0)), 1.0)),
@@ -144,7 +144,7 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
 @pytest.mark.parametrize(("clause", "plan"), PAIRS, ids=str)
 def test_what_a_clause_asks_for(clause: ast.Leaf, plan: ResolvedPlan) -> None:
     """
-    The type of its field decides.
+    The type of its field determines the test of a clause.
     """
     assert resolved(clause) == plan
 
@@ -152,7 +152,7 @@ def test_what_a_clause_asks_for(clause: ast.Leaf, plan: ResolvedPlan) -> None:
 @pytest.mark.parametrize(("clause", "name"), [(ast.Term("x", "ALL"), 4), (ast.Term("x", "d:any"), 8)])
 def test_all_fields(clause: ast.Leaf, name: int) -> None:
     """
-    A clause on many fields asks those that can read it, and counts once.
+    A clause on many fields searches those that can read it, and scores once.
     """
     plan = resolved(clause, 2.0)
     assert isinstance(plan, Bool)
@@ -163,7 +163,7 @@ def test_all_fields(clause: ast.Leaf, name: int) -> None:
 
 def test_weights_are_kept() -> None:
     """
-    A boost is the score of the clause, however many places it asks.
+    A boost is the score of the clause, however many fields it searches.
     """
     assert resolved(ast.Term("x", "kind"), 2.5) == Equal("kind", K, "x", 2.5)
     inside = Bool(must=(FieldClause(ast.Term("x", "kind"), 3.0),), must_not=(FieldClause(ast.Term("1", "pages"), 0.0),))
@@ -174,7 +174,7 @@ def test_weights_are_kept() -> None:
 
 def test_fields_without_a_value() -> None:
     """
-    Where others say so a field that is not there is empty, in every kind of clause.
+    A field declared empty has no values, in every kind of clause, and a warning says so.
     """
     for leaf in (
         ast.Term("x", "QNAME"),
@@ -220,7 +220,7 @@ ERRORS: list[tuple[ast.Leaf, str, str]] = [
 @pytest.mark.parametrize(("clause", "message", "hint"), ERRORS, ids=str)
 def test_what_a_field_cannot_tell(clause: ast.Leaf, message: str, hint: str) -> None:
     """
-    An error says what was asked of which type, and shows the clause.
+    The error names the type, the problem and the clause.
     """
     with pytest.raises(FieldError) as raised:
         resolved(clause)
@@ -231,7 +231,7 @@ def test_what_a_field_cannot_tell(clause: ast.Leaf, message: str, hint: str) -> 
 
 def test_the_caret() -> None:
     """
-    It stands under the clause.
+    The caret marks the clause.
     """
     clause = ast.Term("x", "knid", span=Span(6, 12))
     with pytest.raises(FieldError) as raised:
@@ -241,7 +241,7 @@ def test_the_caret() -> None:
 
 def test_names_of_the_settings() -> None:
     """
-    What the user has named is taken at its word, also where it is not there.
+    The mapping of the settings is used unchanged, even if its field does not exist.
     """
     assert resolved(ast.Term("x", "SITE"), SITE="kind") == Equal("kind", K, "x")
     assert resolved(ast.Term("x", "cm:title"), title="kind") == Equal("kind", K, "x")
@@ -254,7 +254,7 @@ def test_names_of_the_settings() -> None:
 @pytest.mark.parametrize("clause", [ast.Wildcard(pattern("-*"), "content"), ast.Proximity(("--", "."), 3)])
 def test_no_words(clause: ast.Leaf) -> None:
     """
-    What holds no word matches nothing, and it is said.
+    A clause without any word matches nothing, with a warning.
     """
     assert not isinstance(clause, ast.Everything | ast.Fingerprint | ast.Template)
     plan, warnings = resolve(FieldClause(clause), FIELDS, "", NOW)
@@ -264,7 +264,7 @@ def test_no_words(clause: ast.Leaf) -> None:
 
 def test_now_is_the_same_in_all_clauses() -> None:
     """
-    Every NOW of a query is the one that it is given.
+    Every NOW of a query is the given moment.
     """
     plan = resolve(
         Bool(should=(FieldClause(ast.Term("NOW", "made")), FieldClause(between("NOW", "NOW", "made")))), FIELDS, "", NOW

@@ -1,4 +1,4 @@
-"""Values of documents and of queries: which type they are of, and which numbers and dates a range holds."""
+"""Values of documents and queries: their types, and the numbers and dates in a range."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from whorl.query.ast import Bound
 NOW = datetime(2024, 3, 31, 12, tzinfo=UTC)
 K, N, F, D, B = Kind.KEYWORD, Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.BOOLEAN
 DAY = 86_400_000
-#: The smallest and the largest number of 64 bits.
+#: The smallest and the largest 64-bit integer.
 ENDS = (-(1 << 63), (1 << 63) - 1)
 
 
 @given(st.one_of(st.text(), st.integers(), st.floats(allow_nan=False), st.booleans()))
 def test_types_of_values(value: str | float | bool) -> None:
     """
-    A value of a document is asked for by itself.
+    A document's value keeps its type and its value.
     """
     kind, kept = typed(value)
     assert (kind, type(kept)) in [(K, str), (D, int), (N, int), (F, float), (B, bool)]
@@ -35,7 +35,7 @@ def test_types_of_values(value: str | float | bool) -> None:
 
 def test_long_values_are_kept_apart() -> None:
     """
-    Of a text longer than an index takes, enough is kept to tell it from all others.
+    A text too long for the index is shortened to a value that differs for every text.
     """
     assert whole("x" * 1000) == "x" * 1000
     kept = [whole("x" * length) for length in range(1001, 1100)]
@@ -59,7 +59,7 @@ def test_long_values_are_kept_apart() -> None:
 )
 def test_what_is_typed_is_one_value(kind: Kind, text: str, value: str | float | bool) -> None:
     """
-    Numbers by what they are, not by how they are written; a text as it stands.
+    Numbers are compared by value, not by notation; a text is kept unchanged.
     """
     asked = value_of(kind, "place", text, NOW)
     assert asked == Equal("place", K if kind is Kind.TEXT else kind, value, 0.0)
@@ -87,7 +87,7 @@ def test_what_is_typed_is_one_value(kind: Kind, text: str, value: str | float | 
 )
 def test_what_is_no_value_of_a_type(kind: Kind, text: str, reason: str) -> None:
     """
-    The reason shows what was typed.
+    The reason shows the typed text.
     """
     with pytest.raises(UnreadableError, match=re.escape(reason)):
         value_of(kind, "place", text, NOW)
@@ -104,7 +104,7 @@ def bound(end: tuple[object, bool] | None) -> Bound | None:
 
 
 def holds(asked: Test, value: float) -> bool:
-    """Return whether a range of numbers holds one."""
+    """Return True if a range of numbers contains a value."""
     assert isinstance(asked, Between)
     low, high = asked.low, asked.high
     assert not isinstance(low, str)
@@ -119,8 +119,7 @@ def test_a_range_holds_the_numbers_between_its_ends(
     kind: Kind, low: tuple[Decimal, bool] | None, high: tuple[Decimal, bool] | None
 ) -> None:
     """
-    Ends that no index can hold, and ends between two whole numbers, leave the same numbers in as they would by
-    themselves.
+    Ends beyond 64 bits and ends between two whole numbers give the same range as exact arithmetic.
     """
     asked = range_of(kind, "place", bound(low), bound(high), NOW)
     for value in (*range(-21, 22), *ENDS):
@@ -143,7 +142,7 @@ def test_a_date_is_in_a_range_with_all_that_it_means(
     low: tuple[str, bool] | None, high: tuple[str, bool] | None, days: list[int]
 ) -> None:
     """
-    From the first to the last millisecond of a day, or not at all.
+    A day is in a range from its first to its last millisecond, or not at all.
     """
     asked = range_of(D, "place", bound(low), bound(high), NOW)
     for day in range(33):
@@ -153,7 +152,7 @@ def test_a_date_is_in_a_range_with_all_that_it_means(
 
 def test_ranges_that_nothing_can_be_in() -> None:
     """
-    What has no order has no ranges, and an end of a text has a length.
+    Types without an order have no ranges, and the ends of a text range have a maximum length.
     """
     with pytest.raises(UnreadableError, match="a range needs values that have an order"):
         range_of(B, "place", Bound("true"), None, NOW)

@@ -1,7 +1,6 @@
-"""Every difference between whorl's reading of a query and Alfresco's own: data for a test and for docs/afts.md.
+"""Queries that whorl and Alfresco read differently: data for a test and for docs/afts.md.
 
-Both readings are given as whorl writes them: canonical text for a tree, REFUSED for an error. What is read with
-strict=True is Alfresco's.
+Both readings are written by whorl: a tree as canonical text, an error as REFUSED. strict=True gives Alfresco's reading.
 """
 
 from __future__ import annotations
@@ -9,12 +8,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 REFUSED = "refused"
-#: Alfresco's grammar takes what has no meaning later.
+#: Alfresco's grammar accepts queries that have no meaning in its later stages.
 NO_MEANING = "read, without a meaning"
 
 
 class Difference(NamedTuple):
-    """A query, what Alfresco makes of it and what whorl does."""
+    """A query, Alfresco's reading and whorl's reading."""
 
     query: str
     alfresco: str
@@ -78,6 +77,7 @@ PROXIMITIES = [
 SIGNS = [
     Difference("+a -b c", "a OR NOT b OR c", "+a -b c"),
     Difference("+a |b -c", "a OR b OR NOT c", "+a b -c"),
+    Difference("|a -b", "a OR NOT b", "+*:* a -b"),
     Difference("report -2020", r"report OR \-2020", "report -2020"),
     Difference("-10", r"\-10", "NOT 10"),
     Difference("f:(-10)", r"f:\-10", "NOT f:10"),

@@ -1,10 +1,10 @@
-"""Hundreds of thousands of queries, right, nearly right and wrong, through every reading of the parser.
+"""Fuzz test of the parser: hundreds of thousands of valid, nearly valid and invalid queries in every reading.
 
     python tests/query/fuzz_queries.py [RESULTS]          or: make fuzz
 
-Each is read as whorl does and to Alfresco's letter. What may come out is a tree or an error of the package whose place
-lies in the text; what is written from a tree is read as the same tree. The time of each is processor time, so that it
-holds on a busy machine. Any other outcome ends the run.
+Each query is read in whorl's and in Alfresco's strict reading. The result must be a tree, or an error of the package
+with a span within the text; a written tree must be read as the same tree. Times are processor time, so that they are
+valid on a busy machine, too. Any other outcome ends the run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from whorl.errors import ParameterError, QueryError
 from whorl.query.ast import Node
 from whorl.query.parser import DEFAULT_LENGTH, Operator, build_grammars, parse, unparse
 
-#: How many of each kind.
+#: Number of inputs of each kind.
 COUNTS = {
     "trees of hypothesis, written": 3_000,
     "texts of hypothesis": 8_000,
@@ -35,7 +35,7 @@ COUNTS = {
     "random characters": 100_000,
     "as long as can be": 100,
 }
-#: One query of a line or two, and one of 65,536 characters, in milliseconds of processor time.
+#: Limits for a short query and for one of 65,536 characters, in milliseconds of processor time.
 MOST, MOST_LONG = 100.0, 2_000.0
 
 _RIGHT = [query for query, _ in test_parser.GOLDEN + test_builder.GOLDEN]
@@ -43,7 +43,7 @@ _SEEDS = _RIGHT + [row[0] for row in test_messages.SYNTAX + test_messages.CONSTR
 
 
 class Tally:
-    """What came out, by kind."""
+    """Counts of inputs and trees, and the slowest query, by kind."""
 
     def __init__(self) -> None:
         self.inputs: Counter[str] = Counter()
@@ -51,11 +51,11 @@ class Tally:
         self.slowest: dict[str, tuple[float, int]] = {}
 
     def take(self, kind: str, query: str, reading: random.Random) -> None:
-        """Put one query through both readings."""
+        """Read one query in both readings."""
         self.inputs[kind] += 1
         operator, inside = reading.choice(list(Operator)), reading.choice(list(Operator))
         for strict in (False, True):
-            # Else what is measured is the collector, going through all that hypothesis remembers.
+            # A garbage collection of all that hypothesis remembers would distort the time.
             gc.disable()
             start = time.thread_time()
             got = answer(query, strict=strict, operator=operator, inside=inside)
@@ -78,13 +78,13 @@ def _check_written(tree: Node, *, strict: bool) -> None:
 
 
 def pieces(chance: random.Random) -> str:
-    """Return a few pieces of the language in a row."""
+    """Return up to ten random pieces of the language, joined."""
     between = chance.choice(["", " ", " "])
     return between.join(chance.choice(PIECES + SIGNS) for _ in range(chance.randint(1, 10)))
 
 
 def mutated(chance: random.Random) -> str:
-    """Return a golden query after one to four accidents."""
+    """Return a golden query after one to four random changes."""
     query = chance.choice(_SEEDS)
     for _ in range(chance.randint(1, 4)):
         at, to = sorted(chance.randint(0, len(query)) for _ in range(2))
@@ -102,7 +102,7 @@ def mutated(chance: random.Random) -> str:
 
 
 def characters(chance: random.Random) -> str:
-    """Return bytes read as UTF-8 or Latin-1, or characters from anywhere."""
+    """Return random bytes decoded as UTF-8 or Latin-1, or random characters of all of Unicode."""
     raw = chance.randbytes(chance.randint(1, 60))
     match chance.randrange(3):
         case 0:
@@ -114,13 +114,13 @@ def characters(chance: random.Random) -> str:
 
 
 def long(chance: random.Random) -> str:
-    """Return a piece or two again and again, to the last character that a query can have."""
+    """Return one to three pieces, repeated up to the maximum length of a query."""
     piece = "".join(chance.choice([*PIECES, *SIGNS, *ALPHABET]) for _ in range(chance.randint(1, 3)))
     return (chance.choice(["", *PIECES]) + piece * DEFAULT_LENGTH)[:DEFAULT_LENGTH]
 
 
 def run(seed: int = 20_26) -> Tally:
-    """Put all of them through."""
+    """Run all inputs."""
     tally, chance = Tally(), random.Random(seed)
     build_grammars()
 
@@ -158,7 +158,7 @@ def run(seed: int = 20_26) -> Tally:
 
 
 def report(tally: Tally) -> Iterator[str]:
-    """Yield the lines of the record."""
+    """Yield the lines of the report."""
     total = sum(tally.inputs.values())
     yield f"{total:,} inputs, each read in both ways: a tree or an error of the package, every tree written and read"
     yield ""
@@ -170,7 +170,7 @@ def report(tally: Tally) -> Iterator[str]:
 
 
 def main(place: Path) -> None:
-    """Run, write the record, and fail where one query took too long."""
+    """Run, write the report, and fail if a query took too long."""
     tally = run()
     write_record(place, report(tally))
     for kind, (spent, _) in tally.slowest.items():

@@ -1,4 +1,6 @@
-"""Generated texts, fields, numbers and whole trees of the query language; and what the parser makes of a text."""
+"""Hypothesis strategies for texts, fields, numbers, trees and queries; and `answer`, which parses a query or returns
+its error.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from whorl.errors import QueryError
 from whorl.query import ast
 from whorl.query.parser import Operator, parse
 
-#: Every character that means something somewhere in the language, and a few that do not.
+#: Every character with a meaning in the language, and a few without one.
 ALPHABET = "aZ19 _-+*?~^:|!&=\\/()[]{}<>\"'.,@#$%\t\nué😀"
 _AWKWARD = [
     "AND",
@@ -67,7 +69,7 @@ _FRACTIONS = st.one_of(
 )
 _OCCURS = st.sampled_from(ast.Occur)
 
-# Functions, because hypothesis writes a nested strategy out in full, and a function by its name.
+# These are functions, because hypothesis shows a nested strategy in full, but a function by its name.
 Draw = st.DrawFn
 
 
@@ -163,7 +165,7 @@ def _groups(nodes: st.SearchStrategy[ast.Node]) -> st.SearchStrategy[ast.Node]:
 
 nodes = st.recursive(leaves, _groups, max_leaves=12)
 
-#: Pieces that make queries which are nearly right, so that both answers of the parser are met.
+#: Pieces that combine to nearly valid queries, so that the parser both accepts and refuses.
 PIECES = [
     *("a", "word", "don't", "a.b", "1", "2.5", "-3", "é", "😀", r"\u0041", r"\:", "a_b", "a@b.com", "10.pdf"),
     *("b:", "cm:name:", "@cm:x:", "{u}n:", r"cm\:y:", "TYPE:", "f:(", "NOT:", '"c d"', "'e'", "http://i/j"),
@@ -203,7 +205,7 @@ operators = st.sampled_from(Operator)
 def answer(
     query: str, *, strict: bool = False, operator: Operator = Operator.OR, inside: Operator = Operator.OR
 ) -> ast.Node | QueryError:
-    """Return the tree, or the error, whose place must then lie in the query; any other exception fails the test."""
+    """Return the tree, or the error after checking that its span lies in the query; other exceptions fail the test."""
     try:
         return parse(query, strict=strict, default_operator=operator, field_operator=inside)
     except QueryError as error:

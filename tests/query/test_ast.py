@@ -1,4 +1,4 @@
-"""Walks over trees: each node once, above what is below it, and how deep it goes, however deep that is."""
+"""Walks over syntax trees (each node once, parents first) and their depth, without recursion."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TREES: list[tuple[Node, list[Node], int]] = [
 @pytest.mark.parametrize(("tree", "below", "levels"), TREES)
 def test_what_is_below(tree: Node, below: list[Node], levels: int) -> None:
     """
-    Children as they were typed, whatever their sign.
+    Children have the order of the query, whatever their sign.
     """
     assert list(children(tree)) == below
     assert depth(tree) == levels
@@ -37,7 +37,7 @@ def test_what_is_below(tree: Node, below: list[Node], levels: int) -> None:
 @given(nodes)
 def test_a_walk_meets_each_node_once(tree: Node) -> None:
     """
-    Parents first, and children in order: as a recursive listing has them.
+    A walk visits each node once, parents first and children in order, as a recursive listing does.
     """
 
     def listed(node: Node) -> list[int]:
@@ -50,20 +50,20 @@ def test_a_walk_meets_each_node_once(tree: Node) -> None:
 @pytest.mark.parametrize(("levels", "told"), [(99, 99), (100, 100), (101, 101), (50_000, 101)])
 def test_the_deepest_trees_are_counted(levels: int, told: int) -> None:
     """
-    No recursion: what is deeper than a query can be is known to be, whoever made it.
+    depth does not recurse, and counts one level more than allowed for every deeper tree.
     """
     tree: Node = A
     for _ in range(levels):
         tree = Not(tree)
     assert depth(tree) == told
-    # Taken apart by hand, since freeing such a tree recurses.
+    # Freeing a tree of this depth would recurse, so it is dismantled by hand.
     while isinstance(tree, Not):
         tree = tree.child
 
 
 def test_places_are_not_compared() -> None:
     """
-    Trees are equal wherever they were typed, and their representation says nothing of it.
+    Equality, hash and representation of a tree ignore the spans.
     """
     there = replace(A, span=Span(5, 6))
     assert (there, hash(there), repr(there)) == (A, hash(A), repr(A))
@@ -74,7 +74,7 @@ def test_places_are_not_compared() -> None:
 @given(patterns())
 def test_patterns_are_shown_as_typed(pattern: ast.Pattern) -> None:
     """
-    Read again, they are the same, unless a character that would stand for others was escaped.
+    A pattern as typed is read as the same pattern, unless it escapes a wildcard.
     """
     shown = as_typed(pattern)
     if not any(mark in piece for piece in pattern if isinstance(piece, str) for mark in "*?\\"):

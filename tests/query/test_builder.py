@@ -1,4 +1,4 @@
-"""Every construct of AFTS beside the tree that is built of it: golden pairs that a reader can check by hand."""
+"""Golden pairs of queries and trees for every construct of AFTS, to be checked by hand."""
 
 from __future__ import annotations
 
@@ -236,8 +236,11 @@ SIGNS: Pairs = [
     ("+a |b -c", clauses(("+", A), ("", B), ("-", C))),
     ("a AND |b", clauses(("+", A), ("", B))),
     ("|a AND |b", Or((A, B))),
-    ("|a AND -b", clauses(("", A), ("-", B))),
-    ("|a AND NOT b", clauses(("", A), ("-", B))),
+    ("|a AND -b", clauses(("+", Everything()), ("", A), ("-", B))),
+    ("|a AND NOT b", clauses(("+", Everything()), ("", A), ("-", B))),
+    ("|a -b", clauses(("+", Everything()), ("", A), ("-", B))),
+    ("|a |b -c", clauses(("+", Everything()), ("", A), ("", B), ("-", C))),
+    ("a |b -c", clauses(("", A), ("", B), ("-", C))),
     ("OR a", A),
     ("(or a) b", Or((A, B))),
     ("|| a", A),
@@ -265,7 +268,7 @@ GOLDEN: Pairs = [
     *FINGERPRINTS,
 ]
 
-#: In AND mode; inside a field's group the words are joined by OR.
+#: In AND mode; words in the group of a field are still joined by OR.
 AND_MODE: Pairs = [
     ("a b", And((A, B))),
     ("a b OR c d", Or((And((A, B)), And((C, D))))),
@@ -277,6 +280,7 @@ AND_MODE: Pairs = [
     ("a |b", clauses(("+", A), ("", B))),
     ("a |b -c", clauses(("+", A), ("", B), ("-", C))),
     ("|a |b", Or((A, B))),
+    ("|a -b", clauses(("+", Everything()), ("", A), ("-", B))),
     ("-a", Not(A)),
     ("a (b c)", And((A, And((B, C))))),
     ("f:(a b)", Or((FA, FB))),
@@ -325,7 +329,7 @@ def test_spans_cover_what_was_typed(query: str, parts: list[str]) -> None:
 
 def test_there_is_a_pair_for_each_kind_of_node() -> None:
     """
-    And there are as many as docs/afts.md says.
+    The golden pairs contain every node type.
     """
     kinds = {type(part) for _, tree in GOLDEN for part in ast.walk(tree)}
     assert {kind.__name__ for kind in kinds} == {

@@ -1,4 +1,4 @@
-"""Where whorl does not follow Alfresco: both readings of each difference, and the table of docs/afts.md."""
+"""The differences between whorl's and Alfresco's readings, and their table in docs/afts.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "afts.md").read_text(encoding="utf-
 
 
 def reading(query: str, *, strict: bool) -> str:
-    """Return what a query is read as, in canonical text, or why there is none."""
+    """Return the reading of a query in canonical text, or the reason for a missing one."""
     try:
         return unparse(parse(query, strict=strict))
     except QueryError:
@@ -33,13 +33,13 @@ def test_both_readings(difference: Difference) -> None:
 @pytest.mark.parametrize("difference", ALL, ids=lambda difference: difference.query)
 def test_a_difference_is_one(difference: Difference) -> None:
     """
-    What is the same in both readings has no place in the list.
+    The list contains only queries with two different readings.
     """
     assert difference.alfresco != difference.whorl
 
 
 def cell(text: str) -> str:
-    """Return a query as it stands in a table, where a bar has a backslash."""
+    """Return a query as a table cell, with bars escaped."""
     if text in (REFUSED, NO_MEANING):
         return text
     return f"`{text}`".replace("|", "\\|")
@@ -47,7 +47,7 @@ def cell(text: str) -> str:
 
 def test_the_page_shows_them_all() -> None:
     """
-    One table for each group, its rows in the order of the data.
+    The page has one table for each group, with rows in the order of the data.
     """
     for title, group in DIFFERENCES.items():
         rows = "".join(f"| {cell(row.query)} | {cell(row.alfresco)} | {cell(row.whorl)} |\n" for row in group)

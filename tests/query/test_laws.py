@@ -1,4 +1,4 @@
-"""What holds for every tree and every text: the round trip, precedence, spans, and errors that stay in place."""
+"""Properties of every tree and text: round trip, precedence, spans, and errors with a span within the text."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ def test_any_text_is_read_or_refused_with_a_place_in_it(text: str) -> None:
 
 
 def require_written(got: ast.Node | QueryError, *, strict: bool) -> None:
-    """Raise unless a tree is read again as it is written, or it is said that it cannot be.
+    """Raise unless a tree is read back unchanged from its text, or cannot be written in strict mode.
 
-    Alfresco reads numbers (^-2) and places of templates (%a) that no query of ours is written with.
+    Alfresco reads numbers (^-2) and template fields (%a) that whorl's queries cannot contain.
     """
     if isinstance(got, QueryError):
         return
@@ -181,7 +181,7 @@ class _NoLexer(Lexer):
 
 def test_the_grammar_has_no_conflicts() -> None:
     """
-    Lark's strict mode raises where it would otherwise choose.
+    Lark's strict mode would raise an error on a conflict instead of resolving it.
     """
     grammar = resources.files("whorl.query").joinpath("afts.lark").read_text(encoding="utf-8")
     Lark(grammar, start="query", parser="lalr", lexer=_NoLexer, strict=True)

@@ -1,4 +1,4 @@
-"""Tokens on their way to the parser: how many there may be, what may be glued, which operator may come first."""
+"""The lexer's checks: number of tokens, operands without a space between them, and a leading operator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl.query.parser import Operator, parse, unparse
 @given(nodes)
 def test_leaves_and_levels_are_counted_as_the_tree_has_them(tree: ast.Node) -> None:
     """
-    A query as large as the limits is read, and one of one leaf or level more is refused.
+    A query at the limits is read; one leaf or level more is refused.
     """
     query = unparse(tree)
     leaves = sum(not ast.children(node) for node in ast.walk(tree))
@@ -45,7 +45,7 @@ def test_leaves_and_levels_are_counted_as_the_tree_has_them(tree: ast.Node) -> N
 )
 def test_leaves_by_hand(query: str, leaves: int) -> None:
     """
-    What joins two words to one leaf takes one off.
+    An operator that joins two words to one leaf reduces the count by one.
     """
     parse(query, limits=QueryLimits(clauses=leaves))
     with pytest.raises(UnsupportedQueryError, match=f"at most {leaves - 1} words"):
@@ -54,8 +54,8 @@ def test_leaves_by_hand(query: str, leaves: int) -> None:
 
 def test_a_query_is_refused_where_it_becomes_too_large() -> None:
     """
-    At the first word too many, so that a mistake behind it is not seen any more; Alfresco's words are of up to five
-    pieces, and as many are let through.
+    A query is refused at the first word too many, before any later mistake; a word of Alfresco has up to five pieces,
+    so its limit is five times as high.
     """
     for strict, pieces in ((False, DEFAULT_CLAUSES), (True, 5 * DEFAULT_CLAUSES)):
         with pytest.raises(UnsupportedQueryError, match="at most 1,000 words") as caught:
@@ -69,7 +69,7 @@ def test_a_query_is_refused_where_it_becomes_too_large() -> None:
 @pytest.mark.parametrize("count", [3, 7, 999, 1000])
 def test_words_of_five_pieces_are_counted_exactly(count: int) -> None:
     """
-    As many words as the limit, each as long as Alfresco's can be.
+    A query of the maximum number of words is read, even if each has the maximum of five pieces in Alfresco's reading.
     """
     query = " ".join(["?,?,?,?.?"] * count)
     assert len(ast.children(parse(query, strict=True, limits=QueryLimits(clauses=count)))) == count
@@ -94,7 +94,7 @@ STARTS = ['"b"', "[1 TO 2]", "+b", "-b", "!b", "=b", "~b", "f:b", "FINGERPRINT:2
 @pytest.mark.parametrize("end", ENDS)
 def test_operands_are_apart(end: str) -> None:
     """
-    What begins directly behind an operand is part of it, or refused there; behind a space it is another operand.
+    A token directly after an operand becomes part of it or is refused; after a space it is another operand.
     """
     for start in STARTS:
         apart = parse(f"{end} {start}")
@@ -117,7 +117,7 @@ def test_operands_are_apart(end: str) -> None:
 )
 def test_the_operator_that_is_understood_may_stand_first(query: str, operator: Operator, inside: Operator) -> None:
     """
-    It changes nothing; the other one is refused, because it would.
+    A leading default operator changes nothing; the other operator would, so it is refused.
     """
     with_it = parse(query, default_operator=operator, field_operator=inside)
     first = "OR a" if "OR a" in query else "AND a"

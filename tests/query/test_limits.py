@@ -1,4 +1,4 @@
-"""How large a query may be: characters, clauses and levels, and what a flood of anything is answered."""
+"""Limits on the characters, clauses and levels of a query, and queries of one repeated piece."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DEEP = [
 @pytest.mark.parametrize(("opening", "inside", "closing"), DEEP)
 def test_depth_is_limited(opening: str, inside: str, closing: str) -> None:
     """
-    Half the limit is always in reach, the limit itself with parentheses or NOT alone.
+    Half the depth limit is always possible, the whole limit with parentheses or NOT alone.
     """
     half = ast.MAX_DEPTH // 2
     tree = parse(opening * half + inside + closing * half)
@@ -62,7 +62,7 @@ def test_a_hundred_levels_are_read() -> None:
     assert parse(unparse(tree)) == tree
 
 
-#: Each fills the whole length, behind something else a quarter of it: anything quadratic or recursive would show.
+#: Each piece fills the whole length, or a quarter of it after a prefix, so that quadratic time or recursion would show.
 FLOODS = [
     *"()!-+\"'\\:*?^.&|_1~[% \n",
     '"a"',

@@ -1,4 +1,4 @@
-"""Values in tokens: FINGERPRINTs with ids of every kind and numbers, names, and what is written of them."""
+"""Literals: FINGERPRINTs with ids of every kind and numbers, field names, and how they are written."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from tests.query.strategies import answer, words
 from whorl.errors import ParameterError, QueryError, QuerySyntaxError
 from whorl.query import ast
-from whorl.query.ast import And, Fingerprint, Or, Term
+from whorl.query.ast import And, Bound, Fingerprint, Form, Or, Phrase, Range, Term
 from whorl.query.literals import (
     QUALIFIED,
     Typed,
     cut,
+    quote,
     read,
     read_field,
     read_number,
@@ -52,10 +53,18 @@ UNQUOTED = [
 ]
 
 QUOTED = [
-    ('FINGERPRINT:"1234_20_80"', Fingerprint("1234", F20, F80)),
-    ("FINGERPRINT:'1234_20_80'", Fingerprint("1234", F20, F80)),
+    ('FINGERPRINT:"1234_20_80"', Fingerprint("1234", F20, F80, whole="1234_20_80")),
+    ("FINGERPRINT:'1234_20_80'", Fingerprint("1234", F20, F80, whole="1234_20_80")),
+    ('FINGERPRINT:("1234_20")', Fingerprint("1234", F20, whole="1234_20")),
+    ('FINGERPRINT:"load_test_pkg_err.txt"', Fingerprint("load_test_pkg_err.txt")),
+    ("FINGERPRINT:'my_doc'", Fingerprint("my_doc")),
+    ('FINGERPRINT:"report_140"', Fingerprint("report_140")),
+    ('FINGERPRINT:"_50"', Fingerprint("_50")),
+    ('FINGERPRINT:"a_1_2_3"', Fingerprint("a_1_2_3")),
+    (r'FINGERPRINT:"my\_doc_20"', Fingerprint("my_doc", F20)),
+    (r'FINGERPRINT:"say \"no\"_20"', Fingerprint('say "no"', F20, whole='say "no"_20')),
     ('FINGERPRINT:"report (1).pdf"', Fingerprint("report (1).pdf")),
-    ('FINGERPRINT:"report (1).pdf_20"', Fingerprint("report (1).pdf", F20)),
+    ('FINGERPRINT:"report (1).pdf_20"', Fingerprint("report (1).pdf", F20, whole="report (1).pdf_20")),
     (r'FINGERPRINT:"my\_doc\_1"', Fingerprint("my_doc_1")),
     (r'FINGERPRINT:"a\"b\\c\u0041"', Fingerprint('a"b\\cA')),
     ('FINGERPRINT:"it\'s"', Fingerprint("it's")),
@@ -101,7 +110,7 @@ def test_literal_ends_where_the_query_goes_on() -> None:
 
 def test_a_group_of_fingerprints() -> None:
     """
-    As behind any field; each id has its own numbers.
+    A group after FINGERPRINT works as after any field; each id has its own numbers.
     """
     assert parse("FINGERPRINT:(1_20 2_0.5_0.8 -'3')") == parse("FINGERPRINT:1_20 FINGERPRINT:2_50_80 -FINGERPRINT:3")
 
@@ -182,10 +191,10 @@ MISTAKES = [
         r"FINGERPRINT:a\_b\_doc",
     ),
     (
-        "FINGERPRINT:'my_doc'",
-        "                ^^^",
+        r"FINGERPRINT:'a\_b_doc'",
+        "                  ^^^",
         "the overlap must be a number, got doc",
-        r"FINGERPRINT:'my\_doc'",
+        r"FINGERPRINT:'a\_b\_doc'",
     ),
     (
         "FINGERPRINT:1234_20_abc",
@@ -310,13 +319,13 @@ def test_mistake(query: str, caret: str, message: str, hint: str) -> None:
 @pytest.mark.parametrize("name", QUALIFIED)
 def test_the_writer_knows_the_fields_whose_values_are_qualified_names(name: str) -> None:
     """
-    The grammar has them, too.
+    The grammar and the writer agree on the fields with qualified names as values.
     """
     assert parse(f"{name}:cm:x") == ast.Term("cm:x", name)
     assert parse(unparse(ast.Term("x", f"{name}:cm"))) == ast.Term("x", f"{name}:cm")
 
 
-# What a hint suggests works.
+# Hints suggest valid queries.
 
 SUGGESTED = re.compile(r"write (FINGERPRINT:.*) \(in an id")
 ids = st.lists(
@@ -329,7 +338,7 @@ ids = st.lists(
 @given(ids.map("_".join).filter(lambda text: not re.search(r"""[\s()"'^\\]""", text.replace(r"\_", ""))))
 def test_a_suggested_literal_is_one_of_the_same_document(typed: str) -> None:
     """
-    Whatever was meant by the underscores: it is read, its id is a beginning of what was typed, and the rest is numbers.
+    A suggested FINGERPRINT can be read; its id is a prefix of the typed text, and the rest is numbers.
     """
     refused = answer(f"FINGERPRINT:{typed}")
     if isinstance(refused, QueryError) and (suggested := SUGGESTED.search(refused.hint)):
@@ -352,7 +361,7 @@ def test_a_suggested_literal_is_one_of_the_same_document(typed: str) -> None:
 )
 def test_parts_between_underscores(typed: str, parts: list[str]) -> None:
     """
-    With their places; one behind a backslash parts nothing, unless that is itself escaped.
+    Parts keep their spans; an escaped underscore does not separate, unless its backslash is itself escaped.
     """
     found = cut(Typed(typed, 7))
     assert [part.text for part in found] == parts
@@ -363,7 +372,7 @@ def test_parts_between_underscores(typed: str, parts: list[str]) -> None:
 @given(words())
 def test_what_is_written_is_read_by_itself(text: str) -> None:
     """
-    Words, quoted texts and names of fields, without the parser around them.
+    Written words, quoted texts and field names are read back without the parser.
     """
     assert read(write_word(text), 0) == text
     assert read(write_quoted(text)[1:-1], 0) == text
@@ -378,7 +387,7 @@ def test_what_is_written_is_read_by_itself(text: str) -> None:
 )  # fmt: skip
 def test_numbers_are_written_plainly_or_refused(number: str, written: str | None) -> None:
     """
-    Without an exponent, exactly, and never longer than what is read.
+    Numbers are written exactly, without an exponent, and no longer than the reader accepts.
     """
     if written is None:
         with pytest.raises(ParameterError, match="a share must be above 0, at most 100 and of at most 20 characters"):
@@ -386,3 +395,24 @@ def test_numbers_are_written_plainly_or_refused(number: str, written: str | None
     else:
         assert write_number(Decimal(number), "a share", 100) == written
         assert read_number(written, 0, "a share") == Decimal(number)
+
+
+@given(words(), st.sampled_from(["", "f:", "=f:"]))
+def test_a_quoted_text_is_that_text_in_every_place(text: str, lead: str) -> None:
+    """
+    A quoted text is the same text as a value, as an id, and as an end of a range.
+    """
+    written = quote(text)
+    form = Form.EXACT if lead.startswith("=") else Form.DEFAULT
+    assert parse(lead + written) == Phrase(text, "f" if lead else None, form)
+    assert parse(f"f:[{written} TO {written}]") == Range(Bound(text), Bound(text), "f")
+    if text:
+        assert parse(f"FINGERPRINT:{written}") == Fingerprint(text)
+        assert parse(f"FINGERPRINT:{written}_50") == Fingerprint(text, Decimal("0.5"))
+        assert parse(f"FINGERPRINT:({written})") == Fingerprint(text)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfff"])
+def test_half_of_a_character_cannot_be_quoted(text: str) -> None:
+    with pytest.raises(ParameterError, match="lone surrogate"):
+        quote(text)

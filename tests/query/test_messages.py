@@ -1,4 +1,4 @@
-"""What is refused: the message, the caret under its place, the hint."""
+"""Refused queries: message, caret position and hint."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ SYNTAX: list[tuple[str, str, str, str]] = [
     ("a AND ^2", "      ^^", "AND needs something to search for after it", ""),
 ]
 
-#: The constructs of AFTS, each not quite right.
+#: AFTS constructs with a mistake.
 CONSTRUCTS: list[tuple[str, str, str, str]] = [
     ("roam~", "    ^", "a number must follow ~ directly", "word~0.8"),
     ("roam~fast", "    ^", "a number must follow ~ directly", ""),

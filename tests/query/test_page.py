@@ -1,4 +1,4 @@
-"""docs/afts.md: its Python is run, its numbers are counted; its tables are tested with the other pages'."""
+"""docs/afts.md: its Python runs and its numbers are right; tests/test_documentation.py checks its tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COUNTS = [
 
 def test_the_python_of_the_page() -> None:
     """
-    One session, from the top to the bottom.
+    The page's Python blocks run as one session, from top to bottom.
     """
     code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
     session = doctest.DocTestParser().get_doctest(code, {}, "afts.md", "docs/afts.md", 0)
@@ -53,7 +53,7 @@ def test_the_numbers_of_the_page(what: str, count: int) -> None:
 
 def test_the_record_of_the_fuzzing_is_of_these_inputs() -> None:
     """
-    Whoever changes how many runs it again.
+    The recorded fuzz run has the current numbers of inputs; after a change of the numbers it must be repeated.
     """
     record = (ROOT / "benchmarks" / "results" / "fuzz.txt").read_text(encoding="utf-8")
     told = {

@@ -1,4 +1,4 @@
-"""Queries and their trees, side by side."""
+"""Golden pairs of queries and trees."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_spans_cover_what_was_typed(query: str, parts: list[str]) -> None:
 @pytest.mark.slow
 def test_grammars_are_built_before_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Nothing is left to be built when the first query comes, in either reading.
+    After build_grammars, no query builds a grammar or a scanner, in either reading.
     """
     build_grammars()
 

@@ -1,4 +1,4 @@
-"""Alfresco's own reading: what is read as it is there, and what is refused as it is there."""
+"""Alfresco's strict reading: the queries that it accepts and refuses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whorl.query.parser import parse
 
 MOMENT = "2012-01-01T00:00:00.000Z"
 
-#: As Alfresco has them; tests/query/differences.py lists where that is not what people mean.
+#: Alfresco's own readings; tests/query/differences.py lists the surprising ones.
 READ: Pairs = [
     ("red or blue OR pink", Or((Term("red"), Term("blue"), Term("pink")))),
     (
@@ -62,7 +62,7 @@ def test_as_alfresco_reads_it(query: str, tree: Node) -> None:
     assert parse(query, strict=True) == tree
 
 
-#: What Alfresco refuses and strict=True with it.
+#: Queries that Alfresco refuses, and therefore also strict=True.
 REFUSED = [
     ("AND a", "^^^", "AND needs something to search for before it"),
     ("OR OR a", "   ^^", "OR needs something to search for after it"),

@@ -1,4 +1,4 @@
-"""Templates: what the use of one is read as, and which cannot be used."""
+"""Templates: how their use is read, and which ones are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees written out: one canonical text for each, which is read as the same tree, or none."""
+"""Unparsing: each tree has one canonical text, which is read as the same tree, or is refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ CANONICAL = [
     ("FINGERPRINT:1_0.2_0.8", "FINGERPRINT:1_20_80"),
     ("FINGERPRINT:1_1", "FINGERPRINT:1_100"),
     ("FINGERPRINT:1_0.005", "FINGERPRINT:1_0.005"),
-    ('FINGERPRINT:"1_20"', "FINGERPRINT:1_20"),
+    ('FINGERPRINT:"1_20"', 'FINGERPRINT:"1_20"'),
+    ('FINGERPRINT:"1"_20', "FINGERPRINT:1_20"),
     (r"FINGERPRINT:my\_doc", r'FINGERPRINT:"my\_doc"'),
     (r"FINGERPRINT:my\_doc_20", 'FINGERPRINT:"my_doc"_20'),
 ]

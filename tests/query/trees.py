@@ -14,12 +14,12 @@ EXACT, TOKENISED = Form.EXACT, Form.TOKENISED
 
 
 def clauses(*members: tuple[str, Node]) -> Clauses:
-    """Return the group with these signs and members."""
+    """Return the Clauses node with these signs and members."""
     return Clauses(tuple(Clause(Occur(sign), child) for sign, child in members))
 
 
 def between(low: str | None, high: str | None, field: str | None = None, ends: str = "[]") -> Range:
-    """Return the range with these ends, None for an open one."""
+    """Return a range with these ends; None is an open end."""
     return Range(
         None if low is None else Bound(low, ends[0] == "["),
         None if high is None else Bound(high, ends[1] == "]"),

@@ -1,4 +1,4 @@
-"""Puts the sources' tokens, and the numbers that follow from them, into a resolved plan."""
+"""Last planning stage: puts the sources' tokens, minimum counts and bands into a resolved plan."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from whorl.planning.build import (
     SharedTokens,
     mapped,
 )
+from whorl.query.literals import quoted_apart
 
 
 def bind(plan: ResolvedPlan, signatures: Mapping[str, Signature], texts: Collection[str] = ()) -> BoundPlan:
     """Return a plan that an engine can run.
 
     Args:
-        plan: What `resolve` returned.
-        signatures: By reference; a reference that is absent names no document of the store.
-        texts: The references that name texts given beside the query.
+        plan: A plan returned by `resolve`.
+        signatures: Signatures by reference; a missing reference is an unknown document.
+        texts: References of texts given with the query.
 
-    Source: Solr4QueryParser.createFingerPrintQuery: one part asks for any shared token, two parts set a minimum,
-    three parts make bands and set none.
+    Source: Solr4QueryParser.createFingerPrintQuery: a FINGERPRINT with one part matches any shared token, two parts set
+    a minimum, three parts make bands without a minimum.
     """
     warnings: list[str] = []
 
@@ -48,7 +49,7 @@ def _bound(
     signature = signatures.get(clause.reference)
     if signature is None or not len(signature):
         reason = (
-            str(UnknownDocumentError(clause.reference))
+            unknown_document(clause.reference)
             if signature is None
             else no_fingerprint(clause.reference, signature.scheme, is_text=clause.reference in texts)
         )
@@ -68,8 +69,15 @@ def _bound(
     return SharedBands(clause.reference, wrapped_bands(signature.integers, rows), clause.weight)
 
 
+def unknown_document(reference: str) -> str:
+    """Return the message for an unknown document; if its id ends in numbers, hint that these may be an overlap."""
+    apart = quoted_apart(reference)
+    hint = f"; if its end is an overlap, write {apart}" if apart else ""
+    return f"{UnknownDocumentError(reference)}{hint}"
+
+
 def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
-    """Say why there is no fingerprint of a document, or of a text given beside the query."""
+    """Return the reason why a document, or a text given with the query, has no fingerprint."""
     few = f"fewer than {scheme.shingle_size} words"
     if is_text:
         return f"the text {reference!r} has no fingerprint: it has {few}"

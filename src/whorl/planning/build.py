@@ -1,19 +1,19 @@
-"""From a syntax tree to a plan of what an engine has to do: the plan's types by stage, and `make_plan`.
+"""Plan types of all planning stages, and `make_plan`, which turns a syntax tree into a plan.
 
-A plan is made from the query alone. What a clause means depends on the type of its field, which `resolve.resolve` puts
-in once the engine has said what fields it has; a source document may have few tokens or none, so the numbers that
-depend on them are put in by `bind.bind`, once the engine has fetched the sources' signatures. All three steps are pure.
+A plan is made from the query alone. The meaning of a clause depends on the type of its field, so `resolve.resolve` adds
+the types once the engine has listed its fields. Minimum counts and bands depend on the number of the source's tokens,
+so `bind.bind` adds them once the engine has fetched the sources' signatures. All three steps are pure.
 
-Scores are counts: a FINGERPRINT adds the tokens (or bands) that match, any other clause adds 1, times its boosts.
-Beside a FINGERPRINT the other clauses choose and do not count, unless they are boosted, so that the score stays the
-number of shared tokens. All engines give the same scores because nothing in them depends on a collection's
-statistics.
+Scores are counts: a FINGERPRINT adds the number of matching tokens (or bands), any other clause adds 1, times its
+boosts. In a query with a FINGERPRINT the other clauses select documents but score 0 unless they are boosted, so that
+the score stays the number of shared tokens. Scores do not depend on statistics of a collection, so all engines give the
+same scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Generic, TypeAlias, TypeVar
 
@@ -23,7 +23,7 @@ from whorl.fingerprint.winnow import PassageScheme
 from whorl.planning.clauses import Test
 from whorl.query import ast
 
-#: Beyond these, 32-bit scores lose what a boost was meant to say.
+#: Limits of a boost: beyond these, 32-bit scores lose precision.
 SMALLEST_BOOST, LARGEST_BOOST = 1e-6, 1e9
 
 
@@ -36,14 +36,14 @@ class MatchAll:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No document; `reason` says why in words for the user."""
+    """No document; `reason` explains it to the user."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class FieldClause:
-    """A clause that `resolve` has not seen yet: what it means depends on the type of its field."""
+    """A clause not yet resolved: its meaning depends on the type of its field."""
 
     clause: ast.Term | ast.Phrase | ast.Wildcard | ast.Fuzzy | ast.Range | ast.Proximity
     weight: float = 1.0
@@ -51,20 +51,24 @@ class FieldClause:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintClause:
-    """A FINGERPRINT whose source's tokens are not known yet; overlap and probability are fractions in (0, 1]."""
+    """A FINGERPRINT whose source's tokens are not known yet; overlap and probability are fractions in (0, 1].
+
+    `whole` is the reference including the numbers at its end, until the store has been asked for a document of that id.
+    """
 
     reference: str
     overlap: Fraction | None = None
     probability: Fraction | None = None
     weight: float = 1.0
+    whole: str | None = None
     span: Span = field(default=Span(0, 0), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedTokens:
-    """At least `min_should_match` of `tokens`, repeats counted; scores the number that match, times `weight`.
+    """At least `min_should_match` of `tokens`, counting repeats; scores the number of matches times `weight`.
 
-    Tokens are integers as `Signature.integers` gives them, which the engine spells as its index does.
+    Tokens are integers from `Signature.integers`; the engine converts them to the spelling in its index.
     """
 
     reference: str
@@ -75,7 +79,7 @@ class SharedTokens:
 
 @dataclass(frozen=True, slots=True)
 class SharedBands:
-    """At least one whole band; scores the number of bands that match, times `weight`."""
+    """At least one whole band; scores the number of matching bands times `weight`."""
 
     reference: str
     bands: tuple[tuple[int, ...], ...]
@@ -84,15 +88,15 @@ class SharedBands:
 
 @dataclass(frozen=True, slots=True)
 class SketchTokens:
-    """At least `min_should_match` of the tokens of a sketch, in documents of some sizes; scores the number that match.
+    """At least `min_should_match` of a sketch's tokens, in documents of certain sizes; scores the number of matches.
 
     Args:
-        reference: The document that the sketch is of.
-        scheme: Of the sketch.
-        numbers: The tokens, hashes in the bits of the scheme, each once.
+        reference: The document of the sketch.
+        scheme: Scheme of the sketch.
+        numbers: The tokens: distinct hashes with the number of bits of the scheme.
         min_should_match: At least 1.
-        smallest_size: Distinct shingles of the smallest document.
-        largest_size: Those of the largest, None for no limit.
+        smallest_size: Minimum size of a document, in distinct shingles.
+        largest_size: Maximum size of a document, None for no limit.
     """
 
     reference: str
@@ -105,12 +109,12 @@ class SketchTokens:
 
 @dataclass(frozen=True, slots=True)
 class PassageNumbers:
-    """At least one of the numbers by which passages of a text are found; scores how many of them a document has.
+    """At least one of a text's passage numbers; scores the number of matches.
 
     Args:
-        reference: What the text is called.
-        scheme: Of the numbers.
-        numbers: As `fingerprint.winnow.winnowed` returns them, each once.
+        reference: Name of the text.
+        scheme: Scheme of the numbers.
+        numbers: Distinct numbers from `fingerprint.winnow.winnowed`.
     """
 
     reference: str
@@ -120,13 +124,13 @@ class PassageNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Documents that a calibrated search has found already, by score: pairs of a score and the ids that have it."""
+    """Documents found by a calibrated search, grouped by score: pairs of a score and the ids with that score."""
 
     reference: str
     groups: tuple[tuple[float, tuple[str, ...]], ...]
 
 
-#: What each stage leaves to the next: a query is planned, its fields are resolved, its sources are bound.
+#: Leaves of the plans of the three stages: after planning, after resolving fields, after binding sources.
 PlannedLeaf: TypeAlias = MatchAll | FieldClause | FingerprintClause
 ResolvedLeaf: TypeAlias = MatchAll | Nothing | Test | FingerprintClause
 BoundLeaf: TypeAlias = MatchAll | Nothing | Test | SharedTokens | SharedBands | SketchTokens | PassageNumbers | Chosen
@@ -137,7 +141,7 @@ Other = TypeVar("Other", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf)
 
 @dataclass(frozen=True, slots=True)
 class Bool(Generic[Leaf]):
-    """All of `must`, none of `must_not`, at least `min_should_match` of `should`; scores the sum of what matches."""
+    """All of `must`, none of `must_not`, at least `min_should_match` of `should`; scores the sum of the matches."""
 
     must: tuple[Leaf | Bool[Leaf], ...] = ()
     should: tuple[Leaf | Bool[Leaf], ...] = ()
@@ -152,7 +156,7 @@ BoundNode: TypeAlias = BoundLeaf | Bool[BoundLeaf]
 
 @dataclass(frozen=True, slots=True)
 class BoundPlan:
-    """A plan that an engine can run, and what the user should be told beside the hits."""
+    """A plan that an engine can run, and warnings for the user."""
 
     root: BoundNode
     warnings: tuple[str, ...] = ()
@@ -162,26 +166,26 @@ def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda cla
     """Return the plan of a syntax tree.
 
     Args:
-        node: What was read.
-        placed: What to put in the place of each clause: the same in the fields that it means.
+        node: The syntax tree.
+        placed: Replaces each clause by the same clause in the fields that it refers to.
     """
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)
 
 
 def make_filter(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a syntax tree that only chooses: nothing in it scores."""
+    """Return the plan of a filter: it selects documents and scores 0."""
     return _Planner(placed, 0.0, 0.0).plan(node)
 
 
 @dataclass(frozen=True, slots=True)
 class _Planner:
-    """Turns trees into plans.
+    """Turns syntax trees into plans.
 
     Args:
         placed: See `make_plan`.
-        word_weight: What a clause without a boost scores.
-        scale: What scores are multiplied with: 0 in a filter.
+        word_weight: Score of a clause without a boost.
+        scale: Factor for all scores: 0 in a filter.
     """
 
     placed: Callable[[FieldClause], Plan]
@@ -205,7 +209,7 @@ class _Planner:
                     None if each is None else Fraction(each) for each in (node.overlap, node.probability)
                 )
                 weight = self.scale * (1.0 if boost is None else boost)
-                return FingerprintClause(node.reference, overlap, probability, weight, node.span)
+                return FingerprintClause(node.reference, overlap, probability, weight, node.whole, node.span)
             case ast.Boost(child=child, factor=factor):
                 product = float(factor) * (1.0 if boost is None else boost)
                 if not SMALLEST_BOOST <= product <= LARGEST_BOOST:
@@ -232,18 +236,18 @@ class _Planner:
 
 def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan, ...]) -> Bool[PlannedLeaf]:
     if not must and not should:
-        # Only exclusions: they are taken from all documents, not from none.
+        # With exclusions alone, subtract them from all documents.
         must = (MatchAll(),)
     return Bool(must, should, must_not, min_should_match=0 if must else 1)
 
 
 def either(members: tuple[Leaf, ...], weight: float) -> Bool[Leaf | MatchAll]:
-    """Return the plan that scores `weight` once where any of some tests matches; their own weights are 0."""
+    """Return a plan that scores `weight` once if any of the given tests matches; their own weights must be 0."""
     return Bool(must=(MatchAll(weight),), should=members, min_should_match=1)
 
 
 def leaves(plan: Leaf | Bool[Leaf]) -> Iterator[Leaf]:
-    """Yield the parts of a plan that have none below them, in the order of the query."""
+    """Yield the leaves of a plan in the order of the query."""
     if isinstance(plan, Bool):
         for child in (*plan.must, *plan.should, *plan.must_not):
             yield from leaves(child)
@@ -252,7 +256,7 @@ def leaves(plan: Leaf | Bool[Leaf]) -> Iterator[Leaf]:
 
 
 def mapped(plan: Leaf | Bool[Leaf], changed: Callable[[Leaf], Other | Bool[Other]]) -> Other | Bool[Other]:
-    """Return a plan with each leaf replaced by what `changed` returns for it."""
+    """Return a plan with each leaf replaced by the result of `changed`."""
     if not isinstance(plan, Bool):
         return changed(plan)
     must, should, must_not = (
@@ -261,8 +265,29 @@ def mapped(plan: Leaf | Bool[Leaf], changed: Callable[[Leaf], Other | Bool[Other
     return Bool(must, should, must_not, plan.min_should_match)
 
 
+def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
+    """Return the references with numbers at the end, which may be ids of documents or ids with an overlap."""
+    return {leaf.whole for leaf in leaves(plan) if isinstance(leaf, FingerprintClause) and leaf.whole is not None}
+
+
+def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
+    """Return a plan with unambiguous FINGERPRINTs.
+
+    A reference of `possible_ids` is the id of a document if it exists, else an id followed by numbers.
+    """
+
+    def read(leaf: ResolvedLeaf) -> ResolvedLeaf:
+        if not isinstance(leaf, FingerprintClause) or leaf.whole is None:
+            return leaf
+        if leaf.whole in existing:
+            return FingerprintClause(leaf.whole, weight=leaf.weight, span=leaf.span)
+        return replace(leaf, whole=None)
+
+    return mapped(plan, read)
+
+
 def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
-    """Return the documents whose signatures `bind` wants, each with whether their tokens' order matters."""
+    """Return the documents whose signatures `bind` needs, each with whether the order of its tokens matters."""
     wanted: dict[str, bool] = {}
     for leaf in leaves(plan):
         if isinstance(leaf, FingerprintClause):
@@ -271,7 +296,7 @@ def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
 
 
 def kinds(plan: BoundNode) -> str:
-    """Say in a few words what kinds of questions a plan asks, and nothing of what they ask for: `clauses+tokens`."""
+    """Return the kinds of clauses in a plan without their contents, for the log: `clauses+tokens`."""
     return "+".join(sorted({_kind(leaf) for leaf in leaves(plan)}))
 
 

@@ -1,4 +1,4 @@
-"""What a clause other than a FINGERPRINT asks of a field whose type is known: it matches or not and scores a weight."""
+"""Typed clauses other than FINGERPRINT: tests on a field of known type that match or not, and score a weight."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whorl.query.ast import Pattern
 
 
 class Kind(Enum):
-    """How a field keeps values: split into words, or whole."""
+    """Type of a field: text split into words, or whole values of one type."""
 
     TEXT = "words"
     KEYWORD = "text"
@@ -20,15 +20,15 @@ class Kind(Enum):
     BOOLEAN = "true or false"
 
 
-#: A value as a field keeps it whole; a date in milliseconds since 1970.
+#: A whole value of a field; a date is in milliseconds since 1970.
 Value: TypeAlias = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of `text`, next to each other, in a field (None: the default text fields); scores `weight`.
+    """Adjacent words of `text` in a field (None: the default text fields); scores `weight`.
 
-    With a slop, words may be moved, by so many places in all: two that change places are two moves.
+    `slop` is the maximum number of moves in all by one place; two words that change places count as two moves.
     """
 
     text: str
@@ -39,7 +39,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """Words in this order with at most `slop` others among them in all; some of the words may be patterns."""
+    """Words in this order with at most `slop` other words between them in all; words may be patterns."""
 
     words: tuple[Pattern, ...]
     slop: int = 0
@@ -49,7 +49,7 @@ class InOrder:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A word that at most `edits` insertions, deletions, changes or swaps of neighbours make of this one, 1 or 2."""
+    """Words within 1 or 2 `edits` of this one: insertions, deletions, substitutions or transpositions of neighbours."""
 
     word: str
     edits: int
@@ -69,7 +69,7 @@ class Equal:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Whole text values of a field that look like a pattern."""
+    """Whole text values of a field that match a pattern."""
 
     field: str
     pattern: Pattern
@@ -78,7 +78,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Whole values of a field in a range; an end that is None is open. Texts are ordered by code point."""
+    """Whole values of a field in a range; a bound that is None is open. Texts are ordered by code point."""
 
     field: str
     kind: Kind
@@ -91,12 +91,12 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """Any value in a field; `kind` is how the field keeps it."""
+    """Any value in a field; `kind` is the field's type."""
 
     field: str
     kind: Kind
     weight: float = 1.0
 
 
-#: A clause that is no fingerprint: it chooses documents, and scores its weight.
+#: A clause other than a FINGERPRINT: it selects documents, and scores its weight.
 Test: TypeAlias = Words | InOrder | Near | Equal | Like | Between | Present

@@ -1,7 +1,7 @@
-"""Dates as queries and documents write them, and Solr's date maths: pure, in whole milliseconds since 1970, UTC.
+"""Dates in queries and documents, with Solr's date math: pure, in whole milliseconds since 1970, UTC.
 
-A date alone means all of its last part: `2021-05` is a month, `2021-05-03` a day. Date maths means one moment, the one
-that Solr's DateMathParser computes.
+A date without time, or a part of a date, is an interval: `2021-05` is a month, `2021-05-03` a day. Date math gives one
+moment, the same as Solr's DateMathParser.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DATE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _MATHS = re.compile(r"/\s*(?P<rounded>[A-Z]+)|(?P<count>[+-]\s*\d{1,9})\s*(?P<unit>[A-Z]+)", re.ASCII | re.IGNORECASE)
-#: What maths may begin with in the place of a date.
+#: Names that can stand for the date before date math.
 _NAMES = re.compile("(?P<name>NOW|TODAY)", re.IGNORECASE)
 
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MILLI")
@@ -28,26 +28,26 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class DateError(ValueError):
-    """A text is no date; the message says why, and stays within this package."""
+    """Invalid date; the message gives the reason. It is caught within this package."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """What a date means, both ends included, in milliseconds since 1970."""
+    """Interval of a date, both ends included, in milliseconds since 1970."""
 
     first: int
     last: int
 
 
 def read_date(text: str, now: datetime) -> Moments:
-    """Return what a date of a query means: a date or a part of one, NOW or TODAY, with or without maths.
+    """Return the interval of a date in a query: a date or a part of one, NOW or TODAY, with or without date math.
 
     Args:
         text: `2021`, `2021-05-03`, `2021-05-03T10:30Z`, `NOW/DAY-1MONTH`, `2021-05-03+6MONTHS`. Without a zone, UTC.
-        now: What NOW is; aware of its zone.
+        now: Value of NOW, with a time zone.
 
     Raises:
-        DateError: The text is no date, or one outside the years 1 to 9999.
+        DateError: The text is not a date, or its date is outside the years 1 to 9999.
 
     >>> written(read_date("2021-05", datetime(2024, 1, 31, 12, tzinfo=UTC)).last)
     '2021-05-31T23:59:59.999Z'
@@ -66,7 +66,7 @@ def read_date(text: str, now: datetime) -> Moments:
         found = _DATE.match(text)
         if not found:
             raise DateError(f"{text!r} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
-        # 2021-05-03-1DAY: what can be a date is one.
+        # In 2021-05-03-1DAY, match as much as possible as the date.
         moments, end = _read(found), found.end()
     if end == len(text):
         return moments
@@ -92,7 +92,7 @@ def read_date(text: str, now: datetime) -> Moments:
 
 
 def date_of(text: str) -> int | None:
-    """Return the moment that a document's value means, None where it is no date: at least a year, a month and a day.
+    """Return the moment of a document's value, or None if it is not a date with at least year, month and day.
 
     >>> date_of("1970-01-02"), date_of("1970-01-01T01:00:00+01:00"), date_of("1970"), date_of("next week")
     (86400000, 0, None, None)
@@ -107,7 +107,7 @@ def date_of(text: str) -> int | None:
 
 
 def written(milliseconds: int) -> str:
-    """Return a moment as Solr writes it.
+    """Return a moment in Solr's format.
 
     >>> written(1)
     '1970-01-01T00:00:00.001Z'
@@ -156,7 +156,7 @@ def _unit(typed: str) -> str:
 
 
 def _rounded(moment: datetime, unit: str) -> datetime:
-    """Return the beginning of the unit that a moment lies in."""
+    """Return the start of the unit that contains a moment."""
     if unit == "MILLI":
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     parts = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)
@@ -170,6 +170,6 @@ def _added(moment: datetime, count: int, unit: str) -> datetime:
         return moment + timedelta(milliseconds=count * _MILLISECONDS[unit])
     months = moment.year * 12 + moment.month - 1 + count * (12 if unit == "YEAR" else 1)
     year, month = months // 12, months % 12 + 1
-    # A month later than the 31st is the last day of that month, as in Java.
+    # The day after a change of months is at most the last day of the month, as in Java.
     day = min(moment.day, calendar.monthrange(year, month)[1])
     return moment.replace(year=year, month=month, day=day)

@@ -1,4 +1,4 @@
-"""Says in words and numbers what a plan does."""
+"""Descriptions of a plan in words and numbers, for `explain`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from whorl.query.ast import as_typed
 
 
 def describe(plan: BoundLeaf | ResolvedLeaf | Bool[BoundLeaf | ResolvedLeaf]) -> list[str]:
-    """Say what a plan does, one line a clause, indented as it nests; a FINGERPRINT left in it is a calibrated one."""
+    """Describe a plan, one line per clause, indented by nesting; an unbound FINGERPRINT is a calibrated one."""
     if not isinstance(plan, Bool):
         return [_leaf(plan)]
     groups = (
@@ -77,7 +77,7 @@ def _weighed(weight: float, usual: float = 0.0) -> str:
 
 
 def describe_test(test: Test) -> str:
-    """Say what a clause asks for."""
+    """Describe a clause."""
     where = "the text fields" if test.field is None else f"field {test.field!r}"
     match test:
         case Words(text=text, slop=slop):

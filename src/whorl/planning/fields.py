@@ -1,8 +1,8 @@
-"""What fields a store has, of which types, and which of them a name in a query means.
+"""Fields of a store with their types, and the resolution of field names in queries.
 
-A name is looked for as it is typed, then under what it is called in `whorl.toml` or by default, then without its
-namespace: `cm:title`, `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` are `title`. A name without
-one is last looked for in Alfresco's own, so that `title` may be `cm:title`, too.
+A name is looked up as typed, then under its alias in `whorl.toml` or among the defaults, then without its namespace:
+`cm:title`, `cm_title` and `{http://www.alfresco.org/model/content/1.0}title` are `title`. A name without a namespace is
+finally looked up in Alfresco's content namespace, so that `title` may also be `cm:title`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.planning.clauses import Kind
 
-#: How a field keeps its values, one or more ways, each with the engine's own name for the place.
+#: The types of a field's values, each with the engine's own field name for it.
 Places: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
-#: What names of the query language mean where the settings do not say otherwise.
+#: Aliases of the query language, used unless the settings define others.
 DEFAULT_NAMES: Mapping[str, str] = {
     "TEXT": "content",
     "text": "content",
@@ -30,7 +30,7 @@ DEFAULT_NAMES: Mapping[str, str] = {
     "EXACTTYPE": "TYPE",
     "EXACTASPECT": "ASPECT",
 }
-#: All properties of a type, as `d:text` names them.
+#: Names that select all properties of a data type, such as `d:text`.
 DATA_TYPES: Mapping[str, tuple[Kind, ...]] = {
     "d:any": tuple(Kind),
     "d:text": (Kind.TEXT, Kind.KEYWORD),
@@ -44,7 +44,7 @@ DATA_TYPES: Mapping[str, tuple[Kind, ...]] = {
     "d:boolean": (Kind.BOOLEAN,),
     "ALL": (Kind.TEXT,),
 }
-#: What Alfresco answers from the repository; here it takes a field of that name.
+#: Names that Alfresco answers from its repository; here they are ordinary fields, if the store has them.
 OF_THE_REPOSITORY = frozenset(
     {
         *("PATH", "NPATH", "PNAME", "APATH", "ANAME", "PARENT", "PRIMARYPARENT", "ANCESTOR", "QNAME"),
@@ -54,7 +54,7 @@ OF_THE_REPOSITORY = frozenset(
         *("DBID", "LID"),
     }
 )
-#: What every Alfresco has a field for, though perhaps no value: the same, and properties of its content model.
+#: Fields that exist in every Alfresco, perhaps without values: those of the repository and of its content model.
 ALWAYS_IN_ALFRESCO = OF_THE_REPOSITORY | {
     f"{prefix}{name}"
     for name in ("name", "title", "description", "creator", "created", "modifier", "modified")
@@ -63,7 +63,7 @@ ALWAYS_IN_ALFRESCO = OF_THE_REPOSITORY | {
 
 _IN_BRACES = re.compile(r"\{[^}]*\}(.+)", re.DOTALL)
 _MODELS = "http://www.alfresco.org/model/"
-#: Namespaces of Alfresco's models by their prefixes, which a name may also join to the rest by an underscore.
+#: Namespaces of Alfresco's models by prefix; in a field name, an underscore may follow the prefix instead of a colon.
 _NAMESPACES: Mapping[str, str] = {
     "ia": f"{_MODELS}calendar",
     **{
@@ -75,16 +75,17 @@ _NAMESPACES: Mapping[str, str] = {
         )
     },
 }
-#: Fields whose values are such names: `cm:content`, or with the namespace in full.
+#: Fields whose values are qualified names: `cm:content`, or with the namespace in full.
 OF_QUALIFIED_NAMES = frozenset(
     {*("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS"), *("QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCTYPEQNAME")}
 )
-#: Characters in names of Alfresco that XML does not take: _x0020_.
+_SEPARATORS = str.maketrans("_.", "  ")
+#: Escaped characters in Alfresco's names, such as _x0020_ for a blank, which XML names do not allow.
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 
 def spelled_otherwise(name: str) -> str | None:
-    """Return a qualified name with its namespace in full where it has a prefix, and the other way round.
+    """Convert a qualified name between its form with a prefix and its form with the full namespace.
 
     >>> spelled_otherwise("cm:content")
     '{http://www.alfresco.org/model/content/1.0}content'
@@ -101,42 +102,45 @@ def spelled_otherwise(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a store.
+    """Fields of a store.
 
     Args:
-        known: By name.
-        patterns: Fields that are there as soon as they are named: Solr's dynamic ones, by their pattern (`*_i`).
-        called: Other names of some: what a collection calls `content`.
-        profile: How words are split, see `whorl.fingerprint.words.tokenizer`.
+        known: The fields by name.
+        patterns: Types of Solr's dynamic fields by pattern (`*_i`), for engines that do not list the fields of
+            documents; any field that fits a pattern may exist.
+        called: Aliases of fields in a collection, e.g. for `content`.
+        profile: Profile for splitting words, see `whorl.fingerprint.words.tokenizer`.
+        split: Engine fields whose words are split at `_` and `.` too, by `split_name`.
     """
 
     known: Mapping[str, Places]
     patterns: Mapping[str, Kind] = field(default_factory=dict)
     called: Mapping[str, str] = field(default_factory=dict)
     profile: str = DEFAULT_PROFILE
+    split: Collection[str] = ()
 
     def find(self, name: str) -> Places | None:
-        """Return the places of a field by its name in the store, or None."""
+        """Return the types and engine fields of a field by its name in the store, or None."""
         for each in (name, self.called.get(name, name)):
             if each in self.known:
                 return self.known[each]
             fitting = [pattern for pattern in self.patterns if fnmatch.fnmatchcase(each, pattern)]
             if fitting:
-                # Solr takes the longest pattern that fits.
+                # Solr uses the longest pattern that fits.
                 return {self.patterns[max(fitting, key=len)]: each}
         return None
 
     def named(self, typed: str, names: Mapping[str, str]) -> Places | None:
-        """Return the places of the field that a name in a query means, or None.
+        """Return the types and engine fields of a name in a query, or None.
 
         Args:
-            typed: As it stands in the query.
-            names: What the settings say it is called.
+            typed: The name in the query.
+            names: Aliases from the settings.
         """
         return next(filter(None, map(self.find, _meanings(typed, names))), None)
 
     def nearest(self, typed: str) -> list[str]:
-        """Return the names of fields that are written much like one that is not there, at most three."""
+        """Return at most three field names similar to an unknown one."""
         by_folded = {name.casefold(): name for name in (*self.known, *self.called)}
         for meaning in (typed, *_local(typed)):
             if close := difflib.get_close_matches(meaning.casefold(), by_folded, n=3):
@@ -144,27 +148,36 @@ class Fields:
         return []
 
     def of_kinds(self, kinds: tuple[Kind, ...]) -> Iterator[Places]:
-        """Yield the places of all fields that keep values in one of some ways."""
+        """Yield the fields with values of one of the given types."""
         for places in self.known.values():
             if not set(kinds).isdisjoint(places):
                 yield places
 
 
+def split_name(name: str) -> str:
+    """Replace `_` and `.`, which separate the words of file names, by blanks.
+
+    >>> split_name("lease_2024.txt")
+    'lease 2024 txt'
+    """
+    return name.translate(_SEPARATORS)
+
+
 def value_named(typed: str, names: Mapping[str, str], values: Mapping[str, _Value]) -> _Value | None:
-    """Return the value of the property that a name in a query means, or None.
+    """Return the value of a property by its name in a query, or None.
 
     Args:
-        typed: As it stands in a query.
-        names: What the settings say it is called.
-        values: By the names of the store.
+        typed: The name in the query.
+        names: Aliases from the settings.
+        values: Values by the store's names.
     """
     return next((values[name] for name in _meanings(typed, names) if name in values), None)
 
 
 def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield what a field may be called in the store, the likeliest first."""
+    """Yield the possible names of a field in the store, the likeliest first."""
     if typed in names:
-        # What the user has said is not second-guessed.
+        # An alias from the settings excludes all other meanings.
         yield names[typed]
         return
     yield typed

@@ -1,4 +1,4 @@
-"""What a query leaves unsaid: how words that stand side by side are joined, and where they are looked for."""
+"""Defaults for reading queries: operators between words, default fields and namespace, templates, limits."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from whorl.query.ast import Operator
 from whorl.query.limits import QueryLimits
 from whorl.query.parser import parse
 
-#: The field behind words without one: what stands for all text fields.
+#: Field of words without a field; it stands for all text fields.
 TEXT = "TEXT"
-#: The namespace of names without one, of which the stores' own names are.
+#: Namespace of the store's own names, and of names without a namespace.
 NAMESPACE = "cm"
-#: Trees that are kept, and the characters of the longest query of which one is.
+#: Size of the cache of syntax trees, and length of the longest query in it, in characters.
 _MOST_KEPT, _SHORT = 256, 1000
-#: Properties; names in capitals are those of the language itself.
+#: Names of properties; names in capitals belong to the query language.
 _PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """How queries are read where they do not say it themselves; as it stands, as the command line reads them.
+    """Defaults for reading queries; without arguments, those of the command line.
 
     Args:
-        operator: What joins words that stand side by side.
-        field_operator: The same inside a group behind a field.
-        templates: Queries by name, in which `%field` takes what is searched for.
-        default_field: Where words without a field are looked for.
-        text_fields: What TEXT stands for; none of them for the store's own text fields.
-        namespace: Of properties that are named without one.
-        empty_fields: Fields that the store may lack: then no document has a value there. Of others that is an error.
-        is_strict: Whether queries are read as Alfresco reads them, to the letter.
-        limits: How large a query may be.
+        operator: Operator between adjacent words.
+        field_operator: Operator between words in a group after a field.
+        templates: Queries by name, with `%field` as the placeholder for the searched words.
+        default_field: Field of words without a field.
+        text_fields: Fields that TEXT stands for; empty for the store's own text fields.
+        namespace: Namespace of properties named without one.
+        empty_fields: Fields that the store may lack; clauses on them then match no document. Other unknown fields are
+            errors.
+        is_strict: Whether to parse queries strictly in Alfresco's dialect.
+        limits: Size limits for queries.
     """
 
     operator: Operator = Operator.OR
@@ -51,7 +52,7 @@ class Conventions:
     limits: QueryLimits = field(default_factory=QueryLimits)
 
     def read(self, query: str) -> ast.Node:
-        """Return the tree of a query, as `parse` does."""
+        """Return the syntax tree of a query, from `parse`."""
         if not self.templates and len(query) <= _SHORT:
             return _read_before(query, self.is_strict, self.operator, self.field_operator, self.limits)
         return parse(
@@ -64,15 +65,15 @@ class Conventions:
         )
 
     def plan(self, query: str) -> Plan:
-        """Return what a query asks for, as `make_plan` does."""
+        """Return the plan of a query, from `make_plan`."""
         return make_plan(self._runnable(query), self._placed)
 
     def filter(self, query: str) -> Plan:
-        """Return what a query chooses, scoring nothing at all."""
+        """Return the plan of a filter query, which scores 0."""
         return make_filter(self._runnable(query), self._placed)
 
     def _runnable(self, query: str) -> ast.Node:
-        """Return the tree of a query, or refuse what Alfresco's grammar reads and nothing runs."""
+        """Return the tree of a query, or raise for parts that Alfresco's grammar accepts but no engine can run."""
         tree = self.read(query)
         for node in ast.walk(tree):
             if isinstance(node, ast.Template):
@@ -84,7 +85,7 @@ class Conventions:
         return tree
 
     def _placed(self, node: FieldClause) -> Plan:
-        """Return a clause with the fields that it means put in."""
+        """Return a clause with its default fields filled in."""
         name = node.clause.field
         if name is None and self.default_field != TEXT:
             name = self.default_field
@@ -96,7 +97,7 @@ class Conventions:
         return _in_field(node, self.named(name))
 
     def named(self, name: str) -> str:
-        """Return a field's name with the namespace that it leaves unsaid."""
+        """Return a field's name with the default namespace, if it has none."""
         is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
         return f"{self.namespace}:{name}" if is_bare else name
 
@@ -105,7 +106,7 @@ class Conventions:
 def _read_before(
     query: str, is_strict: bool, operator: Operator, field_operator: Operator, limits: QueryLimits
 ) -> ast.Node:
-    """Return a tree, which nobody changes: who wants the next page, or facets, asks the same query again."""
+    """Return a cached tree; paging and facets repeat the same query. Callers must not change the tree."""
     return parse(query, strict=is_strict, default_operator=operator, field_operator=field_operator, limits=limits)
 
 

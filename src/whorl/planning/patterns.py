@@ -1,4 +1,4 @@
-"""Patterns and misspelt words: what a typed wildcard means as words, and how far a word may be from another."""
+"""Wildcard patterns split into words, and edit distances of fuzzy words."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from whorl.fingerprint.hashing import well_formed
 from whorl.fingerprint.words.tokenizer import tokens_and_spans
 from whorl.query.ast import Joker, Pattern
 
-#: Lucene's automata go no further.
+#: Limit of Lucene's automata.
 MOST_EDITS = 2
-#: Letters that stand for jokers while a text is split into words: two that nobody types, or else two others.
+#: Rare letters that stand for wildcards while a text is split into words; a letter that occurs in the text is skipped.
 _LETTERS = "ꟻꟼꟽꟾꟿꬰꬲꬳꬴ"
 
 
 def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
-    """Return a pattern's words in order, folded, each a pattern; a joker belongs to the word that it touches.
+    """Return a pattern's words in order, each as a case-folded pattern; a wildcard belongs to the word it touches.
 
     >>> words_of(("Annual re", Joker.ANY), "icu74")
     [('annual',), ('re', <Joker.ANY: '*'>)]
@@ -34,7 +34,7 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
     for word, (start, stop) in zip(split, spans.tolist(), strict=True):
         if not word:
             continue
-        # Scripts end words, and the letters that stand in for jokers have one.
+        # Word boundaries also occur between scripts, and the letters that stand for wildcards belong to a script.
         is_touched = start == end and (words[-1][-1] in jokers or word[0] in jokers)
         if is_touched:
             words[-1] += word
@@ -57,11 +57,11 @@ def _pieces(word: str, jokers: dict[str, Joker]) -> Pattern:
 
 
 def edits_of(similarity: Decimal, length: int) -> int:
-    """Return how many edits Lucene makes of a similarity; from 1 on it is the number of edits itself.
+    """Return the number of edits that Lucene derives from a similarity; from 1 on it is the number of edits itself.
 
     Args:
         similarity: At least 0.
-        length: Characters of the word.
+        length: Length of the word in characters.
 
     Source: FuzzyQuery.floatToEdits, which reads a 32-bit float.
 
@@ -78,7 +78,7 @@ def edits_of(similarity: Decimal, length: int) -> int:
 
 
 def distance(one: str, other: str) -> int:
-    """Return how many insertions, deletions, changes and swaps of neighbours make one word of another.
+    """Return the number of insertions, deletions, substitutions and transpositions of neighbours between two words.
 
     No character is edited twice, as in Lucene's automata.
 

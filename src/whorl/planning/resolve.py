@@ -1,12 +1,13 @@
-"""Clauses of a plan with the types of their fields put in: `resolve`, between `make_plan` and `bind`.
+"""Second planning stage: `resolve` turns a plan's clauses into typed clauses, using the types of their fields.
 
-The type of a field decides what a clause asks of it. A field may hold values of several types, since documents are not
-made by one hand: a clause then asks for any of the types that can read it.
+A field may hold values of several types, since documents come from different sources: a clause is then resolved for
+each type that can read it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
@@ -26,16 +27,26 @@ from whorl.planning.build import (
     mapped,
 )
 from whorl.planning.clauses import Equal, InOrder, Kind, Like, Near, Present, Test, Words
-from whorl.planning.fields import DATA_TYPES, OF_QUALIFIED_NAMES, OF_THE_REPOSITORY, Fields, Places, spelled_otherwise
+from whorl.planning.dates import date_of
+from whorl.planning.fields import (
+    DATA_TYPES,
+    OF_QUALIFIED_NAMES,
+    OF_THE_REPOSITORY,
+    Fields,
+    Places,
+    spelled_otherwise,
+    split_name,
+)
 from whorl.planning.patterns import edits_of, words_of
 from whorl.planning.values import UnreadableError, range_of, value_of
 from whorl.query import ast
+from whorl.query.ast import Pattern
 
-#: Whether these ask for documents that have a field, or for those that have not.
+#: Fields that test whether a property has a value: True for documents with a value, False for documents without.
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
 _JUST_ANY = (ast.Joker.ANY,)
 
-#: What a clause asks of one field; its weight is put in at the end.
+#: The test for one field; its weight is set at the end.
 _Found: TypeAlias = Test | Nothing
 
 
@@ -50,18 +61,18 @@ def resolve(
     """Put the types of their fields into a plan's clauses.
 
     Args:
-        plan: What `make_plan` returned.
-        fields: What the store has; None will do for a plan without clauses.
-        query: What the plan was made from, for errors to point into.
-        now: What NOW is in all of its dates.
+        plan: A plan returned by `make_plan`.
+        fields: The store's fields; None is allowed for a plan without clauses.
+        query: Text of the query, for positions in errors.
+        now: Value of NOW in all dates.
         names: Maps field names used in queries to field names in the store.
-        empty: Names of fields in which no document has a value, where the store has no such field.
+        empty: Fields that match no document, rather than raise, if the store lacks them.
 
     Returns:
-        The plan, and what the user should know about it.
+        The plan, and warnings for the user.
 
     Raises:
-        FieldError: A field is not there, or cannot tell what is asked of it.
+        FieldError: The store has no such field, or its type does not support the clause.
     """
     resolver = _Resolver(fields or Fields({}), query, now, names or {}, empty)
 
@@ -87,7 +98,7 @@ class _Resolver:
         clause, weight = leaf.clause, leaf.weight
         name = clause.field
         if name is None:
-            return self._weighed(self._in_words(clause, None), weight)
+            return self._weighed([*self._in_words(clause, None), *self._in_split_names(clause)], weight)
         if name in _PRESENCE:
             return self._presence(clause, weight, is_wanted=_PRESENCE[name])
         places = self._places(name, clause.span)
@@ -96,7 +107,7 @@ class _Resolver:
         return self._weighed([*self._one_of(clause, places), *self._otherwise(clause, places)], weight)
 
     def _otherwise(self, clause: ast.Leaf, places: list[Places]) -> list[_Found]:
-        """Ask for the other way in which a store may write a qualified name or a node's reference."""
+        """Return tests for the other spelling of a qualified name, or for a node reference."""
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
         if clause.field in OF_QUALIFIED_NAMES and (other := spelled_otherwise(clause.text)):
@@ -106,7 +117,7 @@ class _Resolver:
         return []
 
     def _one_of(self, clause: ast.Leaf, some: list[Places]) -> list[_Found]:
-        """Ask for a clause in any of several fields, of those that can read it."""
+        """Return tests in all of the given fields that can read the clause."""
         found: list[_Found] = []
         errors = []
         for places in some:
@@ -119,7 +130,7 @@ class _Resolver:
         return found
 
     def _places(self, name: str, span: Span) -> list[Places]:
-        """Return what a name means in the store; nothing, where that is a field in which no document has a value."""
+        """Return the fields that a name refers to; none for a field without values."""
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
                 if found := list(self._fields.of_kinds(DATA_TYPES[name])):
@@ -160,7 +171,7 @@ class _Resolver:
             return either(tuple(tests), weight)
         return tests[0] if isinstance(tests[0], Nothing) else replace(tests[0], weight=weight)
 
-    # One field, or the default ones. What comes back weighs nothing.
+    # Clauses in one field or the default fields. The returned tests have weight 0.
 
     def _in_field(self, clause: ast.Leaf, places: Places) -> list[_Found]:
         match clause:
@@ -178,7 +189,7 @@ class _Resolver:
                 chosen = [wanted] if wanted in kinds else kinds
                 found: list[_Found] = []
                 if Kind.TEXT in chosen:
-                    # Where whole values are kept, too, those that no words can tell are still found by them.
+                    # Whole values also match patterns that cannot be expressed in words.
                     found += self._in_words(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
                     found.append(Like(places[Kind.KEYWORD], pattern, 0.0))
@@ -191,9 +202,13 @@ class _Resolver:
                 raise self._mismatch(clause, places, "this needs words")
 
     def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_Found]:
-        """Ask for words where a field has them, for whole values where it has not, or where these are asked for."""
+        """Return tests for words if the field has them, else, or if the query requests it, for whole values."""
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
-            return [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
+            exact: list[_Found] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
+            if Kind.DATE in places and date_of(text) is not None:
+                # A text that is a date is stored as a date, even in a field with other texts.
+                exact.append(value_of(Kind.DATE, places[Kind.DATE], text, self._now))
+            return exact
         found: list[_Found] = []
         if Kind.TEXT in places:
             found += self._in_words(clause, places[Kind.TEXT])
@@ -226,7 +241,7 @@ class _Resolver:
     def _read(
         self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, found: list[_Found]
     ) -> list[_Found]:
-        """Add to what is found what the typed values of a field can read; it is an error if that leaves nothing."""
+        """Add tests for each type of the field that can read the clause; raise an error if there is no test at all."""
         reasons = []
         for kind, place in places.items():
             if kind is Kind.TEXT or (kind is Kind.KEYWORD and found):
@@ -239,7 +254,19 @@ class _Resolver:
             raise self._mismatch(clause, places, reasons[0])
         return found
 
+    def _in_split_names(self, clause: ast.Leaf) -> list[_Found]:
+        """Return tests for a clause split at `_` and `.`, in the default fields that are split in this way."""
+        if _split(clause) == clause:
+            return []
+        found: list[_Found] = []
+        for place in self._fields.split:
+            # The unsplit clause reports errors.
+            with suppress(FieldError):
+                found += self._in_words(clause, place, is_lenient=True)
+        return found
+
     def _in_words(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_Found]:
+        clause = _split(clause) if field in self._fields.split else clause
         match clause:
             case ast.Term(text=text):
                 return [Words(text, field, 0.0)]
@@ -251,6 +278,8 @@ class _Resolver:
                 return self._row([(word,) for word in self._tokens(" ".join(words))], slop, field, clause)
             case ast.Wildcard(pattern=pattern):
                 row = words_of(pattern, self._fields.profile)
+                if field in self._fields.split and row != [_JUST_ANY]:
+                    row = _without_ends(row)
                 if len(row) > 1 and _JUST_ANY in row:
                     if is_lenient:
                         return []
@@ -300,9 +329,34 @@ class _Resolver:
         return FieldError(message, query=self._query, span=span, hint=hint)
 
 
+def _split(clause: ast.Leaf) -> ast.Leaf:
+    """Return a clause whose words are separated at `_` and `.`; unchanged if no word would be left."""
+    match clause:
+        case ast.Term(text=text) | ast.Phrase(text=text) | ast.Fuzzy(text=text):
+            split = split_name(text)
+            return replace(clause, text=split) if split.strip() else clause
+        case ast.Proximity(words=words):
+            return replace(clause, words=tuple(map(split_name, words)))
+        case ast.Wildcard(pattern=pattern):
+            pieces = tuple(split_name(piece) if isinstance(piece, str) else piece for piece in pattern)
+            return replace(clause, pattern=pieces)
+        case _:
+            return clause
+
+
+def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
+    """Return the words of a pattern without a leading or trailing *: `*.txt` becomes the word `txt`."""
+    words = list(row)
+    while words and words[0] == _JUST_ANY:
+        del words[0]
+    while words and words[-1] == _JUST_ANY:
+        del words[-1]
+    return words
+
+
 def _present(places: Places) -> list[_Found]:
-    """Ask for any value, wherever a field keeps some."""
-    # Words are kept beside whole values, not in their place.
+    """Return tests for any value, one for each type of the field."""
+    # Words are stored in addition to whole values.
     whole = [kind for kind in places if kind is not Kind.TEXT]
     return [Present(places[kind], kind, 0.0) for kind in whole or places]
 

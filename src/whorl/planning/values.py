@@ -1,4 +1,4 @@
-"""Values as documents bring them and as queries write them, and the types that they have."""
+"""Typed values: reads them from documents and queries, and makes tests for values and ranges."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from whorl.planning.clauses import Between, Equal, Kind, Test, Value
 from whorl.planning.dates import DateError, Moments, date_of, read_date
 from whorl.query.ast import Bound
 
-#: Characters of a text that is kept as it is; no index takes values of any length.
+#: Maximum number of characters of a text that is stored whole; indexes limit the length of values.
 LONGEST_WHOLE = 1000
-#: Of a longer one, its beginning is kept, and a digest of all of it.
+#: Longer texts are stored as a beginning of this length and a digest of the whole text.
 _BEGINNING = 200
-#: Characters of an end of a range: fewer than are kept of any text.
+#: Maximum number of characters of a bound of a range; less than the stored beginning of a text.
 LONGEST_BOUND = 100
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")
 
 
 class UnreadableError(ValueError):
-    """A text is no value of a type; the message says why, and stays within this package."""
+    """A text cannot be read as a value of a type; the message gives the reason. It is caught within this package."""
 
 
 def typed(value: Value) -> tuple[Kind, Value]:
-    """Return the type of a document's value, and the value as it is kept; a text that is a date is one.
+    """Return the type of a document's value, and the stored value; a text that is a date is stored as a date.
 
     >>> typed("2021-05-03"), typed("May"), typed(True)
     ((<Kind.DATE: 'dates'>, 1620000000000), (<Kind.KEYWORD: 'text'>, 'May'), (<Kind.BOOLEAN: 'true or false'>, True))
@@ -40,7 +40,7 @@ def typed(value: Value) -> tuple[Kind, Value]:
         case int():
             return Kind.INTEGER, value
         case float():
-            # -0.0 and 0.0 are one number, and two to an index.
+            # -0.0 and 0.0 are equal, but differ in an index.
             return Kind.FLOAT, value + 0.0
         case _:
             moment = date_of(value)
@@ -48,17 +48,17 @@ def typed(value: Value) -> tuple[Kind, Value]:
 
 
 def whole(text: str) -> str:
-    """Return what an index keeps of a whole text: all of it, or its beginning and a digest."""
+    """Return the indexed form of a whole text: all of it, or its beginning and a digest."""
     if len(text) <= LONGEST_WHOLE:
         return text
     return f"{text[:_BEGINNING]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
-    """Return what asks for one value, as typed, of weight 0.
+    """Return a test for one value, with weight 0.
 
     Raises:
-        UnreadableError: A field of this type holds no such value.
+        UnreadableError: The text is no value of this type.
     """
     match kind:
         case Kind.DATE:
@@ -82,14 +82,14 @@ def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
 
 
 def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now: datetime) -> Test:
-    """Return what asks for the values of a range, of weight 0.
+    """Return a test for the values of a range, with weight 0.
 
     Raises:
-        UnreadableError: An end is no value of this type, or the type has no order.
+        UnreadableError: A bound is no value of this type, or the type has no order.
     """
     match kind:
         case Kind.DATE:
-            # A date is in the range with all that it means, or not at all.
+            # A date that is an interval is in the range as a whole, or not at all.
             return _between(place, kind, _date(low, now, is_low=True), _date(high, now, is_low=False))
         case Kind.INTEGER:
             return _between(place, kind, _whole(low, is_low=True), _whole(high, is_low=False))
@@ -134,7 +134,7 @@ def _float(text: str) -> float:
 
 
 def _date(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool] | None:
-    """Return the moment that a range ends at, and whether it is in the range."""
+    """Return the bound of a range of dates, and whether it is included."""
     if end is None:
         return None
     moments = _moments(end.text, now)
@@ -142,14 +142,14 @@ def _date(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool]
 
 
 def _whole(end: Bound | None, *, is_low: bool) -> tuple[int, bool] | None:
-    """Return the whole number that a range ends at, of those that an index can hold, and whether it is in the range."""
+    """Return the bound of a range of 64-bit integers, and whether it is included."""
     if end is None:
         return None
     number = _number(end.text)
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
     if not _SMALLEST <= rounded <= _LARGEST:
         is_above = rounded > _LARGEST
-        # Beyond all numbers: nothing is left of the range, or nothing is kept from it.
+        # Beyond all numbers: the range is empty, or the bound excludes no number.
         return (_LARGEST if is_above else _SMALLEST, False) if is_above == is_low else None
     return rounded, end.is_inclusive or rounded != number
 

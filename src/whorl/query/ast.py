@@ -1,7 +1,7 @@
-"""The query language's syntax tree: frozen values whose spans point at what was typed.
+"""Syntax tree of the query language: frozen nodes with the positions of their text in the query.
 
-Spans take no part in equality, so a tree that is written out and read again is the same tree. The tree knows
-nothing of signatures or engines; `whorl.planning.build` gives it its meaning.
+Equality ignores spans, so unparsing and parsing a tree gives an equal tree. The tree is independent of signatures and
+engines; `whorl.planning.build` interprets it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from whorl.errors import Span
 
-# Levels above the leaves that a tree can have. Python compares and prints nested dataclasses by recursion, which at
-# its default limit ends at about 150 levels.
+# Maximum number of levels above the leaves. Python compares and prints nested dataclasses by recursion, whose default
+# limit is reached at about 150 levels.
 MAX_DEPTH = 100
 
 _NOWHERE = Span(0, 0)
@@ -26,7 +26,7 @@ def _span() -> Span:
 
 
 class Form(Enum):
-    """Which index of a field is asked: its own, the untokenised one (`=`), or the tokenised one (`~`)."""
+    """Index of a field to search: the field's own, the untokenised one (`=`), or the tokenised one (`~`)."""
 
     DEFAULT = ""
     EXACT = "="
@@ -45,7 +45,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`"some words"~slop`: the words next to each other in order, or up to `slop` moves away from it."""
+    """`"some words"~slop`: the words in order and adjacent, or with at most `slop` moves by one place."""
 
     text: str
     field: str | None = None
@@ -55,21 +55,21 @@ class Phrase:
 
 
 class Joker(Enum):
-    """A character of a pattern that stands for others."""
+    """Wildcard character of a pattern."""
 
     ANY = "*"
     ONE = "?"
 
 
-#: What a word or a whole value looks like: text, and characters that stand for others.
+#: Pattern of a word or a whole value: literal text and wildcard characters.
 Pattern: TypeAlias = tuple[str | Joker, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """`wh*t?`: literal pieces and jokers, at least one of these; pieces are never empty, and never two in a row.
+    """`wh*t?`: literal pieces and at least one wildcard; pieces are never empty, and never two in a row.
 
-    A number behind it, as in `wh*t~0.8`, is the fuzziness, which Alfresco reads and nothing runs.
+    A number after it, as in `wh*t~0.8`, is the fuzziness, which Alfresco's grammar accepts but no engine supports.
     """
 
     pattern: Pattern
@@ -82,7 +82,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Fuzzy:
-    """`word~0.8`: words that are as similar as that, a fraction in [0, 1], or a number of edits above 1."""
+    """`word~0.8`: words of at least this similarity, a fraction in [0, 1], or within a number of edits above 1."""
 
     text: str
     similarity: Decimal
@@ -92,7 +92,7 @@ class Fuzzy:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One end of a range, as typed: a word, a number, a date or date maths."""
+    """One bound of a range, as typed: a word, a number, a date or date math."""
 
     text: str
     is_inclusive: bool = True
@@ -100,7 +100,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`[low TO high]`, `<low TO high>`, `low..high`; an end that is None is open (`*`, MIN, MAX)."""
+    """`[low TO high]`, `<low TO high>`, `low..high`; a bound that is None is open (`*`, MIN, MAX)."""
 
     low: Bound | None
     high: Bound | None
@@ -110,7 +110,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Proximity:
-    """`a *(3) b`: two or more words in this order, with at most `slop` others among them."""
+    """`a *(3) b`: two or more words in this order, with at most `slop` other words between them."""
 
     words: tuple[str, ...]
     slop: int = 100
@@ -129,32 +129,36 @@ class Everything:
 class Fingerprint:
     """`FINGERPRINT:<reference>[_<overlap>[_<probability>]]`.
 
-    The two numbers are kept as fractions of one, in (0, 1]: `_20` and `_0.2` are both Decimal("0.2").
+    The two numbers are fractions in (0, 1]: `_20` and `_0.2` are both Decimal("0.2").
+
+    Numbers inside the quotes, as in `"my_50"`, may belong to the id: `whole` is then the id including them, which takes
+    precedence if a document has it.
     """
 
     reference: str
     overlap: Decimal | None = None
     probability: Decimal | None = None
+    whole: str | None = None
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """`%field` or `%(field field)` in a template: what is searched for stands here, in each of these fields."""
+    """`%field` or `%(field field)` in a template: placeholder for the searched words in each of these fields."""
 
     fields: tuple[str, ...]
     span: Span = _span()
 
 
 class Operator(Enum):
-    """What joins words that stand side by side."""
+    """Operator between adjacent words."""
 
     OR = "OR"
     AND = "AND"
 
 
 class Occur(Enum):
-    """How a clause of a `Clauses` group takes part in it."""
+    """Role of a clause in a `Clauses` group."""
 
     MUST = "+"
     SHOULD = ""
@@ -171,7 +175,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """`+a -b c`: every + must match, no - may, and the rest adds to the score (or must, when nothing is +)."""
+    """`+a -b c`: every + must match, no - may, and others add to the score (or must match, if there is no +)."""
 
     clauses: tuple[Clause, ...]
     span: Span = _span()
@@ -187,7 +191,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """`a OR b`, or `a b`: two or more children of which at least one must match."""
+    """`a OR b`, or `a b`: two or more children; at least one must match."""
 
     children: tuple[Node, ...]
     span: Span = _span()
@@ -211,7 +215,7 @@ class Boost:
 
 
 def as_typed(pattern: Pattern) -> str:
-    """Return a pattern as it is typed, without escapes."""
+    """Return a pattern as text, without escapes."""
     return "".join(piece.value if isinstance(piece, Joker) else piece for piece in pattern)
 
 
@@ -220,7 +224,7 @@ Node: TypeAlias = Leaf | Clauses | And | Or | Not | Boost
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """Return a node's direct children, in the order they were typed."""
+    """Return a node's direct children, in the order of the query."""
     match node:
         case And(children=members) | Or(children=members):
             return members
@@ -233,14 +237,14 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and everything below it, parents first."""
+    """Yield a node and its descendants, parents first."""
     yield node
     for child in children(node):
         yield from walk(child)
 
 
 def depth(node: Node) -> int:
-    """Return the levels below a node, or more than `MAX_DEPTH` where there are more."""
+    """Return the number of levels below a node; `MAX_DEPTH` + 1 for any deeper tree."""
     level: list[Node] = [node]
     for count in range(MAX_DEPTH + 1):
         level = [child for parent in level for child in children(parent)]

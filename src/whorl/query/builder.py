@@ -1,4 +1,4 @@
-"""The meaning of each rule of the grammar: pieces of the syntax tree, from the leaves up."""
+"""Builder of the syntax tree: one method per rule of the grammar, called from the leaves up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whorl.errors import Span, UnsupportedQueryError
 from whorl.query import ast
 from whorl.query.ast import Pattern, as_typed
 from whorl.query.limits import Reading
-from whorl.query.literals import DEFAULT_SLOP, PREFIX, Typed, cut, read_fingerprint
+from whorl.query.literals import DEFAULT_SLOP, PREFIX, Typed, cut, read_fingerprint, read_quoted_fingerprint
 from whorl.query.messages import (
     FIELDS,
     Mistake,
@@ -33,7 +33,7 @@ EVERYTHING = (ast.Joker.ANY,)
 
 
 class Values(NamedTuple):
-    """How the tokens of a grammar are read; most functions take what was typed, and its place in the query."""
+    """Functions that read a grammar's tokens; most take the text and its position in the query."""
 
     word: Callable[[Token], Pattern]
     bound: Callable[[Token], str | None]
@@ -44,7 +44,7 @@ class Values(NamedTuple):
 
 
 class _Lead(NamedTuple):
-    """What stands before a leaf, and the tokens of the leaf itself."""
+    """Prefix of a leaf, and the tokens of the leaf itself."""
 
     form: ast.Form
     field: str | None
@@ -53,7 +53,7 @@ class _Lead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A node under construction: where it was typed, parentheses and sign included, the levels below it, its sign."""
+    """A node under construction, with its span including parentheses and sign, its depth, and its sign."""
 
     node: ast.Node
     span: Span
@@ -69,21 +69,21 @@ def _over(node: ast.Node, span: Span, *below: Piece) -> Piece:
 
 
 def _plain(piece: Piece) -> Piece:
-    """Return an operand that stands where + and - are no clauses: -a is NOT a, and +a is a."""
+    """Return an operand in a position where + and - make no clauses: -a is NOT a, and +a is a."""
     if piece.sign == "MINUS":
         return _over(ast.Not(piece.node, piece.span), piece.span, piece)
     return Piece(piece.node, piece.span, piece.depth)
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Return the one piece that asks for all of them; one with | need not match."""
+    """Return one piece that requires all of the given pieces; pieces with | are optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
     if all(piece.sign == "BAR" for piece in pieces):
         return [_over(ast.Or(tuple(piece.node for piece in pieces), span), span, *pieces)]
     if any(piece.sign == "BAR" for piece in pieces):
-        return [_over(ast.Clauses(tuple(_member(piece) for piece in pieces), span), span, *pieces)]
+        return [_over(_clauses([_member(piece) for piece in pieces], span), span, *pieces)]
     members = [_plain(piece) for piece in pieces]
     return [_over(ast.And(tuple(piece.node for piece in members), span), span, *members)]
 
@@ -100,6 +100,16 @@ def _member(piece: Piece) -> ast.Clause:
             return ast.Clause(ast.Occur.MUST, piece.node)
 
 
+def _clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
+    """Return a group that keeps operands with | optional even if no other operand is required.
+
+    Source: LuceneConjunction.addComponent, which requires the query for all nodes in this case.
+    """
+    is_required = any(clause.occur is ast.Occur.MUST for clause in clauses)
+    everything = () if is_required else (ast.Clause(ast.Occur.MUST, ast.Everything(span)),)
+    return ast.Clauses((*everything, *clauses), span)
+
+
 _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur.SHOULD, "": ast.Occur.SHOULD}
 
 
@@ -108,12 +118,12 @@ class Builder:
 
     def __init__(self, query: str, reading: Reading, values: Values) -> None:
         self._query, self._reading, self._values = query, reading, values
-        # The field of each group that is open, None where it has none.
+        # Fields of the open groups; None for a group without a field.
         self._fields: list[str | None] = []
         self._leaves = 0
 
     def build(self, tree: Tree[Any]) -> ast.Node:
-        """Return the syntax tree of a parse tree; nothing recurses."""
+        """Return the syntax tree of a parse tree, without recursion."""
         waiting: list[Any] = [tree]
         order: list[Any] = []
         while waiting:
@@ -155,10 +165,11 @@ class Builder:
             return pieces
         span = Span(pieces[0].span.start, pieces[-1].span.end)
         clauses = tuple(ast.Clause(_OCCURS[piece.sign], piece.node) for piece in pieces)
-        return [_over(ast.Clauses(clauses, span), span, *pieces)]
+        is_optional = any(piece.sign == "BAR" for piece in pieces) and all(piece.sign for piece in pieces)
+        return [_over(_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span, *pieces)]
 
     def conjunction(self, *operands: Piece) -> Sequence[Piece]:
-        """`conjunction: operand (AND operand)*`; where AND is understood, the whole sequence is one."""
+        """`conjunction: operand (AND operand)*`; with AND as default operator, a whole sequence is one conjunction."""
         return operands if self._operator() is ast.Operator.AND else _all(operands)
 
     def _operator(self) -> ast.Operator:
@@ -166,7 +177,7 @@ class Builder:
         return self._reading.field_operator if in_field else self._reading.operator
 
     def idle_or(self, *_operator: Token) -> None:
-        """`idle_or: OR`, which changes nothing."""
+        """`idle_or: OR`, which has no effect."""
 
     idle_and = idle_or
 
@@ -186,17 +197,17 @@ class Builder:
         return _over(ast.Boost(piece.node, self._values.boost(factor, place.start), span), span, piece)
 
     def open(self, *tokens: Token) -> Token:
-        """`open: field? "("`; the field of a group is that of all its members."""
+        """`open: field? "("`; the field of a group applies to all of its members."""
         self._fields.append(self._lead(tokens).field)
         return tokens[0]
 
     def group(self, opening: Token, piece: Piece, closing: Token) -> Piece:
-        """`primary: open disjunction ")"`; the node's own span leaves the parentheses out."""
+        """`primary: open disjunction ")"`; the node's own span excludes the parentheses."""
         self._fields.pop()
         return Piece(piece.node, span_of(opening, closing), piece.depth)
 
     def term(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? word SIMILARITY?`; Alfresco's words can be of several tokens."""
+        """`primary: FORM? field? word SIMILARITY?`; Alfresco's words can consist of several tokens."""
         form, field, words = self._lead(tokens)
         behind = words[-1] if words[-1].type == "SIMILARITY" else None
         words = words if behind is None else words[:-1]
@@ -268,7 +279,7 @@ class Builder:
         patterns = [self._values.word(word) for word in words]
         slops = [self._distance(star) for star in stars]
         if self._reading.is_strict:
-            # The others of a chain are read and forgotten.
+            # Alfresco ignores the rest of a chain.
             patterns, slops = patterns[:2], slops[:1]
         else:
             _check_proximity(words, patterns, stars, slops)
@@ -288,24 +299,27 @@ class Builder:
         at = [token.type for token in tokens].index("FINGERPRINT")
         reference, *numbers = tokens[at + 1 :]
         self._check_not_nested(tokens[at], tokens[-1])
-        # An overlap begins with its underscore, and so has nothing before the first.
+        # An overlap token begins with its underscore, so its first part is empty.
         parts = [part for token in numbers for part in cut(Typed(token, span_of(token).start))[1:]]
         if reference.type == "PHRASE" and numbers:
-            return self._found([_inside(reference), *parts], "", tokens)
-        return self._found([*_parts(reference), *parts], self._text(span_of(reference, tokens[-1])), tokens)
+            return self._found(read_fingerprint([_inside(reference), *parts], ""), tokens)
+        typed = self._text(span_of(reference, tokens[-1]))
+        if reference.type == "PHRASE":
+            return self._found(read_quoted_fingerprint(_inside(reference), typed), tokens)
+        return self._found(read_fingerprint([*cut(_typed(reference)), *parts], typed), tokens)
 
     def _id(self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None) -> Piece:
-        """Return what FINGERPRINT asks for behind an @, or in a group."""
+        """Return the FINGERPRINT written with an @, or with its id in a group."""
         if behind is not None:
             raise self._no_id([behind])
         place = span_of(words[0], words[-1])
         typed = self._text(place)
-        parts = _parts(words[0]) if len(words) == 1 else cut(Typed(typed, place.start))
-        return self._found(parts, typed, tokens)
+        if words[0].type == "PHRASE":
+            return self._found(read_quoted_fingerprint(_inside(words[0]), typed), tokens)
+        return self._found(read_fingerprint(cut(Typed(typed, place.start)), typed), tokens)
 
-    def _found(self, parts: Sequence[Typed], typed: str, tokens: Sequence[Token]) -> Piece:
-        span = span_of(tokens[0], tokens[-1])
-        return self._leaf(replace(read_fingerprint(parts, typed), span=span))
+    def _found(self, node: ast.Fingerprint, tokens: Sequence[Token]) -> Piece:
+        return self._leaf(replace(node, span=span_of(tokens[0], tokens[-1])))
 
     def _no_id(self, tokens: Sequence[Token]) -> Mistake:
         span = span_of(tokens[0], tokens[-1])
@@ -325,10 +339,10 @@ class Builder:
         return Piece(ast.Template(names, span), span)
 
     def _lead(self, tokens: Sequence[Token], *, is_bare: bool = False) -> _Lead:
-        """Part a leaf from its form and field; one that is bare takes no form and finds no fingerprint."""
+        """Split a leaf into its form, field and other tokens; a bare leaf has no form and is no FINGERPRINT."""
         field = self._fields[-1] if self._fields else None
         at = int(tokens[0].type in ("FORM", "TILDE"))
-        # Alfresco minds a ~ in the group of a field only.
+        # Alfresco ignores a ~ except in the group of a field.
         is_meant = at and (tokens[0].type == "FORM" or field is not None)
         form = ast.Form(tokens[0]) if is_meant else ast.Form.DEFAULT
         if tokens[at].type in FIELDS:
@@ -380,7 +394,7 @@ class Builder:
 
 
 def _joined(patterns: Iterable[Pattern]) -> Pattern:
-    """Return patterns as one, without two texts in a row."""
+    """Return several patterns as one, merging adjacent texts."""
     pieces: list[str | ast.Joker] = []
     for piece in (piece for pattern in patterns for piece in pattern):
         if pieces and isinstance(piece, str) and isinstance(pieces[-1], str):
@@ -407,5 +421,5 @@ def _inside(phrase: Token) -> Typed:
     return Typed(phrase[1:-1], span_of(phrase).start + 1)
 
 
-def _parts(reference: Token) -> list[Typed]:
-    return cut(_inside(reference) if reference.type == "PHRASE" else Typed(reference, span_of(reference).start))
+def _typed(reference: Token) -> Typed:
+    return Typed(reference, span_of(reference).start)

@@ -1,6 +1,6 @@
-"""What the terminals of the grammar cannot say of a query's tokens: spaces between them, and how many there may be.
+"""Checks of a query's tokens that the grammar cannot express: spaces between tokens, limits, leading operators.
 
-An operator that stands before its first operand is here too, because which one may depends on how the query is asked.
+An operator before its first operand is checked here too, because the permitted one depends on the default operator.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from whorl.query.limits import Reading
 from whorl.query.messages import FIELDS, Mistake, misplaced, shorten, span_of, too_deep, too_many
 
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
-# One of these for each leaf of the tree; where two make one, what joins them takes one off.
+# Each leaf of the tree has one of these tokens; an operator that joins two of them into one leaf subtracts one.
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
-# Alfresco's words are of up to five of these; how many leaves they make, the builder counts.
+# One of Alfresco's words has up to five of these tokens; the builder counts the leaves.
 _PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
 _PIECES_OF_A_WORD = 5
 _JOINS = frozenset({"DOTDOT", "NEAR"})
@@ -25,10 +25,10 @@ _STARTS = _LEAVES - {"ID"} | FIELDS | {"FINGERPRINT", "FORM", "NOT", "PLUS", "MI
 
 
 class TokenChecks:
-    """Checks the tokens of a query on their way to the parser; `seen` are those that it has taken.
+    """Checks the tokens of a query on their way to the parser; `seen` holds the accepted tokens.
 
     Raises:
-        Mistake: Where a token has no place, or is one too many.
+        Mistake: A token is misplaced, or exceeds a limit.
     """
 
     def __init__(self, query: str, reading: Reading) -> None:
@@ -39,7 +39,7 @@ class TokenChecks:
         self._nots = 0
 
     def take(self, token: Token) -> None:
-        """Take the next token of a query."""
+        """Check and accept the next token of a query."""
         before = self.seen[-1] if self.seen else None
         if before is not None and before.end_pos == token.start_pos and not self._reading.is_strict:
             self._check_space(before, token)
@@ -69,13 +69,13 @@ class TokenChecks:
         return self._open[-1] if self._open else self._reading.operator
 
     def _check_idle(self, token: Token, before: Token | None) -> None:
-        """Let only the operator that is understood anyway stand before the first operand."""
+        """Allow only the default operator before the first operand."""
         is_first = before is None or before.type == "LPAR" or (before.type, token.type) == ("_OR", "_AND")
         if is_first and token.type != "_" + self._operator().value:
             raise misplaced(self._query, token, self.seen)
 
     def _check_space(self, before: Token, token: Token) -> None:
-        """Refuse what is glued to the end of an operand, because it may have been meant as part of it."""
+        """Refuse a token without a space after an operand, because it may have been meant as part of the operand."""
         is_quoted_id = before.type == "PHRASE" and [token.type for token in self.seen[-2:-1]] == ["FINGERPRINT"]
         is_id = is_quoted_id or before.type in _FINGERPRINT_ENDS
         if before.type not in _ENDS or not (token.type in _STARTS or (is_id and token.type == "LPAR")):

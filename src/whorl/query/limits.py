@@ -1,4 +1,4 @@
-"""How a query is to be read, and how large it may be."""
+"""Options for parsing a query, and limits of its size."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 from whorl.query import ast
 
-#: Characters, and words, phrases and fingerprints, where nothing else is said. Solr takes 1,024 clauses at once.
+#: Default limits in characters, and in words, phrases and fingerprints. Solr's own limit is 1,024 clauses.
 DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
-#: What no setting raises: fingerprints of which there are more take an engine minutes.
+#: Upper bounds of these settings: engines need minutes for more fingerprints than that.
 MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """The limits of one query.
+    """Size limits of one query.
 
     Args:
         length: Characters, at most `MAX_LENGTH`.
-        depth: Levels within each other, at most `ast.MAX_DEPTH`.
+        depth: Levels of nesting, at most `ast.MAX_DEPTH`.
         clauses: Words, phrases and fingerprints, at most `MAX_CLAUSES`.
     """
 
@@ -30,7 +30,7 @@ class QueryLimits:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a query is to be read: the arguments of `parse`, templates as trees; `is_template` lets %field stand."""
+    """Parse options: the arguments of `parse`, with templates as trees; `is_template` allows %field placeholders."""
 
     operator: ast.Operator = ast.Operator.OR
     field_operator: ast.Operator = ast.Operator.OR

@@ -1,12 +1,13 @@
-r"""The values in a query's tokens, read here and written here: escapes, names, numbers, ranges, fingerprints.
+r"""Literals of the query language, read and written: escapes, names, numbers, ranges, fingerprints.
 
-Every character that means something to the language can be written as text, and `unparse` depends on it:
-`read(write_word(text), 0) == text`, and so for what the other writers write.
+Every special character of the language can be escaped, and `unparse` depends on it: `read(write_word(text), 0) ==
+text`, and the same holds for the other writers.
 
 A fingerprint is `FINGERPRINT:<id>[_<overlap>[_<probability>]]`:
 
     FINGERPRINT:1234_20_80          cut at each underscore; `\_` belongs to the id
-    FINGERPRINT:"an id_20_80"       the same, and the id may hold blanks, parentheses and ^
+    FINGERPRINT:"an id_20_80"       the same, unless there is a document `an id_20_80`
+    FINGERPRINT:"my_doc.txt"        the id, since what follows its underscore is no number
     FINGERPRINT:"my_doc_1"_20_80    the quoted part is the id, underscores and all
 
 A number above 1 is a percentage and any other a fraction, as in Alfresco: `_20` and `_0.2` are equal, `_1` is 100
@@ -18,6 +19,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Context, Decimal
 from typing import NamedTuple
 
@@ -46,21 +48,21 @@ _NAME_AND_COLON = re.compile(r"((?:\\.|[^\s:\\])+)\s*(?::|$)", re.DOTALL)
 _PLAIN_FIELD = re.compile(
     rf"(?!FINGERPRINT:|(?:{'|'.join(QUALIFIED)}):)(?P<uri>{URI})?(?P<name>\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*)"
 )
-# An operator where it begins a word: a quote or an exclamation mark ends it.
+# An operator at the start of a word: a quote or an exclamation mark ends the operator.
 _KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
 _IN_NAME = re.compile(r"_x([0-9a-fA-F]{4})_")
 _PIECE = re.compile(r"(?P<joker>[*?])|(?:\\.|[^*?\\])+", re.DOTALL)
 _URL_PIECE = re.compile(r"(?P<joker>\*)|(?:\\.|[^*\\])+", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# ASCII punctuation that is text at the start of a word, and that is text further on. Two dots would be a range, and
-# two slashes behind a field would make an address of it.
+# ASCII punctuation that is text at the start of a word, and punctuation that is text further on. Two dots would make a
+# range, and two slashes after a field would make an address.
 _SAFE_FIRST = frozenset("@#$,;./")
 _SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
 _SAFE_ONCE = frozenset("./")
 
 
 def read(raw: str, start: int) -> str:
-    """Return the text that `raw`, typed at place `start` of the query, stands for."""
+    """Return the unescaped text of `raw`, which begins at position `start` of the query."""
 
     def meant(match: re.Match[str]) -> str:
         span = Span(start + match.start(), start + match.end())
@@ -73,7 +75,7 @@ def read(raw: str, start: int) -> str:
 
 
 def read_pattern(raw: str, start: int, *, is_url: bool = False) -> Pattern:
-    """Return the pieces of a word: texts between jokers; in an address the question mark is text."""
+    """Return the pieces of a word: texts and wildcards; in an address the question mark is text."""
     pieces: list[str | Joker] = []
     for match in (_URL_PIECE if is_url else _PIECE).finditer(raw):
         joker = match["joker"]
@@ -82,7 +84,7 @@ def read_pattern(raw: str, start: int, *, is_url: bool = False) -> Pattern:
 
 
 def read_word(token: Token) -> Pattern:
-    """Return the texts and jokers of a word, an address or a phrase."""
+    """Return the texts and wildcards of a word, an address or a phrase."""
     start = span_of(token).start
     if token.type == "PHRASE":
         return read_pattern(token[1:-1], start + 1)
@@ -90,7 +92,7 @@ def read_word(token: Token) -> Pattern:
 
 
 def read_field(typed: str, start: int) -> str:
-    """Return the name of a field that was typed with its colon: the @ and blanks mean nothing."""
+    """Return the name of a field from its text with the colon, without the @ and blanks."""
     opening = _BEFORE_NAME.match(typed)
     assert opening is not None, "all of it is optional"
     names = [read_name(part[1], start + part.start(1)) for part in _NAME_AND_COLON.finditer(typed, opening.end())]
@@ -98,7 +100,7 @@ def read_field(typed: str, start: int) -> str:
 
 
 def read_name(raw: str, start: int) -> str:
-    """Return a field's name, whose `_xHHHH_` are characters."""
+    """Return a field's name with `_xHHHH_` decoded to characters."""
     uri = re.match(URI, raw)
     at = uri.end() if uri else 0
 
@@ -133,7 +135,7 @@ def write_word(text: str) -> str:
 
 
 def write_pattern(pattern: Pattern) -> str:
-    r"""Return an unquoted word with its jokers.
+    r"""Return an unquoted word with its wildcards.
 
     >>> print(write_pattern(("a*", Joker.ANY, "b")))
     a\**b
@@ -168,6 +170,21 @@ def write_quoted(text: str, special: str = "*?") -> str:
     return '"' + "".join(_text_char(char, plain=char not in '"\\' + special) for char in text) + '"'
 
 
+def quote(text: str) -> str:
+    r"""Return a text as a quoted value that means exactly this text, anywhere in a query.
+
+    Use it to insert user input into queries: `f"=kind:{quote(typed)}"` finds the documents with the value `typed`,
+    `f"FINGERPRINT:{quote(document_id)}"` refers to the document of that id.
+
+    Raises:
+        ParameterError: The text has a lone surrogate, which no document can hold.
+
+    >>> print(quote("*"), quote('say "hi"'), quote("my_50"))
+    "\*" "say \"hi\"" "my\_50"
+    """
+    return write_quoted(text, special="*?_")
+
+
 def write_field(name: str) -> str:
     r"""Return a field's name, to be followed by its colon.
 
@@ -179,11 +196,11 @@ def write_field(name: str) -> str:
         raise ParameterError(f"a field cannot be called {name}: that word starts a fingerprint search")
     plain = _PLAIN_FIELD.fullmatch(name)
     uri = plain["uri"] or "" if plain else ""
-    # What looks like an escape in a name is none when its first underscore is written as one.
+    # Text that looks like an escape in a name is protected by escaping its first underscore.
     rest = _IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
     if plain:
         return uri + rest
-    # An escaped first character makes a name of anything, even of digits alone.
+    # With its first character escaped, any text is a name, even digits alone.
     first = "" if rest[0].isalpha() else rest[0]
     return "".join(_text_char(char, plain=False) for char in first) + "".join(
         _text_char(char, plain=char.isalnum() or char == "_") for char in rest[len(first) :]
@@ -197,21 +214,21 @@ def _text_char(char: str, *, plain: bool) -> str:
 
 
 def check_text(text: str, what: str) -> None:
-    """Raise ParameterError for a text that no query can hold."""
+    """Raise ParameterError for a text that a query cannot contain."""
     if not text:
         raise ParameterError(f"{what} cannot be empty")
     check_unicode(text)
 
 
 def check_unicode(text: str) -> None:
-    """Raise ParameterError for half of a surrogate pair, which is no character."""
+    """Raise ParameterError for a text with a lone surrogate."""
     if _SURROGATE.search(text):
         raise ParameterError(f"a lone surrogate is not text, got {text!r}")
 
 
 # --- numbers
 
-# Longer than any number that is meant; it bounds the work and keeps the arithmetic exact.
+# Longer than any reasonable number; the limit bounds the work and keeps the arithmetic exact.
 MAX_NUMBER_LENGTH = 20
 MAX_BOOST = 1000
 MAX_SIMILARITY = 100
@@ -245,7 +262,7 @@ def read_similarity(typed: str, start: int) -> Decimal:
 
 
 def read_slop(typed: str, start: int) -> int:
-    """Return the number of `~<slop>` behind a phrase, or of `*(<slop>)` between words."""
+    """Return the number of `~<slop>` after a phrase, or of `*(<slop>)` between words."""
     slop = read_number(typed, start, "a slop", 'As in "some words"~2')
     if slop != slop.to_integral_value() or not 0 <= slop <= MAX_SLOP:
         message = f"a slop is a whole number up to {MAX_SLOP:,}, got {shorten(typed)}"
@@ -254,7 +271,7 @@ def read_slop(typed: str, start: int) -> int:
 
 
 def read_number(typed: str, start: int, name: str, hint: str = "") -> Decimal:
-    """Return a plain decimal number; `name` and `hint` are for the message."""
+    """Return a plain decimal number; `name` and `hint` are for error messages."""
     span = Span(start, start + len(typed))
     if not NUMBER.fullmatch(typed):
         message = f"{name} must be a number, got {shorten(typed)}"
@@ -296,12 +313,12 @@ def write_slop(value: int) -> str:
 # --- ranges
 
 OPEN_ENDS = frozenset({"*", "MIN", "MAX"})
-# Any other is written in quotes.
+# Bounds that can be written without quotes.
 _PLAIN = re.compile(r"[\w.:/+-]+", re.ASCII)
 
 
 def read_bound(token: Token) -> str | None:
-    """Return the text of one end of a range, None where it is open."""
+    """Return the text of one bound of a range, or None if it is open."""
     if token in OPEN_ENDS:
         return None
     start = span_of(token).start
@@ -331,14 +348,14 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
 
 
 class Typed(NamedTuple):
-    """A piece of the query, and where it starts."""
+    """A piece of the query, and its start."""
 
     text: str
     start: int
 
     @property
     def span(self) -> Span:
-        """Its place."""
+        """Its position in the query."""
         return Span(self.start, self.start + len(self.text))
 
 
@@ -346,8 +363,8 @@ def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
     """Return the node for an id and its numbers.
 
     Args:
-        parts: The id, then what was typed for the overlap and the probability.
-        typed: All of them as typed, for the hint; empty where underscores cannot be the id's.
+        parts: The id, then the texts of the overlap and the probability.
+        typed: Their text in the query, for the hint; empty if underscores cannot belong to the id.
     """
     if not parts[0].text:
         raise id_missing(parts[0].start)
@@ -360,8 +377,26 @@ def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
     return ast.Fingerprint(read(*parts[0]), overlap, probability)
 
 
+def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
+    r"""Return the node for a quoted id without numbers after the quotes.
+
+    Args:
+        quoted: The text inside the quotes.
+        typed: As for `read_fingerprint`.
+    """
+    parts = cut(quoted)
+    if len(parts) == 1 or any(match[0] == r"\_" for match in _UNDERSCORE.finditer(quoted.text)):
+        # If some underscores are escaped, the others separate numbers.
+        return read_fingerprint(parts, typed)
+    whole = read(*quoted)
+    try:
+        return replace(read_fingerprint(parts, typed), whole=whole)
+    except Mistake:
+        return ast.Fingerprint(whole)
+
+
 def cut(typed: Typed) -> list[Typed]:
-    """Return the parts between underscores; one behind a backslash belongs to its part."""
+    """Split at underscores, except those after a backslash."""
     cuts = [match.start() for match in _UNDERSCORE.finditer(typed.text) if match[0] == "_"]
     begins, ends = [0, *(at + 1 for at in cuts)], [*cuts, len(typed.text)]
     return [Typed(typed.text[a:b], typed.start + a) for a, b in zip(begins, ends, strict=True)]
@@ -370,8 +405,8 @@ def cut(typed: Typed) -> list[Typed]:
 _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 
-def _quoted_apart(typed: str) -> str:
-    """Return the literal with the id quoted and its one or two last numbers outside, or "" where that is none."""
+def quoted_apart(typed: str) -> str:
+    """Return the literal with the id quoted and the numbers at its end outside, or "" if it has no such numbers."""
     found = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
     if not found or "_" not in found[1] or not all(map(_is_percentage, found[2].split("_")[1:])):
         return ""
@@ -400,7 +435,7 @@ def _fraction(part: Typed, name: str, hint: str) -> Decimal:
 def _of_the_id(typed: str) -> str:
     if not typed:
         return ""
-    escaped = _quoted_apart(typed) or PREFIX + _escape_underscores(typed)
+    escaped = quoted_apart(typed) or PREFIX + _escape_underscores(typed)
     return f'If "_" belongs to the id, write {shorten(escaped, 200)} (in an id, \\_ is an underscore)'
 
 
@@ -413,15 +448,20 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
     check_text(node.reference, "the id of a fingerprint search")
     if node.overlap is None and node.probability is not None:
         raise ParameterError("a fingerprint search with a probability needs an overlap")
+    if node.whole is not None:
+        written = write_quoted(node.whole, special="")
+        if read_quoted_fingerprint(Typed(written[1:-1], 0), "") != node:
+            raise ParameterError(f"the id {node.whole!r} does not have the parts of {node}")
+        return PREFIX + written
     numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
     if _PLAIN_ID.fullmatch(node.reference):
         return PREFIX + node.reference + numbers
-    # Numbers outside the quotes leave the underscores inside to the id.
+    # With numbers outside the quotes, underscores inside belong to the id.
     return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
 
 
 def _percent(fraction: Decimal) -> str:
-    # Up to one percent it would be read as a fraction, so it is written as one.
+    # Numbers up to 1 would be read as fractions, so up to one percent is written as a fraction.
     is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
     value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
     return write_number(value, "an overlap or probability", most=100)

@@ -1,7 +1,7 @@
-"""What can be wrong with a query, in words: the errors of Lark's lexer and parser explained.
+"""Error messages for invalid queries, made from the errors of Lark's lexer and parser.
 
-A `Mistake` is raised inside this package by whoever sees it and becomes a `QueryError` in `parse`, which knows the
-whole text. The user reads what was typed and what is missing, never the name of a terminal of the grammar.
+A `Mistake` is raised within this package and becomes a `QueryError` in `parse`, which knows the whole text. Messages
+quote the query and name the missing part, never a terminal of the grammar.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RANGE = "A range is [1 TO 9] with its ends, <1 TO 9> without; MIN and MAX leave
 
 
 class Mistake(Exception):  # noqa: N818 - it never leaves the package, and becomes one that ends in Error
-    """One fault and its place, before the query's text is known."""
+    """One error and its position, raised before the query's text is known."""
 
     def __init__(self, message: str, span: Span, hint: str = "", kind: type[QueryError] = QuerySyntaxError) -> None:
         super().__init__(message)
@@ -33,12 +33,12 @@ class Mistake(Exception):  # noqa: N818 - it never leaves the package, and becom
 
 
 def shorten(text: str, longest: int = 60) -> str:
-    """Return text as a message can show it."""
+    """Shorten a text for a message."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def span_of(first: Token, last: Token | None = None) -> Span:
-    """Return the place of a token, or from one to another."""
+    """Return the position of a token, or of several from the first to the last."""
     assert first.start_pos is not None, "it comes from the lexer"
     end = (last or first).end_pos
     assert end is not None, "it comes from the lexer"
@@ -46,19 +46,19 @@ def span_of(first: Token, last: Token | None = None) -> Span:
 
 
 def too_deep(span: Span, most: int) -> Mistake:
-    """Return the mistake of nesting too much."""
+    """Return the error for nesting too deep."""
     message = f"a query can be at most {most} levels deep"
     return Mistake(message, span, "Remove parentheses that change nothing.", UnsupportedQueryError)
 
 
 def too_many(span: Span, most: int) -> Mistake:
-    """Return the mistake of asking for too much at once."""
+    """Return the error for too many words, phrases and fingerprints."""
     message = f"a query can have at most {most:,} words, phrases and fingerprints"
     return Mistake(message, span, "", UnsupportedQueryError)
 
 
 def character(query: str, at: int, before: Sequence[Token]) -> Mistake:
-    """Return what is wrong where no token begins."""
+    """Return the error for a character that begins no token."""
     char, here = query[at], Span(at, at + 1)
     if char in "\"'":
         hint = f"Close it, or put a \\ before it to search for {char} itself."
@@ -91,7 +91,7 @@ def _colon(query: str, at: int, before: Sequence[Token]) -> Mistake:
 
 
 def _unfinished_part(query: str, at: int, before: Sequence[Token]) -> Mistake | None:
-    """Return what is wrong where a range, a template, a proximity search or a fingerprint does not go on at `at`."""
+    """Return the error for a range, template, proximity search or fingerprint that is incomplete at `at`."""
     for token in reversed(before[-4:]):
         if token.type == "RANGE_START":
             return bracket(token, span_of(token))
@@ -117,13 +117,13 @@ def _unfinished_part(query: str, at: int, before: Sequence[Token]) -> Mistake | 
 
 
 def id_missing(at: int) -> Mistake:
-    """Return what is wrong with a FINGERPRINT of nothing."""
+    """Return the error for a FINGERPRINT without an id."""
     hint = "Write it directly behind the colon, as in FINGERPRINT:1234"
     return Mistake("the id of a document is missing", Span(at, at), hint)
 
 
 def not_near(star: Token) -> Mistake:
-    """Return what is wrong with a star that has no word on each side."""
+    """Return the error for a star without a word on each side."""
     return Mistake("a proximity search has one word on each side of *", span_of(star), "As in big *(3) apple")
 
 
@@ -132,12 +132,12 @@ def _no_range(dots: Token) -> Mistake:
 
 
 def bracket(char: str, here: Span) -> Mistake:
-    """Return what is wrong with a bracket, an angle or a brace by itself."""
+    """Return the error for a bracket outside a range."""
     return Mistake(f"this {char} is not part of a range", here, f"{_RANGE} {_AS_TEXT}")
 
 
 def unfinished(query: str, before: Sequence[Token]) -> Mistake:
-    """Return what is missing at the end of a query."""
+    """Return the error for an incomplete query."""
     here, previous = Span(len(query), len(query)), before[-1]
     if mistake := _unfinished_part(query, len(query), before):
         return mistake
@@ -151,7 +151,7 @@ def unfinished(query: str, before: Sequence[Token]) -> Mistake:
 
 
 def misplaced(query: str, got: Token, before: Sequence[Token]) -> Mistake:
-    """Return what is wrong with a token that cannot follow the tokens before it."""
+    """Return the error for a token that cannot follow the tokens before it."""
     previous, here = before[-1] if before else None, span_of(got)
     if mistake := _unfinished_part(query, here.start, before):
         return mistake
@@ -184,13 +184,13 @@ def misplaced(query: str, got: Token, before: Sequence[Token]) -> Mistake:
 
 
 def no_form(form: Token, here: Span) -> Mistake:
-    """Return what is wrong where = or ~ has no word or phrase."""
+    """Return the error for = or ~ without a word or phrase."""
     hint = f"As in {form}word, {form}field:word or field:({form}word {form}other). {_AS_TEXT}"
     return Mistake(f"a word or a phrase must follow {form}", here, hint)
 
 
 def value_missing(field: Token, here: Span) -> Mistake:
-    """Return what is wrong where a field has no word or phrase."""
+    """Return the error for a field without a word or phrase."""
     hint = f'As in {shorten(field)}word or {shorten(field)}"some words".'
     return Mistake(f"a word or a quoted phrase must follow {shorten(field)}", here, hint)
 
@@ -205,7 +205,7 @@ def _operator_as_text(operator: Token) -> str:
 
 
 def _open(tokens: Sequence[Token]) -> list[Token]:
-    """Return the opening parentheses that wait for a closing one, the innermost last."""
+    """Return the unclosed opening parentheses, the innermost last."""
     waiting: list[Token] = []
     for token in tokens:
         if token.type == "LPAR":

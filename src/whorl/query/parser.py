@@ -1,7 +1,8 @@
-"""Query text to syntax tree, and back: `parse` and `unparse`.
+"""Parser of the query language: query text to syntax tree, and back with `unparse`.
 
-Lark's contextual lexer and LALR parser read the text by one of two grammars, afts.lark or alfresco.lark. `TokenChecks`
-sees each token on its way, and `Builder` makes the tree. Nothing here recurses, however deep the query is.
+Lark's contextual lexer and LALR parser use one of two grammars, afts.lark or alfresco.lark. `TokenChecks` checks each
+token before the parser sees it, and `Builder` makes the tree. Nothing here recurses, so nesting cannot overflow the
+stack.
 """
 
 from __future__ import annotations
@@ -42,21 +43,21 @@ def parse(
     templates: Mapping[str, str] | None = None,
     limits: QueryLimits = QueryLimits(),  # noqa: B008 - frozen
 ) -> ast.Node:
-    """Return the tree of a query.
+    """Return the syntax tree of a query.
 
     Args:
         query: In the language of docs/afts.md.
-        strict: Read it as Alfresco's own grammar does, to the letter; without, as its author meant it.
-        default_operator: What joins words that stand side by side.
-        field_operator: The same inside a group behind a field.
-        templates: Queries by name, in which `%field` and `%(field field)` take what is searched for; `name:word` then
-            means that query. Names are compared without case.
-        limits: How large the query may be, and each template.
+        strict: Parse strictly by Alfresco's own grammar, instead of whorl's more tolerant one.
+        default_operator: Operator between adjacent words.
+        field_operator: Operator between words in a group after a field.
+        templates: Queries by name, with `%field` and `%(field field)` as placeholders for the searched words;
+            `name:word` then stands for that query. Names are case-insensitive.
+        limits: Size limits for the query and each template.
 
     Raises:
         QuerySyntaxError: The text is not in the language.
-        UnsupportedQueryError: It asks for what cannot be run, or is larger than the limits.
-        ParameterError: A template is needed by itself, or there are two of one name.
+        UnsupportedQueryError: The query uses an unsupported construct, or exceeds the limits.
+        ParameterError: Templates refer to each other in a circle, or two have the same name.
 
     >>> parse("big type:pdf~0.8").children[0]
     Term(text='big', field=None, form=<Form.DEFAULT: ''>)
@@ -101,7 +102,8 @@ def _read(query: str, reading: Reading, language: _Language) -> Any:
             raise language.at_end(query, checks.seen) from None
         if token.type in _PARTS:
             raise language.no_token(query, span_of(token).start, checks.seen) from None
-        # Either the lexer knows it from elsewhere, and it was not seen, or the parser does not go on with it.
+        # Either the lexer knows the token from other contexts and `checks` has not seen it, or the parser cannot accept
+        # it.
         was_seen = checks.seen and checks.seen[-1] is token
         raise language.misplaced(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 
@@ -118,12 +120,12 @@ def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
     return tree
 
 
-# Where nothing that can stand there is found, Lark looks for anything else; these are parts of something.
+# If no token fits the context, Lark's lexer tries all others; these are only parts of literals.
 _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 
 class _Language(NamedTuple):
-    """A grammar, how its tokens are read, and what is said of what it does not take."""
+    """A grammar, its functions to read tokens, and its error messages."""
 
     grammar: str
     values: Values
@@ -151,7 +153,7 @@ _ALFRESCO = _Language(
 
 
 class _Lexer(ContextualLexer):
-    """Lark's own, but it never compares terminals: where interegular is installed, that takes minutes."""
+    """Lark's contextual lexer without its comparison of terminals, which takes minutes if interegular is installed."""
 
     def __init__(
         self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
@@ -161,13 +163,13 @@ class _Lexer(ContextualLexer):
 
 
 def build_grammars() -> None:
-    """Build both grammars and their lexers, which the first queries would wait for: 0.6 seconds of processor time."""
+    """Build both grammars and their lexers, so that the first queries need not wait 0.6 seconds of processor time."""
     for language in (_WHORL, _ALFRESCO):
         lexer: Any = _lark(language.grammar).parser.lexer
-        # Within what looks at its tokens, where there is such a thing.
+        # Inside the wrapper for the postlex step, if the grammar has one.
         lexer = getattr(lexer, "lexer", lexer)
         for each in (*lexer.lexers.values(), lexer.root_lexer):
-            # Lark compiles its expression when it is looked at.
+            # Lark compiles the expression on first access.
             _ = each.scanner
 
 

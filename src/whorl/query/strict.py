@@ -1,4 +1,4 @@
-"""Alfresco's own reading: what alfresco.lark leaves to say, how its tokens are read, and what is refused in words."""
+"""Strict mode with Alfresco's own grammar: token checks and readers for alfresco.lark, and its error messages."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _STARTS_OF_A_TEST = frozenset({"FORM", "TILDE"})
 
 
 class Splitter:
-    """Parts `1.2.` and `.2.` into digits and dots on their way from lexer to parser; Alfresco's lexer emits them so."""
+    """Postlex step that splits `1.2.` and `.2.` into digits and dots, as Alfresco's lexer emits them."""
 
     always_accept = ("DOTTED",)
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """Yield the tokens that the parser is to see."""
+        """Yield the tokens for the parser."""
         for token in stream:
             if token.type == "DOTTED":
                 for part in _DIGITS_OR_DOT.finditer(token):
@@ -47,7 +47,7 @@ class Splitter:
 
 
 def _check_characters(word: Token) -> None:
-    """Refuse what Alfresco's lexer does not know: characters of other categories, or outside the basic plane."""
+    """Refuse characters unknown to Alfresco's lexer: other categories, or outside the basic multilingual plane."""
     start = span_of(word).start
     for match in _OTHER_CHARACTER.finditer(word):
         char = match[1]
@@ -62,7 +62,7 @@ def _unknown(char: str, at: int) -> Mistake:
 
 
 def read_word(token: Token) -> Pattern:
-    """Return the texts and jokers of one piece of a word."""
+    """Return the texts and wildcards of one piece of a word."""
     start = span_of(token).start
     match token.type:
         case "PHRASE":
@@ -78,18 +78,18 @@ def read_word(token: Token) -> Pattern:
 
 
 def read_name(typed: str, start: int) -> str:
-    """Return the name of a field; whitespace in it means nothing."""
+    """Return the name of a field without whitespace."""
     return read_field(_BLANK_OR_ESCAPE.sub(lambda match: match[1] or "", typed), start)
 
 
 def read_bound(token: Token) -> str | None:
-    """Return the text of one end of a range, None where it is open; quotes make no difference."""
+    """Return the text of one bound of a range, or None if it is open; quotes make no difference."""
     text = as_typed(read_word(token))
     return None if text in OPEN_ENDS else text
 
 
 def read_number(typed: str, start: int) -> Decimal:
-    """Return a number, of which Alfresco asks no more than that it is one."""
+    """Return a number; Alfresco accepts numbers of any value."""
     number = typed.lstrip("^ \t\r\n\f")
     if len(number) > MAX_NUMBER_LENGTH:
         end = start + len(typed)
@@ -103,7 +103,7 @@ def read_slop(typed: str, start: int) -> int:
 
 
 def no_token(query: str, at: int, before: Sequence[Token]) -> Mistake:
-    """Return what is wrong where no token begins."""
+    """Return the error for a character that begins no token."""
     char, here = query[at], Span(at, at + 1)
     if char in "\"'":
         hint = f"Close it, or put a \\ before it to search for {char} itself."
@@ -111,7 +111,7 @@ def no_token(query: str, at: int, before: Sequence[Token]) -> Mistake:
     if char == "{":
         return bracket(char, here)
     if broken := _BROKEN_DATE.match(query, at):
-        # With the character that breaks it, if it is not the end.
+        # Include the character that breaks the date, unless the query ends there.
         end = min(broken.end() + 1, len(query))
         return Mistake("this date does not go on as a date does", Span(at, end), "Quote it.")
     if signed := _SIGNED_DOTS.match(query, at):
@@ -123,18 +123,18 @@ def no_token(query: str, at: int, before: Sequence[Token]) -> Mistake:
 
 
 def misplaced_token(query: str, got: Token, before: Sequence[Token]) -> Mistake:
-    """Return what is wrong with a token that cannot follow the tokens before it."""
+    """Return the error for a token that cannot follow the tokens before it."""
     if before and before[-1].type == "FIELD":
         return _stopped(query, span_of(got), before)
     if got.type in ("_OR", "_AND") or (got.type == "RPAR" and sum(_parenthesis(token) for token in before) == 0):
         return misplaced(query, got, before)
     here = span_of(got)
-    # In the group of a field there is no other, and so nothing goes on at its colon.
+    # The group of a field cannot contain another field, so the error is at its colon.
     return _stopped(query, Span(here.end - 1, here.end) if got.type == "FIELD" else here, before)
 
 
 def at_end(query: str, before: Sequence[Token]) -> Mistake:
-    """Return what is missing at the end of a query."""
+    """Return the error for an incomplete query."""
     here = Span(len(query), len(query))
     if before[-1].type in _STARTS_OF_A_TEST or before[-1].type == "FIELD":
         return _stopped(query, here, before)
@@ -156,7 +156,7 @@ def _stopped(query: str, here: Span, before: Sequence[Token]) -> Mistake:
     if previous is not None and previous.type in _STARTS_OF_A_TEST:
         here = span_of(previous)
     elif previous is not None and previous.type == "FIELD":
-        # Without a value it was no field, and a colon goes nowhere else.
+        # Without a value it is not a field, and its colon fits nowhere else.
         here = Span(span_of(previous).end - 1, span_of(previous).end)
     return _no_way_on(query[here.start : here.end], here)
 

@@ -1,7 +1,7 @@
-"""Templates: a field's name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`.
+"""Query templates: a field name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`.
 
-A template's tree has a `Template` where the search goes. Templates that name templates are put into each other once, so
-that the use of one is a single substitution.
+A template's tree has `Template` nodes as placeholders. Templates that refer to templates are expanded once, so that
+each use is a single substitution.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from whorl.query import ast
 
 
 def resolved(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]:
-    """Return templates, by their names in lower case, whose slots name no template any more.
+    """Expand templates that refer to other templates; the keys are names in lower case.
 
     Args:
-        trees: As parsed.
-        largest: How many leaves one may have.
+        trees: Parsed templates.
+        largest: Maximum number of leaves of a template.
 
     Raises:
-        ParameterError: A template needs itself, or becomes larger or deeper than a query can be.
+        ParameterError: A template refers to itself, or exceeds the size or depth of a query.
     """
     done: dict[str, ast.Node] = {}
     for name in trees:
@@ -47,7 +47,7 @@ def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: in
     def fill(slot: ast.Template) -> ast.Node:
         return _any([done.get(used.lower(), replace(slot, fields=(used,))) for used in slot.fields], slot)
 
-    # Each template is within the limits, so what one step makes of it is still small.
+    # Each template is within the limits, so one step of expansion stays small.
     whole = _mapped(tree, lambda leaf: fill(leaf) if isinstance(leaf, ast.Template) else leaf)
     leaves = sum(1 for node in ast.walk(whole) if not ast.children(node))
     if leaves > largest or ast.depth(whole) > ast.MAX_DEPTH:
@@ -56,7 +56,7 @@ def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: in
 
 
 def filled(template: ast.Node, leaf: ast.Leaf) -> ast.Node:
-    """Return a template with a search in its slots; all of it stands where the search stands."""
+    """Return a template with its placeholders replaced by a clause; all nodes get the clause's position."""
     assert not isinstance(leaf, ast.Everything | ast.Fingerprint | ast.Template)
     found = leaf
 
@@ -73,7 +73,7 @@ def _any(members: list[ast.Node], at: ast.Node) -> ast.Node:
 
 
 def _mapped(node: ast.Node, change: Callable[[ast.Node], ast.Node], at: ast.Node | None = None) -> ast.Node:
-    """Return a tree with its leaves changed, all of it standing where `at` stands, if that is told."""
+    """Return a tree with changed leaves; with `at`, all nodes get its position."""
     span = node.span if at is None else at.span
     match node:
         case ast.And(children=members) | ast.Or(children=members):

@@ -1,4 +1,4 @@
-"""From a tree back to text: `unparse`, whose answer `parse` reads as the same tree."""
+"""Unparser of the query language: `unparse` turns a syntax tree into text that parses to an equal tree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from whorl.query.literals import (
 
 
 class _Tightness(IntEnum):
-    """How tightly a written node holds together; a looser one needs parentheses inside a tighter one."""
+    """Precedence of a written node; a node of lower precedence needs parentheses inside one of higher precedence."""
 
     OR = 0
     SEQUENCE = 1
@@ -36,8 +36,8 @@ def unparse(node: ast.Node) -> str:
     r"""Return canonical query text for a tree: `parse(unparse(node)) == node`.
 
     Raises:
-        ParameterError: No query text gives this tree: an empty word, an `Or` of one, a `Clauses` without + and -, a
-            number outside its range, more than `ast.MAX_DEPTH` levels.
+        ParameterError: No query text gives this tree: an empty word, an `Or` with one member, a `Clauses` without + and
+            -, a number outside its range, more than `ast.MAX_DEPTH` levels.
 
     >>> print(unparse(ast.And((ast.Term("pdf", "type"), ast.Not(ast.Term("or"))))))
     type:pdf AND NOT \or
